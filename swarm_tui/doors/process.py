@@ -1,0 +1,267 @@
+"""The one runner of outside programs: own process group, no shell, bounded in time and in output."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, cast
+
+from swarm_tui.doors.packages import how_to_get
+from swarm_tui.errors import DoorError, ProgramMissing, ProgramTimeout
+
+OUTPUT_LIMIT: Final = 16 * 1024 * 1024
+TERM_GRACE: Final = 2.0
+# A grandchild that keeps our pipe open must not keep us from an answer that its parent has already given.
+PIPE_GRACE: Final = 1.0
+
+_DROPPED_NAMES: Final = frozenset(
+    {
+        # Another tmux server: mngr would look for its agents there and find them all stopped.
+        "TMUX",
+        "TMUX_PANE",
+        # Set while a git hook runs: git would work on that repository whatever folder it is given.
+        "GIT_DIR",
+        "GIT_WORK_TREE",
+        "GIT_INDEX_FILE",
+        "GIT_PREFIX",
+        "GIT_COMMON_DIR",
+        "GIT_OBJECT_DIRECTORY",
+        "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    }
+)
+_SECRET_WORDS: Final = frozenset({"TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIALS", "APIKEY"})
+_SECRET_ENDINGS: Final = ("API_KEY", "ACCESS_KEY", "SECRET_KEY", "PRIVATE_KEY", "ACCESS_KEY_ID")
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """What a program that ended by itself has left: its code, its output, and how long it took."""
+
+    arguments: tuple[str, ...]
+    code: int
+    stdout: bytes
+    stderr: bytes
+    seconds: float
+    is_truncated: bool
+
+    @property
+    def text(self) -> str:
+        """Give the decoded standard output; what is no UTF-8 is replaced."""
+        return self.stdout.decode("utf-8", "replace")
+
+    @property
+    def error_text(self) -> str:
+        """Give the decoded standard error; what is no UTF-8 is replaced."""
+        return self.stderr.decode("utf-8", "replace")
+
+
+def is_secret_name(name: str) -> bool:
+    """Tell whether a variable of that name is likely to hold a secret."""
+    words = name.upper().split("_")
+    return bool(_SECRET_WORDS.intersection(words)) or name.upper().endswith(_SECRET_ENDINGS)
+
+
+def scrubbed_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Give our environment without other tmux servers, pytest's marks and secrets, and with `extra`.
+
+    mngr's tmux server keeps the environment of the first program that starts it, for every later agent:
+    a token reaches it only when the caller names it in `extra`.
+    """
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in _DROPPED_NAMES and not name.startswith("PYTEST_") and not is_secret_name(name)
+    }
+    return kept | dict(extra or {})
+
+
+async def run_process(
+    arguments: Sequence[str],
+    *,
+    cwd: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    stdin: bytes | None = None,
+    timeout: float = 60.0,
+    output_limit: int = OUTPUT_LIMIT,
+) -> Finished:
+    """Run a program to its end; when it overstays or we are cancelled, its whole process group is ended.
+
+    Each of the two outputs is kept up to `output_limit` bytes; the rest is read and dropped.
+    """
+    words = tuple(arguments)
+    started = time.monotonic()
+    process = await _start(words, cwd, environment, stdin is not None, output_limit)
+    try:
+        async with asyncio.timeout(timeout):
+            if stdin is not None:
+                process.feed(stdin)
+            await process.exited.wait()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(PIPE_GRACE):
+                await process.closed.wait()
+    except TimeoutError:
+        await _end_group(process)
+        raise ProgramTimeout(
+            f"`{_shown(words)}` did not end within {timeout:g} s and was stopped",
+            "the machine may be overloaded; try again, or run the command by hand to see what it waits for",
+        ) from None
+    except asyncio.CancelledError:
+        await _end_group(process)
+        raise
+    finally:
+        process.close()
+    return Finished(
+        arguments=words,
+        code=process.code,
+        stdout=bytes(process.outputs[1]),
+        stderr=bytes(process.outputs[2]),
+        seconds=time.monotonic() - started,
+        is_truncated=process.is_truncated,
+    )
+
+
+def start_detached(arguments: Sequence[str], *, cwd: Path, environment: Mapping[str, str], log: Path) -> int:
+    """Start a program in a session of its own that outlives us, its output appended to `log`; give its process id."""
+    words = tuple(arguments)
+    with _spawn_errors(words, cwd), log.open("ab") as output:
+        process = subprocess.Popen(
+            words,
+            cwd=cwd,
+            env=dict(environment),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
+    # While we live it is our child: without a waiter it would stay a zombie and look alive.
+    threading.Thread(target=process.wait, name=f"reap-{process.pid}", daemon=True).start()
+    return process.pid
+
+
+class _Process(asyncio.SubprocessProtocol):
+    """A running program: its bounded outputs, and whether it has exited and closed its pipes."""
+
+    def __init__(self, output_limit: int) -> None:
+        self.exited = asyncio.Event()
+        self.closed = asyncio.Event()
+        self.outputs: dict[int, bytearray] = {1: bytearray(), 2: bytearray()}
+        self.is_truncated = False
+        self._open_outputs = {1, 2}
+        self._output_limit = output_limit
+        self._transport: asyncio.SubprocessTransport | None = None
+
+    @property
+    def transport(self) -> asyncio.SubprocessTransport:
+        assert self._transport is not None, "asyncio connects the transport before it hands the process out"
+        return self._transport
+
+    @property
+    def code(self) -> int:
+        code = self.transport.get_returncode()
+        assert code is not None, "asked for the code of a program that still runs"
+        return code
+
+    def feed(self, data: bytes) -> None:
+        pipe = cast(asyncio.WriteTransport, self.transport.get_pipe_transport(0))
+        pipe.write(data)
+        pipe.close()
+
+    def close(self) -> None:
+        self.transport.close()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.SubprocessTransport, transport)
+
+    def pipe_data_received(self, fd: int, data: bytes | str) -> None:
+        output = self.outputs[fd]
+        chunk = cast(bytes, data)[: self._output_limit - len(output)]
+        output += chunk
+        self.is_truncated = self.is_truncated or len(chunk) < len(data)
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        self._open_outputs.discard(fd)
+        if not self._open_outputs:
+            self.closed.set()
+
+    def process_exited(self) -> None:
+        self.exited.set()
+
+
+async def _start(
+    words: tuple[str, ...],
+    cwd: Path | None,
+    environment: Mapping[str, str] | None,
+    has_stdin: bool,
+    output_limit: int,
+) -> _Process:
+    options: dict[str, Any] = {
+        "cwd": cwd,
+        "env": dict(environment) if environment is not None else scrubbed_environment(),
+        "stdin": subprocess.PIPE if has_stdin else subprocess.DEVNULL,
+        "stdout": subprocess.PIPE,
+        "stderr": subprocess.PIPE,
+        "start_new_session": True,
+    }
+    with _spawn_errors(words, cwd):
+        _, process = await asyncio.get_running_loop().subprocess_exec(lambda: _Process(output_limit), *words, **options)
+    return process
+
+
+@contextlib.contextmanager
+def _spawn_errors(words: tuple[str, ...], cwd: Path | None) -> Iterator[None]:
+    """Turn what the system says about a program that cannot be started into words."""
+    program = words[0]
+    try:
+        yield
+    except ValueError as error:
+        raise DoorError(f"{program!r} cannot be started: {error}", "an argument holds a NUL byte") from error
+    except OSError as error:
+        if cwd is not None and not cwd.is_dir():
+            raise DoorError(f"{program!r} cannot be started in {cwd}", "that folder does not exist any more") from error
+        match error.errno:
+            case errno.ENOENT | errno.ENOTDIR:
+                raise ProgramMissing(f"{program} is not installed", how_to_get(program)) from error
+            case errno.EACCES | errno.ENOEXEC:
+                raise ProgramMissing(f"{program} is there but cannot be run", how_to_get(program)) from error
+            case _:
+                raise DoorError(f"{program!r} cannot be started", error.strerror or str(error)) from error
+
+
+async def _end_group(process: _Process) -> None:
+    """End a program and all that it has started: TERM, and KILL for what is left after a grace."""
+    group = process.transport.get_pid()
+    _signal_group(group, signal.SIGTERM)
+    deadline = time.monotonic() + TERM_GRACE
+    # Grandchildren are not ours to wait for: that they are gone can only be asked.
+    while time.monotonic() < deadline and not (process.exited.is_set() and not _signal_group(group, 0)):  # noqa: ASYNC110
+        await asyncio.sleep(0.02)
+    _signal_group(group, signal.SIGKILL)
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(TERM_GRACE):
+            await process.exited.wait()
+
+
+def _signal_group(group: int, number: int) -> bool:
+    """Send a signal to a process group (0 only asks); tell whether the group is there."""
+    try:
+        os.killpg(group, number)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        # macOS answers so for a group of zombies.
+        return False
+    return True
+
+
+def _shown(words: tuple[str, ...]) -> str:
+    """Give the start of a command line for a message; the rest may be a whole prompt."""
+    return " ".join([os.path.basename(words[0]), *words[1:3]])[:80]

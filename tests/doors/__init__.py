@@ -1,0 +1,1 @@
+"""The doors, each against the real program."""
