@@ -1,0 +1,18 @@
+"""The table of commands: name, module, one line of help. A module is imported only when its command is called."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+
+class Command(NamedTuple):
+    """One command of the command line."""
+
+    name: str
+    module: str
+    summary: str
+
+
+COMMANDS: Final[tuple[Command, ...]] = ()
+
+COMMAND_BY_NAME: Final = {command.name: command for command in COMMANDS}

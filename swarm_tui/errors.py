@@ -1,0 +1,49 @@
+"""The one tree of errors; each says what happened and what the user can do.
+
+SwarmError               exit 1: something failed
+ ├─ UsageError           exit 2: the request itself is wrong; nothing was changed
+ ├─ JournalError         the sweep folder cannot be read or written
+ └─ DoorError            an outside program failed
+     ├─ ProgramMissing   it is not there, or too old
+     └─ ProgramTimeout   it did not answer in time
+"""
+
+from __future__ import annotations
+
+
+class SwarmError(Exception):
+    """Something failed; `hint` says what the user can do about it."""
+
+    exit_code = 1
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message}: {self.hint}" if self.hint else self.message
+
+
+class UsageError(SwarmError):
+    """The request cannot be carried out as it was made; nothing was changed."""
+
+    exit_code = 2
+
+
+class JournalError(SwarmError):
+    """The sweep folder cannot be read or written."""
+
+
+class DoorError(SwarmError):
+    """An outside program failed."""
+
+
+class ProgramMissing(DoorError):
+    """An outside program is not on this machine, or is too old."""
+
+    exit_code = 2
+
+
+class ProgramTimeout(DoorError):
+    """An outside program did not answer in time."""

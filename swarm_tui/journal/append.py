@@ -1,0 +1,140 @@
+"""Appends to the files of a sweep: one writer of events, many of requests; what is acknowledged survives."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Self, TypeVar
+
+from swarm_tui.errors import JournalError, UsageError
+from swarm_tui.model.events import EventBase
+
+Appended = TypeVar("Appended", bound=EventBase)
+
+
+class EngineLock:
+    """Held by the one engine of a sweep for as long as it lives; the kernel lets go of it when the engine dies."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._descriptor: int | None = None
+
+    def acquire(self) -> None:
+        """Take the lock, or say which process holds it."""
+        try:
+            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise JournalError(f"{self._path} cannot be opened", error.strerror or str(error)) from error
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = os.pread(descriptor, 64, 0).decode(errors="replace").strip()
+            os.close(descriptor)
+            raise UsageError(
+                f"an engine already works on this sweep{f' (process {holder})' if holder else ''}",
+                "`swarm-tui open` shows it, `swarm-tui stop` stops it",
+            ) from None
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        self._descriptor = descriptor
+
+    def release(self) -> None:
+        """Let go of the lock."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+
+def living_engine(path: Path) -> int | None:
+    """Give the process id of the engine that holds the lock, or None when no engine lives (0: its id is unknown)."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        words = os.pread(descriptor, 64, 0).split()
+        return int(words[0]) if words and words[0].isdigit() else 0
+    else:
+        return None
+    finally:
+        os.close(descriptor)
+
+
+class LineAppender:
+    """Appends whole lines to one file. A line that could not be written whole is taken back."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self._descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise JournalError(f"{path} cannot be opened", error.strerror or str(error)) from error
+
+    def append(self, line: bytes) -> None:
+        """Write the line and its newline; when this returns, they survive the death of this process."""
+        content = line + b"\n"
+        # Requests and verdicts have many writers: the lock keeps a failed write's repair from cutting another's line.
+        fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+        try:
+            start = os.fstat(self._descriptor).st_size
+            if start and os.pread(self._descriptor, 1, start - 1) != b"\n":
+                content = b"\n" + content
+            try:
+                view = memoryview(content)
+                while view:
+                    view = view[os.write(self._descriptor, view) :]
+            except OSError as error:
+                os.ftruncate(self._descriptor, start)
+                raise JournalError(
+                    f"{self.path} cannot be written", f"{error.strerror or error}; nothing that was there is damaged"
+                ) from error
+        finally:
+            fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+
+    def sync(self) -> None:
+        """Wait until everything is on the disk, so that it survives a power cut too."""
+        os.fsync(self._descriptor)
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+
+class JournalWriter:
+    """The engine's pen: gives every event its place in the order and a time that never runs backwards."""
+
+    def __init__(
+        self, path: Path, *, last_seq: int = 0, last_at: float = 0.0, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._lines = LineAppender(path)
+        self._seq = last_seq
+        self._at = last_at
+        self._clock = clock
+
+    def append(self, event: Appended) -> Appended:
+        """Write one event; gives it back as it was written."""
+        at = max(self._at, self._clock())
+        written = event.model_copy(update={"seq": self._seq + 1, "at": at})
+        self._lines.append(written.model_dump_json(exclude_defaults=False).encode())
+        self._seq += 1
+        self._at = at
+        return written
+
+    def sync(self) -> None:
+        self._lines.sync()
+
+    def close(self) -> None:
+        self._lines.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,0 +1,328 @@
+"""Folds events into the state of a sweep. Every view, the report and every test share this one fold."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final
+
+from swarm_tui.journal.story import tell
+from swarm_tui.model import events as happened
+from swarm_tui.model.state import Integration, LogLine, TestRecord, Try
+from swarm_tui.model.states import ACTIVE_STATES, State
+
+TRIES_KEPT: Final = 50
+LOG_LINES_KEPT: Final = 5_000
+
+
+class SweepState:
+    """The state of one sweep after all events applied so far; reads no clock and no disk.
+
+    Records are immutable and replaced whole; `drain_changed` tells which tests got a new record, so
+    that a view redraws only those.
+    """
+
+    def __init__(self) -> None:
+        self.records: dict[str, TestRecord] = {}
+        self.counts: Counter[str] = Counter()
+        self.slots = 0
+        self.is_held = False
+        self.hold_reason = ""
+        self.started_at: float | None = None
+        self.ended_at: float | None = None
+        self.ended_why: str | None = None
+        self.ended_reason = ""
+        self.engine_pid: int | None = None
+        self.engine_machine = ""
+        self.integration = Integration()
+        self.answers: dict[str, happened.RequestAnswered] = {}
+        self.log: deque[LogLine] = deque(maxlen=LOG_LINES_KEPT)
+        self.last_seq = 0
+        self.last_at = 0.0
+        self.unknown_events = 0
+        self.stale_reason = ""
+        self._changed: set[str] = set()
+
+    def apply(self, event: happened.Event) -> None:
+        """Take one event into the state."""
+        self.last_seq = event.seq
+        self.last_at = event.at
+        handler = _HANDLERS.get(type(event))
+        if handler is None:
+            self.unknown_events += 1
+            return
+        handler(self, event)
+        line = tell(event)
+        if line is not None:
+            self.log.append(line)
+
+    def apply_all(self, events: Iterable[happened.Event]) -> SweepState:
+        """Take many events into the state and give it back."""
+        for event in events:
+            self.apply(event)
+        return self
+
+    def drain_changed(self) -> set[str]:
+        """Give the tests whose record changed since the last call."""
+        changed, self._changed = self._changed, set()
+        return changed
+
+    def tests(self) -> Iterator[TestRecord]:
+        """Give all records in the order in which the tests were queued first."""
+        return iter(self.records.values())
+
+    @property
+    def active(self) -> int:
+        """How many tests take up a slot."""
+        return sum(self.counts[state.value] for state in ACTIVE_STATES)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether no engine works on this sweep any more, as far as the journal knows."""
+        return self.ended_why is not None
+
+    # What follows is one small function an event; `_change` is the only place where records are replaced.
+
+    def _change(self, test: str, **fields: Any) -> None:
+        record = self.records.get(test)
+        if record is None:
+            # An event of a test that was never queued: a torn journal. The test exists, so it is shown.
+            record = TestRecord(test=test, state=State.QUEUED)
+            self.counts[record.mark] += 1
+        changed = record._replace(**fields)
+        self.records[test] = changed
+        before, after = record.mark, changed.mark
+        if before != after:
+            self.counts[before] -= 1
+            self.counts[after] += 1
+        self._changed.add(test)
+
+    def _engine_started(self, event: happened.EngineStarted) -> None:
+        if self.started_at is None:
+            self.started_at = event.at
+        self.ended_at = self.ended_why = None
+        self.ended_reason = ""
+        self.engine_pid, self.engine_machine = event.pid, event.machine
+        self.slots = event.slots or self.slots
+
+    def _engine_ended(self, event: happened.EngineEnded) -> None:
+        self.ended_at, self.ended_why, self.ended_reason = event.at, event.why, event.reason
+        self.engine_pid = None
+
+    def _queued(self, event: happened.Queued) -> None:
+        known = self.records.get(event.test)
+        if known is None:
+            self.records[event.test] = TestRecord(
+                test=event.test,
+                agent=event.agent,
+                branch=event.branch,
+                file=event.file,
+                line=event.line,
+                block=event.block,
+                reason=event.reason,
+                since=event.at,
+                queued_at=event.at,
+            )
+            self.counts[State.QUEUED.value] += 1
+            self._changed.add(event.test)
+            return
+        # Queued again: what an earlier round found is gone from view, what names the test stays.
+        fresh = TestRecord(
+            test=known.test,
+            agent=event.agent or known.agent,
+            branch=event.branch or known.branch,
+            file=known.file,
+            line=known.line,
+            block=known.block,
+            reason=event.reason,
+            since=event.at,
+            queued_at=event.at,
+            attempt=known.attempt,
+            is_held=known.is_held,
+        )
+        self._change(event.test, **fresh._asdict())
+
+    def _launching(self, event: happened.Launching) -> None:
+        self._change(
+            event.test,
+            state=State.LAUNCHING,
+            since=event.at,
+            attempt=event.attempt,
+            reason="",
+            source="engine",
+        )
+
+    def _launched(self, event: happened.Launched) -> None:
+        record = self.records.get(event.test)
+        keeps_start = event.is_adopted and record is not None and record.launched_at is not None
+        self._change(
+            event.test,
+            state=State.RUNNING,
+            since=event.at,
+            launched_at=record.launched_at if keeps_start and record else event.at,
+            agent_id=event.agent_id,
+            host=event.host,
+            work_dir=event.work_dir,
+            state_dir=event.state_dir,
+            reason="taken up again" if event.is_adopted else "",
+            source="engine",
+        )
+
+    def _launch_failed(self, event: happened.LaunchFailed) -> None:
+        # The engine says with `queued` or `harvested` what follows; until then the test waits for it.
+        self._change(event.test, state=State.QUEUED, since=event.at, reason=event.reason, source="engine")
+
+    def _seen(self, event: happened.Seen) -> None:
+        self._change(
+            event.test, state=event.state, since=event.at, source=event.source, question=event.question, reason=""
+        )
+
+    def _probe_failed(self, event: happened.ProbeFailed) -> None:
+        self.stale_reason = event.reason
+        for test in event.tests or tuple(self.records):
+            record = self.records.get(test)
+            if record is not None and not record.is_finished and record.stale_since is None:
+                self._change(test, stale_since=event.at)
+
+    def _probe_recovered(self, event: happened.ProbeRecovered) -> None:
+        self.stale_reason = ""
+        for test in event.tests or tuple(self.records):
+            record = self.records.get(test)
+            if record is not None and record.stale_since is not None:
+                self._change(test, stale_since=None)
+
+    def _try_started(self, event: happened.TryStarted) -> None:
+        self._put_try(event.test, Try(event.number, None, 0.0, event.at))
+
+    def _try_finished(self, event: happened.TryFinished) -> None:
+        self._put_try(event.test, Try(event.number, event.passed, event.seconds, event.at, event.failure))
+
+    def _put_try(self, test: str, made: Try) -> None:
+        record = self.records.get(test)
+        tries = record.tries if record else ()
+        if tries and tries[-1].number == made.number:
+            tries = tries[:-1]
+        self._change(test, tries=(*tries, made)[-TRIES_KEPT:])
+
+    def _foreign_imports(self, event: happened.ForeignImports) -> None:
+        self._change(event.test, foreign_imports=event.modules)
+
+    def _said(self, event: happened.Said) -> None:
+        self._change(event.test, last_line=event.line)
+
+    def _spent(self, event: happened.Spent) -> None:
+        self._change(event.test, dollars=event.dollars, tokens=event.tokens)
+
+    def _harvesting(self, event: happened.Harvesting) -> None:
+        self._change(event.test, state=State.HARVESTING, since=event.at, source=event.source)
+
+    def _harvested(self, event: happened.Harvested) -> None:
+        self._change(
+            event.test,
+            state=State.DONE,
+            result=event.result,
+            since=event.at,
+            ended_at=event.at,
+            reason=event.reason,
+            source="outcome" if not event.errored else "engine",
+            summary=event.summary,
+            passing_before=event.passing_before,
+            passing_after=event.passing_after,
+            errored=event.errored,
+            changes=event.changes,
+            escalations=event.escalations,
+            tip=event.tip,
+            has_uncommitted=event.has_uncommitted,
+            question="",
+            stale_since=None,
+        )
+
+    def _stopped(self, event: happened.Stopped) -> None:
+        self._change(
+            event.test,
+            state=State.STOPPED,
+            since=event.at,
+            ended_at=event.at,
+            reason=event.reason,
+            source="person",
+            question="",
+            stale_since=None,
+        )
+
+    def _agents_stopped(self, event: happened.AgentsStopped) -> None:
+        """The agents' sessions are gone; what was harvested stays as it is."""
+
+    def _slots_changed(self, event: happened.SlotsChanged) -> None:
+        self.slots = event.slots
+
+    def _queue_held(self, event: happened.QueueHeld) -> None:
+        self._hold(event.tests, True, event.reason)
+
+    def _queue_released(self, event: happened.QueueReleased) -> None:
+        self._hold(event.tests, False, "")
+
+    def _hold(self, tests: tuple[str, ...], is_held: bool, reason: str) -> None:
+        if not tests:
+            self.is_held, self.hold_reason = is_held, reason
+        for test in tests:
+            if test in self.records:
+                self._change(test, is_held=is_held)
+
+    def _message_sent(self, event: happened.MessageSent) -> None:
+        """The log tells it; the probe will see what the agent makes of it."""
+
+    def _request_answered(self, event: happened.RequestAnswered) -> None:
+        self.answers[event.request] = event
+        while len(self.answers) > 1_000:
+            del self.answers[next(iter(self.answers))]
+
+    def _integrating(self, event: happened.Integrating) -> None:
+        self.integration = Integration(state="integrating", at=event.at, detail=event.by)
+
+    def _integrated(self, event: happened.Integrated) -> None:
+        self.integration = Integration(
+            state="done",
+            branch=event.branch,
+            tip=event.tip,
+            fixes=event.fixes,
+            left_out=event.left_out,
+            detail=event.detail,
+            at=event.at,
+        )
+
+    def _integration_failed(self, event: happened.IntegrationFailed) -> None:
+        self.integration = Integration(state="failed", detail=event.reason, at=event.at)
+
+    def _noted(self, event: happened.Noted) -> None:
+        """The log tells it."""
+
+
+_HANDLERS: Final[dict[type, Callable[[SweepState, Any], None]]] = {
+    happened.EngineStarted: SweepState._engine_started,
+    happened.EngineEnded: SweepState._engine_ended,
+    happened.Queued: SweepState._queued,
+    happened.Launching: SweepState._launching,
+    happened.Launched: SweepState._launched,
+    happened.LaunchFailed: SweepState._launch_failed,
+    happened.Seen: SweepState._seen,
+    happened.ProbeFailed: SweepState._probe_failed,
+    happened.ProbeRecovered: SweepState._probe_recovered,
+    happened.TryStarted: SweepState._try_started,
+    happened.TryFinished: SweepState._try_finished,
+    happened.ForeignImports: SweepState._foreign_imports,
+    happened.Said: SweepState._said,
+    happened.Spent: SweepState._spent,
+    happened.Harvesting: SweepState._harvesting,
+    happened.Harvested: SweepState._harvested,
+    happened.Stopped: SweepState._stopped,
+    happened.AgentsStopped: SweepState._agents_stopped,
+    happened.SlotsChanged: SweepState._slots_changed,
+    happened.QueueHeld: SweepState._queue_held,
+    happened.QueueReleased: SweepState._queue_released,
+    happened.MessageSent: SweepState._message_sent,
+    happened.RequestAnswered: SweepState._request_answered,
+    happened.Integrating: SweepState._integrating,
+    happened.Integrated: SweepState._integrated,
+    happened.IntegrationFailed: SweepState._integration_failed,
+    happened.Noted: SweepState._noted,
+}

@@ -1,0 +1,154 @@
+"""Where everything of a sweep lies on disk, and how sweeps of a repository are found."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from pydantic import ValidationError
+
+from swarm_tui.errors import JournalError, UsageError
+from swarm_tui.model.sweep import FORMAT_VERSION, SweepSpec
+
+SWARM_FOLDER: Final = ".swarm"
+_SWEEP_NAME: Final = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]{0,99}")
+
+
+@dataclass(frozen=True, slots=True)
+class SweepFolder:
+    """The paths of one sweep."""
+
+    root: Path
+
+    @property
+    def name(self) -> str:
+        return self.root.name
+
+    @property
+    def spec(self) -> Path:
+        return self.root / "sweep.json"
+
+    @property
+    def events(self) -> Path:
+        return self.root / "events.jsonl"
+
+    @property
+    def requests(self) -> Path:
+        return self.root / "requests.jsonl"
+
+    @property
+    def verdicts(self) -> Path:
+        return self.root / "verdicts.jsonl"
+
+    @property
+    def lock(self) -> Path:
+        return self.root / "engine.lock"
+
+    @property
+    def snapshot(self) -> Path:
+        return self.root / "snapshot.json"
+
+    @property
+    def engine_log(self) -> Path:
+        return self.root / "engine.log"
+
+    @property
+    def integrator(self) -> Path:
+        """What the integrator left: integrator_outcome.json and its notes."""
+        return self.root / "integrator"
+
+    def agent(self, agent: str) -> Path:
+        """The folder of what was pulled from one agent."""
+        if not _SWEEP_NAME.fullmatch(agent):
+            raise ValueError(f"{agent!r} is no agent name")
+        return self.root / "agents" / agent
+
+    def read_spec(self) -> SweepSpec:
+        """Read what was asked of this sweep."""
+        try:
+            return SweepSpec.model_validate_json(self.spec.read_bytes())
+        except FileNotFoundError:
+            raise UsageError(f"{self.root} is no sweep folder", "it holds no sweep.json") from None
+        except OSError as error:
+            raise JournalError(f"{self.spec} cannot be read", error.strerror or str(error)) from error
+        except ValidationError as error:
+            raise JournalError(
+                f"{self.spec} is broken", f"{error.error_count()} fields are wrong or missing"
+            ) from error
+
+    def write_spec(self, spec: SweepSpec) -> None:
+        """Write what is asked of this sweep; the folder is made when missing."""
+        self.root.mkdir(parents=True, exist_ok=True)
+        write_beside(self.spec, spec.model_dump_json(indent=2).encode() + b"\n")
+
+
+def is_newer_format(spec: SweepSpec) -> bool:
+    """Whether a newer swarm-tui wrote this sweep: it can be looked at, not continued."""
+    return spec.version > FORMAT_VERSION
+
+
+def write_beside(path: Path, content: bytes) -> None:
+    """Write a file that matters: beside its place, to disk, then renamed, so that it is whole or absent."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
+    try:
+        with open(draft, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(draft, path)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise JournalError(f"{path} cannot be written", error.strerror or str(error)) from error
+
+
+def runs_folder(repository: Path) -> Path:
+    """Give the folder of all sweeps of a repository."""
+    return repository / SWARM_FOLDER / "runs"
+
+
+def create_runs_folder(repository: Path) -> Path:
+    """Make the folder of all sweeps; git is told to overlook it, so that the user's tree stays clean."""
+    runs = runs_folder(repository)
+    try:
+        runs.mkdir(parents=True, exist_ok=True)
+        ignore = repository / SWARM_FOLDER / ".gitignore"
+        if not ignore.exists():
+            ignore.write_text("*\n")
+    except OSError as error:
+        raise JournalError(f"{runs} cannot be made", error.strerror or str(error)) from error
+    return runs
+
+
+def list_sweeps(repository: Path) -> list[SweepFolder]:
+    """Give all sweeps of a repository, the newest last."""
+    runs = runs_folder(repository)
+    if not runs.is_dir():
+        return []
+    found = [SweepFolder(path) for path in runs.iterdir() if (path / "sweep.json").is_file()]
+    return sorted(found, key=lambda folder: folder.name)
+
+
+def find_sweep(repository: Path, name: str | None = None) -> SweepFolder:
+    """Give the sweep that a person means: a folder, an id, the beginning of one, or the newest."""
+    if name and ("/" in name or name in (".", "..")):
+        folder = SweepFolder(Path(name).expanduser().resolve())
+        if not folder.spec.is_file():
+            raise UsageError(f"{name} is no sweep folder", "it holds no sweep.json")
+        return folder
+    sweeps = list_sweeps(repository)
+    if not sweeps:
+        raise UsageError("there is no sweep here", "`swarm-tui run` starts one, `swarm-tui demo` shows one")
+    if name is None:
+        return sweeps[-1]
+    fitting = [folder for folder in sweeps if folder.name == name] or [
+        folder for folder in sweeps if folder.name.startswith(name)
+    ]
+    if len(fitting) == 1:
+        return fitting[0]
+    if fitting:
+        raise UsageError(f"{name!r} fits {len(fitting)} sweeps", ", ".join(folder.name for folder in fitting[:5]))
+    known = ", ".join(folder.name for folder in sweeps[-5:])
+    raise UsageError(f"there is no sweep {name!r} here", f"the newest are {known}")

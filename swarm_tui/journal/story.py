@@ -1,0 +1,69 @@
+"""Tells an event as one line that a person reads in the log."""
+
+from __future__ import annotations
+
+from swarm_tui.model import events as happened
+from swarm_tui.model.state import LogLine
+from swarm_tui.model.states import Result, State
+
+
+def tell(event: happened.Event) -> LogLine | None:
+    """Give the log line of an event; what happens many times a second (tries, last lines, costs) is not told."""
+    level, text, test = "info", "", ""
+    match event:
+        case happened.EngineStarted():
+            text = f"engine {'resumed' if event.is_resumed else 'started'}, {event.slots} slots"
+        case happened.EngineEnded():
+            level = "info" if event.why == "finished" else "warning"
+            text = f"engine {event.why}" + (f": {event.reason}" if event.reason else "")
+        case happened.Queued() if event.reason:
+            text, test = f"queued again: {event.reason}", event.test
+        case happened.Launched():
+            text, test = ("taken up again" if event.is_adopted else "launched"), event.test
+        case happened.LaunchFailed():
+            level, test = ("error" if event.is_final else "warning"), event.test
+            text = f"launch {event.attempt} failed: {event.reason}"
+        case happened.Seen() if event.state is State.WAITING:
+            level, text, test = "warning", f"waits for an answer: {event.question or '(no question seen)'}", event.test
+        case happened.ProbeFailed():
+            level, text = "warning", f"states are stale: {event.reason}"
+        case happened.ProbeRecovered():
+            text = "states are fresh again"
+        case happened.ForeignImports():
+            level, test = "warning", event.test
+            text = f"ran against your checkout, not its copy: {', '.join(event.modules[:3])}"
+        case happened.Harvested():
+            level = "error" if event.result is Result.FAILED else "info"
+            text, test = event.result.value.replace("_", " "), event.test
+            text += f": {event.reason}" if event.reason else ""
+        case happened.Stopped():
+            level, text, test = "warning", f"stopped: {event.reason or 'asked for'}", event.test
+        case happened.SlotsChanged():
+            text = f"{event.slots} slots"
+        case happened.QueueHeld():
+            text = f"{_these(event.tests)} held" + (f": {event.reason}" if event.reason else "")
+        case happened.QueueReleased():
+            text = f"{_these(event.tests)} released"
+        case happened.MessageSent():
+            level, test = ("error" if event.error else "info"), event.test
+            text = f"message not sent: {event.error}" if event.error else f"{event.by or 'someone'} wrote: {event.text}"
+        case happened.RequestAnswered() if not event.is_done:
+            level, text = "error", f"could not do that: {event.detail}"
+        case happened.Integrating():
+            text = f"integrating {event.branches} branches ({event.by})"
+        case happened.Integrated():
+            text = f"integrated on {event.branch}: {event.fixes} fixes" if event.branch else "nothing to integrate"
+            text += f", {event.left_out} left out" if event.left_out else ""
+        case happened.IntegrationFailed():
+            level, text = "error", f"integration failed: {event.reason}"
+        case happened.Noted():
+            level, text, test = event.level, event.text, event.test
+        case _:
+            return None
+    return LogLine(event.at, level, text, test)
+
+
+def _these(tests: tuple[str, ...]) -> str:
+    if not tests:
+        return "the queue is"
+    return "1 test is" if len(tests) == 1 else f"{len(tests)} tests are"

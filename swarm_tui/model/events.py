@@ -1,0 +1,330 @@
+"""What happened in a sweep: the lines of events.jsonl, one frozen model a kind.
+
+An intent is written before the act (`launching`), the deed after it (`launched`), so that an engine
+that died in between can ask mngr what became of it.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from swarm_tui.model.outcome import Escalation
+from swarm_tui.model.states import Result, State
+
+
+class EventBase(BaseModel):
+    """Every event has a place in the order and a time (seconds since 1970)."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    seq: int = 0
+    at: float = 0.0
+
+
+class TestEvent(EventBase):
+    """An event of one test."""
+
+    __test__ = False
+
+    test: str
+
+
+class EngineStarted(EventBase):
+    """An engine took hold of the sweep, for the first time or to resume it."""
+
+    type: Literal["engine_started"] = "engine_started"
+    pid: int
+    machine: str = ""
+    version: str = ""
+    is_resumed: bool = False
+    slots: int = 0
+
+
+class EngineEnded(EventBase):
+    """The engine let go of the sweep."""
+
+    type: Literal["engine_ended"] = "engine_ended"
+    why: Literal["finished", "stopped", "failed"] = "finished"
+    reason: str = ""
+
+
+class Queued(TestEvent):
+    """A test waits for a slot; the first time it also introduces the test."""
+
+    type: Literal["queued"] = "queued"
+    agent: str = ""
+    branch: str = ""
+    file: str = ""
+    line: int = 0
+    block: str = ""
+    reason: str = ""
+
+
+class Launching(TestEvent):
+    """`mngr create` is about to be called."""
+
+    type: Literal["launching"] = "launching"
+    attempt: int = 1
+
+
+class Launched(TestEvent):
+    """The agent exists."""
+
+    type: Literal["launched"] = "launched"
+    agent_id: str = ""
+    host: str = ""
+    work_dir: str = ""
+    state_dir: str = ""
+    is_adopted: bool = False
+
+
+class LaunchFailed(TestEvent):
+    """`mngr create` failed; another attempt follows unless `is_final`."""
+
+    type: Literal["launch_failed"] = "launch_failed"
+    reason: str
+    attempt: int = 1
+    is_final: bool = False
+
+
+class Seen(TestEvent):
+    """The probe saw the agent in another state; `source` says from what that is known."""
+
+    type: Literal["seen"] = "seen"
+    state: Literal[State.RUNNING, State.WAITING]
+    source: str = "process"
+    question: str = ""
+
+
+class ProbeFailed(EventBase):
+    """Nothing could be learned about these tests (all, when empty): what is shown is stale, not wrong."""
+
+    type: Literal["probe_failed"] = "probe_failed"
+    tests: tuple[str, ...] = ()
+    reason: str = ""
+
+
+class ProbeRecovered(EventBase):
+    """The probe answers again for these tests (all, when empty)."""
+
+    type: Literal["probe_recovered"] = "probe_recovered"
+    tests: tuple[str, ...] = ()
+
+
+class TryStarted(TestEvent):
+    """The agent began a pytest run of its test; told by the live plugin."""
+
+    type: Literal["try_started"] = "try_started"
+    number: int = 1
+
+
+class TryFinished(TestEvent):
+    """A pytest run of the test ended."""
+
+    type: Literal["try_finished"] = "try_finished"
+    number: int = 1
+    passed: bool
+    seconds: float = 0.0
+    failure: str = ""
+
+
+class ForeignImports(TestEvent):
+    """The test ran against modules of the user's checkout instead of the agent's copy."""
+
+    type: Literal["foreign_imports"] = "foreign_imports"
+    modules: tuple[str, ...] = ()
+
+
+class Said(TestEvent):
+    """The last line that the agent wrote, at most one a second a test."""
+
+    type: Literal["said"] = "said"
+    line: str
+
+
+class Spent(TestEvent):
+    """What the agent has cost so far."""
+
+    type: Literal["spent"] = "spent"
+    dollars: float | None = None
+    tokens: int | None = None
+
+
+class Harvesting(TestEvent):
+    """The agent's work is over and is being pulled."""
+
+    type: Literal["harvesting"] = "harvesting"
+    source: str = "archive"
+
+
+class HarvestedChange(BaseModel):
+    """One change of an outcome as the journal keeps it."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    kind: str
+    status: str
+    summary: str = ""
+    commit: str = ""
+
+
+class Harvested(TestEvent):
+    """Everything of the agent's work that could be had is in the sweep folder."""
+
+    type: Literal["harvested"] = "harvested"
+    result: Result
+    reason: str = ""
+    summary: str = ""
+    passing_before: bool | None = None
+    passing_after: bool | None = None
+    errored: bool = False
+    changes: tuple[HarvestedChange, ...] = ()
+    escalations: tuple[Escalation, ...] = ()
+    tip: str = ""
+    """The agent's last commit, fetched to refs/swarm/<sweep>/<branch's last part>; empty without commits."""
+    has_uncommitted: bool = False
+
+
+class Stopped(TestEvent):
+    """A person, or the end of the sweep, stopped this test before its end; it can be retried or resumed."""
+
+    type: Literal["stopped"] = "stopped"
+    reason: str = ""
+
+
+class AgentsStopped(EventBase):
+    """Agents whose work was harvested were stopped."""
+
+    type: Literal["agents_stopped"] = "agents_stopped"
+    agents: tuple[str, ...] = ()
+
+
+class SlotsChanged(EventBase):
+    """From now on so many agents may work at once."""
+
+    type: Literal["slots_changed"] = "slots_changed"
+    slots: int
+
+
+class QueueHeld(EventBase):
+    """No further test is launched until the queue is released; with tests named, only those are held."""
+
+    type: Literal["queue_held"] = "queue_held"
+    tests: tuple[str, ...] = ()
+    reason: str = ""
+
+
+class QueueReleased(EventBase):
+    """The queue, or the tests named, may be launched again."""
+
+    type: Literal["queue_released"] = "queue_released"
+    tests: tuple[str, ...] = ()
+
+
+class MessageSent(TestEvent):
+    """A message was typed into the agent's pane."""
+
+    type: Literal["message_sent"] = "message_sent"
+    text: str = ""
+    by: str = ""
+    error: str = ""
+
+
+class RequestAnswered(EventBase):
+    """A request was carried out, or was not and why."""
+
+    type: Literal["request_answered"] = "request_answered"
+    request: str
+    is_done: bool = True
+    detail: str = ""
+
+
+class Integrating(EventBase):
+    """The integrator began."""
+
+    type: Literal["integrating"] = "integrating"
+    by: str = "builtin"
+    branches: int = 0
+
+
+class Integrated(EventBase):
+    """The integrated branch is there."""
+
+    type: Literal["integrated"] = "integrated"
+    branch: str | None = None
+    tip: str = ""
+    fixes: int = 0
+    left_out: int = 0
+    detail: str = ""
+
+
+class IntegrationFailed(EventBase):
+    """The integrator gave up; `swarm-tui integrate` repeats it."""
+
+    type: Literal["integration_failed"] = "integration_failed"
+    reason: str = ""
+
+
+class Noted(EventBase):
+    """Something a person should be able to read later; with a test when it concerns one."""
+
+    type: Literal["noted"] = "noted"
+    level: Literal["info", "warning", "error"] = "info"
+    text: str = ""
+    test: str = ""
+
+
+class UnknownEvent(EventBase):
+    """An event that a newer swarm-tui wrote: kept in the order, without a meaning here."""
+
+    type: str = "unknown"
+
+
+KnownEvent = Annotated[
+    EngineStarted
+    | EngineEnded
+    | Queued
+    | Launching
+    | Launched
+    | LaunchFailed
+    | Seen
+    | ProbeFailed
+    | ProbeRecovered
+    | TryStarted
+    | TryFinished
+    | ForeignImports
+    | Said
+    | Spent
+    | Harvesting
+    | Harvested
+    | Stopped
+    | AgentsStopped
+    | SlotsChanged
+    | QueueHeld
+    | QueueReleased
+    | MessageSent
+    | RequestAnswered
+    | Integrating
+    | Integrated
+    | IntegrationFailed
+    | Noted,
+    Field(discriminator="type"),
+]
+
+Event = KnownEvent | UnknownEvent
+
+_EVENT: Final[TypeAdapter[Any]] = TypeAdapter(KnownEvent)
+_UNKNOWN: Final = TypeAdapter(UnknownEvent)
+
+
+def parse_event(line: bytes) -> Event:
+    """Read one line of the journal; a line that is no event raises ValueError."""
+    try:
+        event: Event = _EVENT.validate_json(line)
+    except ValidationError as error:
+        if error.errors(include_url=False, include_input=False)[0]["type"] == "union_tag_invalid":
+            return _UNKNOWN.validate_json(line)
+        raise
+    return event

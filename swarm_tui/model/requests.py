@@ -1,0 +1,34 @@
+"""What people ask of a living engine: one line each in requests.jsonl, answered by events."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from pydantic import BaseModel, ConfigDict
+
+
+class RequestKind(StrEnum):
+    """The things an engine can be asked."""
+
+    STOP = "stop"
+    RETRY = "retry"
+    MESSAGE = "message"
+    HOLD = "hold"
+    RELEASE = "release"
+    SLOTS = "slots"
+    STOP_SWEEP = "stop_sweep"
+    INTEGRATE = "integrate"
+
+
+class Request(BaseModel):
+    """One request. `tests` empty means the whole sweep, where that makes sense."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    id: str
+    at: float
+    by: str = ""
+    kind: RequestKind
+    tests: tuple[str, ...] = ()
+    slots: int | None = None
+    text: str | None = None

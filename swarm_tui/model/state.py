@@ -1,0 +1,98 @@
+"""What a sweep is at one moment: the result of folding its events."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from swarm_tui.model.events import HarvestedChange
+from swarm_tui.model.outcome import Escalation
+from swarm_tui.model.states import FINISHED_STATES, Result, State, mark_of
+
+
+class Try(NamedTuple):
+    """One pytest run that the agent made of its test."""
+
+    number: int
+    passed: bool | None
+    """None while it runs."""
+    seconds: float
+    at: float
+    failure: str = ""
+
+
+class TestRecord(NamedTuple):
+    """Everything known of one test. A changed test is a new record, so identity is a cache key.
+
+    A NamedTuple: a sweep of 10,000 tests makes 200,000 of these, and a frozen dataclass takes four times as long.
+    """
+
+    test: str
+    agent: str = ""
+    branch: str = ""
+    file: str = ""
+    line: int = 0
+    block: str = ""
+    state: State = State.QUEUED
+    result: Result | None = None
+    reason: str = ""
+    source: str = "queue"
+    """From what the state is known: queue, engine, process, live tries, archive, person, mngr list."""
+    since: float = 0.0
+    queued_at: float = 0.0
+    launched_at: float | None = None
+    ended_at: float | None = None
+    attempt: int = 0
+    agent_id: str = ""
+    host: str = ""
+    work_dir: str = ""
+    state_dir: str = ""
+    tries: tuple[Try, ...] = ()
+    changes: tuple[HarvestedChange, ...] = ()
+    escalations: tuple[Escalation, ...] = ()
+    summary: str = ""
+    passing_before: bool | None = None
+    passing_after: bool | None = None
+    errored: bool = False
+    tip: str = ""
+    has_uncommitted: bool = False
+    foreign_imports: tuple[str, ...] = ()
+    question: str = ""
+    last_line: str = ""
+    dollars: float | None = None
+    tokens: int | None = None
+    stale_since: float | None = None
+    is_held: bool = False
+
+    @property
+    def mark(self) -> str:
+        """The word under which this test is shown and counted."""
+        return mark_of(self.state, self.result)
+
+    @property
+    def is_finished(self) -> bool:
+        return self.state in FINISHED_STATES
+
+
+@dataclass(frozen=True, slots=True)
+class Integration:
+    """Where the integrated branch stands."""
+
+    state: str = "none"
+    """none, integrating, done, failed"""
+    branch: str | None = None
+    tip: str = ""
+    fixes: int = 0
+    left_out: int = 0
+    detail: str = ""
+    at: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    """One line of the log that people read."""
+
+    at: float
+    level: str
+    text: str
+    test: str = ""

@@ -1,0 +1,97 @@
+"""What was asked of a sweep: the content of sweep.json, written once at its start."""
+
+from __future__ import annotations
+
+import re
+from typing import Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+FORMAT_VERSION: Final = 1
+RESERVED_SLUGS: Final = frozenset({"integrated", "integrator", "reviewed"})
+_NOT_IN_SLUG: Final = re.compile(r"[^a-z0-9]+")
+
+
+class MngrSettings(BaseModel):
+    """The values that mngr must always be called with, so that every call meets the same agents and tmux server."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    path: str
+    host_dir: str | None = None
+    tmux_tmpdir: str | None = None
+    prefix: str = "mngr-"
+    home: str | None = None
+
+
+class SweepSpec(BaseModel):
+    """What was asked: which tests, from which commit, by which agents, within which limits."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    version: int = FORMAT_VERSION
+    sweep: str
+    repository: str
+    base: str
+    base_name: str = ""
+    created_at: float
+    title: str = ""
+    agent_type: str = "offline"
+    agent_arguments: tuple[str, ...] = ()
+    provider: str = "local"
+    transfer: Literal["mirror", "worktree"] = "mirror"
+    integrator: Literal["builtin", "agent", "none"] = "builtin"
+    slots: int = 4
+    timeout: float = 3600.0
+    wait_timeout: float = 1800.0
+    speed: float = 1.0
+    answers_itself: bool = False
+    """A demo without a person: a waiting agent gets the answer that its record holds."""
+    keep_agents: bool = False
+    python: str = ""
+    pytest_arguments: tuple[str, ...] = ()
+    records: str | None = None
+    mapper_prompt: str | None = None
+    integrator_prompt: str | None = None
+    setup: str | None = None
+    tutorial: str | None = None
+    is_private: bool = False
+    """The mngr home and tmux server were made for this sweep alone, so `clean` removes them whole."""
+    mngr: MngrSettings
+    labels: dict[str, str] = Field(default_factory=dict)
+
+
+class SweptTest(BaseModel):
+    """One test of a sweep and the names derived for it; a resumed engine derives the same."""
+
+    model_config = ConfigDict(frozen=True)
+
+    test: str
+    agent: str
+    branch: str
+    file: str = ""
+    line: int = 0
+    block: str = ""
+
+
+def slug_of(test: str) -> str:
+    """Give the part of a node id that names and branches may hold: lower case letters, digits and single dashes."""
+    name = test.rsplit("::", 1)[-1] if "::" in test else test
+    return _NOT_IN_SLUG.sub("-", name.lower()).strip("-")[:40].rstrip("-") or "test"
+
+
+def derive_tests(sweep: str, collected: list[tuple[str, str, int]]) -> list[SweptTest]:
+    """Derive agent and branch names for the collected (node id, file, line), unique and always the same."""
+    seen: dict[str, int] = {}
+    taken = set(RESERVED_SLUGS)
+    tests = []
+    for test, file, line in collected:
+        base = slug = slug_of(test)
+        while slug in taken:
+            seen[base] = seen.get(base, 1) + 1
+            slug = f"{base}-{seen[base]}"
+        taken.add(slug)
+        tests.append(
+            SweptTest(test=test, agent=f"swarm-{sweep}-{slug}", branch=f"swarm/{sweep}/{slug}", file=file, line=line)
+        )
+    return tests
