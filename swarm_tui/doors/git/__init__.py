@@ -1,0 +1,37 @@
+"""The door to git, for everybody: GitPython's `Repo` and plumbing commands, typed, with errors in words.
+
+    repository = Repository.open(Path("."))
+    repository.head(), repository.resolve("main~2"), repository.branches(), repository.identity()
+    repository.update_ref("refs/heads/x", new, old=None)          # compare-and-swap, RefMoved when it lost
+    repository.run("log", "-z", ...)                              # anything else; hostile names go through `names`
+
+All calls wait for git, a few ms each: from an event loop use `await asyncio.to_thread(repository.head)`.
+Nothing here writes to the user's checkout or index, and no hook runs.
+"""
+
+from swarm_tui.doors.git.bundles import bundle_heads, create_bundle, fetch_bundle, verify_bundle
+from swarm_tui.doors.git.checkouts import add_worktree, clone_into, remove_worktree, switch_to
+from swarm_tui.doors.git.command import Answer, GitError
+from swarm_tui.doors.git.names import branch_ref, checked_branch, checked_ref, checked_revision, is_commit_id
+from swarm_tui.doors.git.repository import Identity, RefMoved, Repository
+
+__all__ = [
+    "Answer",
+    "GitError",
+    "Identity",
+    "RefMoved",
+    "Repository",
+    "add_worktree",
+    "branch_ref",
+    "bundle_heads",
+    "checked_branch",
+    "checked_ref",
+    "checked_revision",
+    "clone_into",
+    "create_bundle",
+    "fetch_bundle",
+    "is_commit_id",
+    "remove_worktree",
+    "switch_to",
+    "verify_bundle",
+]

@@ -1,0 +1,70 @@
+"""A real git repository for a test: made in a line, changed in a line, with a user and no config of the machine."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+USER = {"name": "Ada Lovelace", "email": "ada@example.org"}
+
+
+class GitProject:
+    """A repository in a folder of its own; `git` is run for real, by name."""
+
+    def __init__(self, root: Path, *arguments: str) -> None:
+        self.root = root
+        root.mkdir(parents=True, exist_ok=True)
+        self.git("init", "--quiet", "--initial-branch=main", *arguments)
+        self.git("config", "user.name", USER["name"])
+        self.git("config", "user.email", USER["email"])
+
+    def git(self, *arguments: str, stdin: bytes | None = None, codes: tuple[int, ...] | None = (0,)) -> str:
+        """Run git here and give what it prints; a code that is not expected fails the test."""
+        done = self.run(*arguments, stdin=stdin)
+        assert codes is None or done.returncode in codes, (arguments, done.returncode, done.stderr)
+        return done.stdout.decode("utf-8", "surrogateescape").removesuffix("\n")
+
+    def run(self, *arguments: str, stdin: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
+        """Run git here, whatever comes of it."""
+        return subprocess.run(
+            ["git", *arguments], cwd=self.root, env=quiet_environment(), input=stdin, capture_output=True
+        )
+
+    def write(self, files: Mapping[str, str | bytes | None]) -> None:
+        """Write files into the work tree; None removes one."""
+        for name, content in files.items():
+            path = self.root / name
+            if content is None:
+                path.unlink()
+                continue
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content.encode() if isinstance(content, str) else content)
+
+    def commit(self, message: str, files: Mapping[str, str | bytes | None] | None = None) -> str:
+        """Write files, commit everything, and give the commit."""
+        self.write(files or {})
+        self.git("add", "--all")
+        self.git("commit", "--quiet", "--allow-empty", "--no-verify", "-F", "-", stdin=message.encode())
+        return self.git("rev-parse", "HEAD")
+
+
+def quiet_environment() -> dict[str, str]:
+    """Give an environment in which git knows only the config of the repository."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    return kept | {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "LC_ALL": "C.UTF-8"}
+
+
+def photograph(root: Path) -> dict[str, bytes]:
+    """Give every file under a folder, `.git` and all, byte for byte: nothing happened when two photographs agree."""
+    photo = {}
+    for path in sorted(root.rglob("*")):
+        name = os.fsdecode(os.path.relpath(path, root))
+        if path.is_symlink():
+            photo[name] = b"-> " + os.fsencode(os.readlink(path))
+        elif path.is_file():
+            photo[name] = oct(path.stat().st_mode).encode() + b" " + path.read_bytes()
+        else:
+            photo[name] = b"folder"
+    return photo
