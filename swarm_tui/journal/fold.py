@@ -81,7 +81,7 @@ class SweepState:
         """Whether no engine works on this sweep any more, as far as the journal knows."""
         return self.ended_why is not None
 
-    # What follows is one small function an event; `_change` is the only place where records are replaced.
+    # What follows is one small function an event; `_put` is the only place where records are replaced.
 
     def _change(self, test: str, **fields: Any) -> None:
         record = self.records.get(test)
@@ -89,13 +89,15 @@ class SweepState:
             # An event of a test that was never queued: a torn journal. The test exists, so it is shown.
             record = TestRecord(test=test, state=State.QUEUED)
             self.counts[record.mark] += 1
-        changed = record._replace(**fields)
-        self.records[test] = changed
-        before, after = record.mark, changed.mark
+        self._put(record, record._replace(**fields))
+
+    def _put(self, old: TestRecord, new: TestRecord) -> None:
+        self.records[old.test] = new
+        before, after = old.mark, new.mark
         if before != after:
             self.counts[before] -= 1
             self.counts[after] += 1
-        self._changed.add(test)
+        self._changed.add(old.test)
 
     def _engine_started(self, event: happened.EngineStarted) -> None:
         if self.started_at is None:
@@ -140,7 +142,7 @@ class SweepState:
             attempt=known.attempt,
             is_held=known.is_held,
         )
-        self._change(event.test, **fresh._asdict())
+        self._put(known, fresh)
 
     def _launching(self, event: happened.Launching) -> None:
         self._change(

@@ -1,0 +1,67 @@
+"""The engine's inbox: people append requests, the engine reads each once and answers with an event."""
+
+from __future__ import annotations
+
+import getpass
+import time
+import uuid
+from collections.abc import Iterable
+
+from swarm_tui.journal.append import LineAppender
+from swarm_tui.journal.folder import SweepFolder
+from swarm_tui.journal.follow import LineFollower
+from swarm_tui.model.requests import Request, RequestKind
+
+
+def append_request(
+    folder: SweepFolder,
+    kind: RequestKind,
+    *,
+    tests: Iterable[str] = (),
+    slots: int | None = None,
+    text: str | None = None,
+) -> Request:
+    """Ask something of the engine; give the request, whose id the answer will name."""
+    request = Request(
+        id=uuid.uuid4().hex[:12],
+        at=time.time(),
+        by=person(),
+        kind=kind,
+        tests=tuple(tests),
+        slots=slots,
+        text=text,
+    )
+    lines = LineAppender(folder.requests)
+    try:
+        lines.append(request.model_dump_json(exclude_none=True).encode())
+    finally:
+        lines.close()
+    return request
+
+
+def person() -> str:
+    """Give the name under which this person's requests and verdicts are kept."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "someone"
+
+
+class RequestFollower:
+    """Gives each request once. Requests that were answered before a crash are known from the events."""
+
+    def __init__(self, folder: SweepFolder) -> None:
+        self._lines = LineFollower(folder.requests)
+
+    def read(self) -> tuple[list[Request], list[str]]:
+        """Give the new requests, and for every line that is none the reason."""
+        lines, _ = self._lines.read()
+        requests, refused = [], []
+        for _, line in lines:
+            if not line.strip():
+                continue
+            try:
+                requests.append(Request.model_validate_json(line))
+            except ValueError as error:
+                refused.append(str(error).split("\n")[0][:200])
+        return requests, refused

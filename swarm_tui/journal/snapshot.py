@@ -1,0 +1,111 @@
+"""A folded state kept beside the journal, so that a long sweep opens without reading every event again.
+
+A snapshot is only ever a shortcut: it names the place in the journal up to which it holds and a digest
+of the lines before that place, and when anything does not fit it is ignored.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
+
+from swarm_tui.errors import JournalError
+from swarm_tui.journal.fold import SweepState
+from swarm_tui.journal.folder import write_beside
+from swarm_tui.model.events import HarvestedChange
+from swarm_tui.model.outcome import Escalation
+from swarm_tui.model.state import Integration, LogLine, TestRecord, Try
+from swarm_tui.model.states import Result, State
+
+SNAPSHOT_VERSION: Final = 1
+_DIGESTED: Final = 4096
+_PLAIN_FIELDS: Final = (
+    "slots",
+    "is_held",
+    "hold_reason",
+    "started_at",
+    "ended_at",
+    "ended_why",
+    "ended_reason",
+    "engine_pid",
+    "engine_machine",
+    "last_seq",
+    "last_at",
+    "unknown_events",
+    "stale_reason",
+)
+
+
+def write_snapshot(path: Path, journal: Path, offset: int, state: SweepState) -> None:
+    """Keep the state that the first `offset` bytes of the journal fold into."""
+    records = [
+        [
+            *record._replace(changes=(), escalations=()),
+            [change.model_dump() for change in record.changes],
+            [escalation.model_dump() for escalation in record.escalations],
+        ]
+        for record in state.tests()
+    ]
+    content = {
+        "version": SNAPSHOT_VERSION,
+        "fields": list(TestRecord._fields),
+        "offset": offset,
+        "digest": _digest(journal, offset),
+        "state": {name: getattr(state, name) for name in _PLAIN_FIELDS},
+        "integration": asdict(state.integration),
+        "log": [[line.at, line.level, line.text, line.test] for line in state.log],
+        "records": records,
+    }
+    write_beside(path, json.dumps(content, separators=(",", ":")).encode())
+
+
+def read_snapshot(path: Path, journal: Path) -> tuple[SweepState, int]:
+    """Give the kept state and the place in the journal from which to go on; a new state and 0 when none fits."""
+    try:
+        content = json.loads(path.read_bytes())
+        offset = content["offset"]
+        if (
+            content["version"] != SNAPSHOT_VERSION
+            or content["fields"] != list(TestRecord._fields)
+            or content["digest"] != _digest(journal, offset)
+        ):
+            return SweepState(), 0
+        return _restore(content), offset
+    except (OSError, ValueError, KeyError, TypeError, IndexError, JournalError):
+        # A shortcut that cannot be taken is no error: the journal itself is read.
+        return SweepState(), 0
+
+
+def _restore(content: dict[str, Any]) -> SweepState:
+    state = SweepState()
+    for name in _PLAIN_FIELDS:
+        setattr(state, name, content["state"][name])
+    state.integration = Integration(**content["integration"])
+    state.log.extend(LogLine(*line) for line in content["log"])
+    for *values, changes, escalations in content["records"]:
+        record = TestRecord._make(values)
+        record = record._replace(
+            state=State(record.state),
+            result=Result(record.result) if record.result else None,
+            tries=tuple(Try(*made) for made in record.tries),
+            foreign_imports=tuple(record.foreign_imports),
+            changes=tuple(HarvestedChange(**change) for change in changes),
+            escalations=tuple(Escalation(**escalation) for escalation in escalations),
+        )
+        state.records[record.test] = record
+    state.counts = Counter(record.mark for record in state.tests())
+    return state
+
+
+def _digest(journal: Path, offset: int) -> str:
+    with open(journal, "rb") as file:
+        start = max(0, offset - _DIGESTED)
+        file.seek(start)
+        block = file.read(offset - start)
+    if len(block) != offset - start:
+        return ""
+    return hashlib.sha256(str(offset).encode() + block).hexdigest()

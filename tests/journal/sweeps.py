@@ -1,0 +1,45 @@
+"""Made-up sweeps for the journal's tests."""
+
+from hypothesis import strategies as st
+
+from swarm_tui.model import events as happened
+from swarm_tui.model.outcome import Escalation
+from swarm_tui.model.states import Result, State
+
+TESTS = [f"tests/test_{name}.py::test_it" for name in "abcde"]
+
+test_ids = st.sampled_from(TESTS)
+
+
+def event_of() -> st.SearchStrategy[happened.Event]:
+    """Any event of a small sweep, in any order: a fold must take them all."""
+    return st.one_of(
+        st.builds(happened.EngineStarted, pid=st.integers(1, 9), slots=st.integers(1, 9)),
+        st.builds(happened.EngineEnded, why=st.sampled_from(["finished", "stopped", "failed"])),
+        st.builds(happened.Queued, test=test_ids, agent=st.just("agent"), branch=st.just("branch")),
+        st.builds(happened.Launching, test=test_ids, attempt=st.integers(1, 3)),
+        st.builds(happened.Launched, test=test_ids, is_adopted=st.booleans()),
+        st.builds(happened.LaunchFailed, test=test_ids, reason=st.text(max_size=5)),
+        st.builds(happened.Seen, test=test_ids, state=st.sampled_from([State.RUNNING, State.WAITING])),
+        st.builds(happened.ProbeFailed, tests=st.lists(test_ids, max_size=2).map(tuple)),
+        st.builds(happened.ProbeRecovered),
+        st.builds(happened.TryStarted, test=test_ids, number=st.integers(1, 3)),
+        st.builds(happened.TryFinished, test=test_ids, number=st.integers(1, 3), passed=st.booleans()),
+        st.builds(happened.Harvesting, test=test_ids),
+        st.builds(
+            happened.Harvested,
+            test=test_ids,
+            result=st.sampled_from(Result),
+            changes=st.just((happened.HarvestedChange(kind="FIX_IMPL", status="SUCCEEDED"),)),
+            escalations=st.just((Escalation(title="no network"),)),
+        ),
+        st.builds(happened.Stopped, test=test_ids),
+        st.builds(happened.SlotsChanged, slots=st.integers(1, 9)),
+        st.builds(happened.QueueHeld, tests=st.lists(test_ids, max_size=2).map(tuple)),
+        st.builds(happened.QueueReleased, tests=st.lists(test_ids, max_size=2).map(tuple)),
+        st.builds(happened.Integrated, branch=st.just("swarm/x/integrated"), fixes=st.integers(0, 5)),
+        st.builds(happened.Noted, text=st.text(max_size=5), level=st.sampled_from(["info", "error"])),
+    )
+
+
+events = st.lists(event_of(), max_size=30)

@@ -1,0 +1,87 @@
+"""Folding events gives the one state that everything shows."""
+
+from collections import Counter
+
+from hypothesis import given
+
+from swarm_tui.journal.fold import SweepState
+from swarm_tui.model import events as happened
+from swarm_tui.model.states import Result, State
+from tests.journal.sweeps import events
+
+TEST = "tests/test_a.py::test_it"
+
+
+@given(events)
+def test_counts_are_those_of_the_records(story: list[happened.Event]) -> None:
+    state = SweepState().apply_all(story)
+    assert +state.counts == Counter(record.mark for record in state.tests())
+
+
+@given(events)
+def test_what_changed_is_told_once(story: list[happened.Event]) -> None:
+    state = SweepState()
+    before: dict[str, object] = {}
+    for event in story:
+        state.apply(event)
+        changed = state.drain_changed()
+        different = {test for test, record in state.records.items() if record is not before.get(test)}
+        assert changed == different
+        before = dict(state.records)
+    assert state.drain_changed() == set()
+
+
+@given(events)
+def test_folding_in_two_parts_is_folding_at_once(story: list[happened.Event]) -> None:
+    half = len(story) // 2
+    whole = SweepState().apply_all(story)
+    parts = SweepState().apply_all(story[:half]).apply_all(story[half:])
+    assert list(parts.tests()) == list(whole.tests())
+    assert list(parts.log) == list(whole.log)
+
+
+def test_the_life_of_a_test() -> None:
+    state = SweepState()
+    state.apply(happened.Queued(at=1, test=TEST, agent="agent", branch="branch"))
+    state.apply(happened.Launching(at=2, test=TEST))
+    assert state.active == 1
+    state.apply(happened.Launched(at=3, test=TEST, agent_id="agent-1"))
+    state.apply(happened.TryStarted(at=4, test=TEST, number=1))
+    state.apply(happened.TryFinished(at=5, test=TEST, number=1, passed=False, seconds=1.0, failure="assert 1 == 2"))
+    state.apply(happened.Seen(at=6, test=TEST, state=State.WAITING, question="which host?"))
+    assert state.active == 0
+    assert state.records[TEST].question == "which host?"
+    state.apply(happened.Seen(at=7, test=TEST, state=State.RUNNING))
+    state.apply(happened.Harvesting(at=8, test=TEST))
+    state.apply(happened.Harvested(at=9, test=TEST, result=Result.IMPL_FIX))
+    record = state.records[TEST]
+    assert (record.mark, record.launched_at, record.ended_at) == ("impl_fix", 3, 9)
+    assert [made.passed for made in record.tries] == [False]
+    assert [line.text for line in state.log] == ["launched", "waits for an answer: which host?", "impl fix"]
+
+
+def test_a_retried_test_forgets_its_earlier_round() -> None:
+    state = SweepState()
+    state.apply(happened.Queued(at=1, test=TEST, agent="agent", branch="branch"))
+    state.apply(happened.Harvested(at=2, test=TEST, result=Result.FAILED, reason="timeout"))
+    state.apply(happened.Queued(at=3, test=TEST, reason="asked for"))
+    record = state.records[TEST]
+    assert (record.mark, record.result, record.ended_at, record.agent) == ("queued", None, None, "agent")
+
+
+def test_stale_is_not_wrong() -> None:
+    state = SweepState()
+    state.apply(happened.Queued(at=1, test=TEST))
+    state.apply(happened.Launched(at=2, test=TEST))
+    state.apply(happened.ProbeFailed(at=3, reason="tmux does not answer"))
+    assert state.records[TEST].state is State.RUNNING
+    assert state.records[TEST].stale_since == 3
+    state.apply(happened.ProbeRecovered(at=4))
+    assert state.records[TEST].stale_since is None
+
+
+def test_an_event_of_the_future_is_counted_and_passed_over() -> None:
+    event = happened.parse_event(b'{"type": "agent_sang", "seq": 7, "at": 1.0, "song": "la"}')
+    state = SweepState()
+    state.apply(event)
+    assert (state.unknown_events, state.last_seq) == (1, 7)

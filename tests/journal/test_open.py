@@ -1,0 +1,132 @@
+"""Sweeps are found, opened and kept up with; a snapshot is a shortcut and never a second truth."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+
+from swarm_tui.errors import JournalError, UsageError
+from swarm_tui.journal.append import JournalWriter
+from swarm_tui.journal.fold import SweepState
+from swarm_tui.journal.folder import SweepFolder, create_runs_folder, find_sweep, is_newer_format, list_sweeps
+from swarm_tui.journal.open import open_sweep
+from swarm_tui.journal.requests import RequestFollower, append_request
+from swarm_tui.journal.snapshot import read_snapshot, write_snapshot
+from swarm_tui.model import events as happened
+from swarm_tui.model.requests import RequestKind
+from swarm_tui.model.sweep import MngrSettings, SweepSpec
+from tests.journal.sweeps import events
+
+
+def make_sweep(repository: Path, name: str) -> SweepFolder:
+    folder = SweepFolder(create_runs_folder(repository) / name)
+    folder.write_spec(
+        SweepSpec(sweep=name, repository=str(repository), base="0" * 40, created_at=1.0, mngr=MngrSettings(path="mngr"))
+    )
+    return folder
+
+
+def test_a_sweep_is_found_by_what_people_type(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="there is no sweep here"):
+        find_sweep(tmp_path)
+    old = make_sweep(tmp_path, "20261117-100000")
+    new = make_sweep(tmp_path, "20261118-061200")
+    assert list_sweeps(tmp_path) == [old, new]
+    assert find_sweep(tmp_path) == new
+    assert find_sweep(tmp_path, "20261117") == old
+    assert find_sweep(tmp_path, str(old.root)) == old
+    with pytest.raises(UsageError, match="fits 2 sweeps"):
+        find_sweep(tmp_path, "2026")
+    with pytest.raises(UsageError, match="the newest are 20261117-100000, 20261118-061200"):
+        find_sweep(tmp_path, "1999")
+    with pytest.raises(UsageError, match="is no sweep folder"):
+        find_sweep(tmp_path, "./nowhere")
+
+
+def test_the_users_tree_stays_clean(tmp_path: Path) -> None:
+    make_sweep(tmp_path, "20261118-061200")
+    assert (tmp_path / ".swarm" / ".gitignore").read_text() == "*\n"
+
+
+def test_a_broken_or_newer_spec_is_one_sentence(tmp_path: Path) -> None:
+    folder = make_sweep(tmp_path, "20261118-061200")
+    assert not is_newer_format(folder.read_spec())
+    folder.spec.write_text(folder.spec.read_text().replace('"version": 1', '"version": 2, "novelty": true'))
+    assert is_newer_format(folder.read_spec())
+    folder.spec.write_text('{"version": 1}')
+    with pytest.raises(JournalError, match=r"is broken: \d fields are wrong or missing"):
+        folder.read_spec()
+
+
+@pytest.mark.parametrize("name", ["../x", "a/b", "", ".hidden", "-x", "a" * 200])
+def test_no_agent_name_leads_out_of_the_folder(tmp_path: Path, name: str) -> None:
+    with pytest.raises(ValueError, match="is no agent name"):
+        SweepFolder(tmp_path).agent(name)
+
+
+@settings(max_examples=40)
+@given(story=events, rest=events)
+def test_a_snapshot_and_what_followed_is_the_whole(
+    tmp_path_factory: pytest.TempPathFactory, story: list[happened.Event], rest: list[happened.Event]
+) -> None:
+    root = tmp_path_factory.mktemp("sweep")
+    folder = make_sweep(root, "20261118-061200")
+    whole = SweepState()
+    with JournalWriter(folder.events) as writer:
+        for event in story:
+            whole.apply(writer.append(event))
+        write_snapshot(folder.snapshot, folder.events, os.path.getsize(folder.events), whole)
+        _, offset = read_snapshot(folder.snapshot, folder.events)
+        assert offset == os.path.getsize(folder.events)
+        for event in rest:
+            whole.apply(writer.append(event))
+    opened = open_sweep(folder)
+    assert list(opened.state.tests()) == list(whole.tests())
+    assert +opened.state.counts == +whole.counts
+    assert list(opened.state.log) == list(whole.log)
+    assert opened.state.integration == whole.integration
+    assert (opened.state.slots, opened.state.ended_why) == (whole.slots, whole.ended_why)
+
+
+def test_a_snapshot_of_another_journal_is_not_believed(tmp_path: Path) -> None:
+    folder = make_sweep(tmp_path, "20261118-061200")
+    with JournalWriter(folder.events) as writer:
+        writer.append(happened.Queued(test="a"))
+        write_snapshot(
+            folder.snapshot,
+            folder.events,
+            os.path.getsize(folder.events),
+            SweepState().apply_all([happened.Queued(test="something else")]),
+        )
+    folder.events.write_bytes(folder.events.read_bytes().replace(b'"a"', b'"b"'))
+    assert list(open_sweep(folder).state.records) == ["b"]
+    folder.snapshot.write_text("garbage")
+    assert list(open_sweep(folder).state.records) == ["b"]
+
+
+def test_looking_changes_nothing(tmp_path: Path) -> None:
+    folder = make_sweep(tmp_path, "20261118-061200")
+    with JournalWriter(folder.events) as writer:
+        writer.append(happened.Queued(test="a"))
+    with open(folder.events, "ab") as file:
+        file.write(b"garbage\n{torn")
+    before = {path: path.read_bytes() for path in folder.root.iterdir()}
+    opened = open_sweep(folder)
+    assert not opened.has_living_engine
+    assert (list(opened.state.records), len(opened.bad_lines)) == (["a"], 1)
+    assert {path: path.read_bytes() for path in folder.root.iterdir()} == before
+
+
+def test_requests_are_read_once_and_garbage_is_named(tmp_path: Path) -> None:
+    folder = make_sweep(tmp_path, "20261118-061200")
+    follower = RequestFollower(folder)
+    assert follower.read() == ([], [])
+    asked = append_request(folder, RequestKind.SLOTS, slots=3)
+    with open(folder.requests, "ab") as file:
+        file.write(b'{"kind": "explode"}\n{"torn": ')
+    also = append_request(folder, RequestKind.STOP, tests=["a"])
+    requests, refused = follower.read()
+    assert requests == [asked, also]
+    assert len(refused) == 2
+    assert follower.read() == ([], [])

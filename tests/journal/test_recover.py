@@ -1,0 +1,164 @@
+"""A journal survives the death of its writer at any byte, and garbage never takes good events along."""
+
+import os
+import random
+import resource
+import signal
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from swarm_tui.errors import JournalError, UsageError
+from swarm_tui.journal.append import EngineLock, JournalWriter, LineAppender, living_engine
+from swarm_tui.journal.follow import EventFollower
+from swarm_tui.journal.recover import recover_journal
+from swarm_tui.model import events as happened
+from tests.journal.sweeps import events
+
+
+def write(path: Path, story: list[happened.Event]) -> list[happened.Event]:
+    with JournalWriter(path, clock=lambda: 1.0) as writer:
+        return [writer.append(event) for event in story]
+
+
+@settings(max_examples=60)
+@given(story=events, data=st.data())
+def test_a_journal_cut_anywhere_keeps_every_whole_event(
+    tmp_path_factory: pytest.TempPathFactory, story: list[happened.Event], data: st.DataObject
+) -> None:
+    path = tmp_path_factory.mktemp("journal") / "events.jsonl"
+    written = write(path, story)
+    content = path.read_bytes()
+    cut = data.draw(st.integers(0, len(content)))
+    path.write_bytes(content[:cut])
+    whole = content[:cut].count(b"\n")
+
+    recovery = recover_journal(path)
+
+    assert list(recovery.events) == written[:whole]
+    assert recover_journal(path).cut_lines == 0
+    is_torn = cut > 0 and not content[:cut].endswith(b"\n")
+    assert recovery.cut_lines == (1 if is_torn else 0)
+    if recovery.kept_aside:
+        assert content[:cut].endswith(recovery.kept_aside.read_bytes().rstrip(b"\n"))
+
+
+def test_garbage_in_the_middle_is_cut_out_and_kept(tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    first = write(path, [happened.Noted(text="one")])
+    with open(path, "ab") as file:
+        file.write(b"\x00\xff not json\n[1, 2]\n")
+    with JournalWriter(path, last_seq=1) as writer:
+        second = writer.append(happened.Noted(text="two"))
+    recovery = recover_journal(path)
+    assert [*first, second] == list(recovery.events)
+    assert recovery.words.startswith("2 broken lines were cut out of the journal, kept in events.cut-")
+    assert recovery.kept_aside is not None
+    assert b"not json" in recovery.kept_aside.read_bytes()
+
+
+def test_a_reader_begins_anew_when_the_journal_was_rewritten(tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    write(path, [happened.Noted(text="one")])
+    with open(path, "ab") as file:
+        file.write(b"garbage\n")
+    follower = EventFollower(path)
+    news = follower.read()
+    assert (len(news.events), len(news.bad_lines)) == (1, 1)
+    recover_journal(path)
+    with JournalWriter(path, last_seq=1) as writer:
+        writer.append(happened.Noted(text="two"))
+    news = follower.read()
+    assert news.is_restarted
+    assert [event.seq for event in news.events] == [1, 2]
+
+
+def test_a_reader_waits_for_the_end_of_a_torn_line(tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    follower = EventFollower(path)
+    assert follower.read().events == []
+    line = happened.Noted(text="one").model_dump_json().encode() + b"\n"
+    with open(path, "ab", buffering=0) as file:
+        file.write(line[:10])
+        assert follower.read().events == []
+        file.write(line[10:])
+    assert len(follower.read().events) == 1
+    assert follower.read().events == []
+
+
+def test_what_was_acknowledged_survives_kill_9(tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    chance = random.Random(5)
+    seq = 0
+    for _ in range(200):
+        read_end, write_end = os.pipe()
+        child = os.fork()
+        if child == 0:
+            writer = JournalWriter(path, last_seq=seq)
+            while True:
+                written = writer.append(happened.Noted(text="x" * chance.randrange(1, 3_000)))
+                os.write(write_end, written.seq.to_bytes(4, "big"))
+        os.close(write_end)
+        wanted = 4 * chance.randrange(1, 12)
+        acknowledged = b""
+        while len(acknowledged) < wanted:
+            acknowledged += os.read(read_end, wanted - len(acknowledged))
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        while more := os.read(read_end, 4096):
+            acknowledged += more
+        os.close(read_end)
+        last = int.from_bytes(acknowledged[-4:], "big")
+        recovery = recover_journal(path)
+        seq = recovery.events[-1].seq
+        assert seq >= last
+        assert [event.seq for event in recovery.events] == list(range(1, seq + 1))
+        if len(recovery.events) > 1_000:
+            path.unlink()
+            seq = 0
+
+
+def test_a_full_disk_is_one_sentence_and_damages_nothing(tmp_path: Path) -> None:
+    """A limit on the file's size fails a write as a full disk does: after a part of it."""
+    path = tmp_path / "events.jsonl"
+    written = write(path, [happened.Noted(text="one")])
+    size = path.stat().st_size
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (size + 50, size + 50))
+            JournalWriter(path, last_seq=1).append(happened.Noted(text="x" * 500))
+        except JournalError as error:
+            code = 0 if "nothing that was there is damaged" in str(error) else 2
+        finally:
+            os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert path.stat().st_size == size
+    assert list(recover_journal(path).events) == written
+
+
+def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(JournalError, match="cannot be opened"):
+        LineAppender(tmp_path / "missing" / "events.jsonl")
+
+
+def test_two_engines_cannot_hold_one_sweep(tmp_path: Path) -> None:
+    path = tmp_path / "engine.lock"
+    assert living_engine(path) is None
+    first = EngineLock(path)
+    first.acquire()
+    assert living_engine(path) == os.getpid()
+    with pytest.raises(UsageError, match=f"process {os.getpid()}"):
+        EngineLock(path).acquire()
+    first.release()
+    assert living_engine(path) is None
+    EngineLock(path).acquire()
+
+
+def test_time_in_a_journal_never_runs_backwards(tmp_path: Path) -> None:
+    times = iter([100.0, 40.0, 120.0])
+    with JournalWriter(tmp_path / "events.jsonl", clock=lambda: next(times)) as writer:
+        assert [writer.append(happened.Noted()).at for _ in range(3)] == [100.0, 100.0, 120.0]

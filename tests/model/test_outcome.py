@@ -1,0 +1,63 @@
+"""Outcomes are read as agents write them, and broken ones become one reason."""
+
+import contextlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from swarm_tui.model.outcome import (
+    BrokenReport,
+    ChangeKind,
+    ChangeStatus,
+    EscalationKind,
+    parse_integrator_outcome,
+    parse_outcome,
+)
+
+
+def test_a_full_outcome_is_read() -> None:
+    outcome = parse_outcome(
+        b'{"changes": {"FIX_IMPL": {"status": "SUCCEEDED", "summary_markdown": "x", "new": 1}}, "errored": false,'
+        b' "tests_passing_before": false, "tests_passing_after": true, "summary_markdown": "s",'
+        b' "test_runs": [{"run_name": "r", "description_markdown": "d"}],'
+        b' "escalations": [{"kind": "SHARED_PATTERN", "title": "t"}], "unknown": [1]}'
+    )
+    assert outcome.changes[ChangeKind.FIX_IMPL].status is ChangeStatus.SUCCEEDED
+    assert outcome.escalations[0].kind is EscalationKind.SHARED_PATTERN
+    assert outcome.model_extra == {"unknown": [1]}
+
+
+def test_missing_keys_have_defaults_and_null_is_empty() -> None:
+    outcome = parse_outcome(b'{"summary_markdown": null}')
+    assert outcome.summary_markdown == ""
+    assert not outcome.errored
+    assert outcome.tests_passing_after is None
+
+
+def test_words_of_older_pipelines_are_read() -> None:
+    outcome = parse_outcome(b'{"changes": {"FIX_TEST": {"status": "blocked"}}}')
+    assert outcome.changes[ChangeKind.FIX_TEST].status is ChangeStatus.BLOCKED
+    integrator = parse_integrator_outcome(b'{"failed": ["swarm/x/a", {"branch": "b", "reason": "conflict"}]}')
+    assert [item.branch for item in integrator.failed] == ["swarm/x/a", "b"]
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [b"", b"[]", b"{", b"null", b'{"changes": {"BREAK_IT": {"status": "SUCCEEDED"}}}', b"\xff\xfe", b"[" * 100_000],
+)
+def test_a_broken_outcome_is_one_reason(raw: bytes) -> None:
+    with pytest.raises(BrokenReport) as caught:
+        parse_outcome(raw)
+    assert "\n" not in str(caught.value)
+
+
+@given(st.binary(max_size=300))
+def test_no_bytes_do_harm(raw: bytes) -> None:
+    with contextlib.suppress(BrokenReport):
+        assert not parse_outcome(raw).model_extra or raw.lstrip().startswith(b"{")
+
+
+def test_a_huge_outcome_is_not_read() -> None:
+    with pytest.raises(BrokenReport, match="at most"):
+        parse_outcome(b" " * 2_000_001)
