@@ -1,0 +1,44 @@
+"""What every part of the engine works with: the sweep, its journal and the doors to mngr, tmux and git."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from swarm_tui.doors.git import Repository
+from swarm_tui.doors.mngr import MngrDoor
+from swarm_tui.doors.tmux import Tmux
+from swarm_tui.journal.append import JournalWriter
+from swarm_tui.journal.fold import SweepState
+from swarm_tui.journal.folder import SweepFolder
+from swarm_tui.model.events import KnownEvent, Noted
+from swarm_tui.model.sweep import SweepSpec
+
+
+@dataclass(slots=True)
+class EngineContext:
+    """One sweep in the hands of its engine. Only the event loop's own thread records."""
+
+    folder: SweepFolder
+    spec: SweepSpec
+    writer: JournalWriter
+    state: SweepState
+    mngr: MngrDoor
+    tmux: Tmux
+    repository: Repository
+    """The user's repository: its objects and refs, never its checkout."""
+
+    def record(self, event: KnownEvent) -> None:
+        """Write an event to the journal and take it into the state."""
+        self.state.apply(self.writer.append(event))
+
+    def note(self, text: str, *, level: Literal["info", "warning", "error"] = "info", test: str = "") -> None:
+        """Leave a sentence in the log for people."""
+        self.record(Noted(level=level, text=text, test=test))
+
+    def agent_folder(self, agent: str) -> Path:
+        """Give the folder of what is known of one agent; it is made when missing."""
+        folder = self.folder.agent(agent)
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
