@@ -13,6 +13,9 @@ class Command(NamedTuple):
     summary: str
 
 
-COMMANDS: Final[tuple[Command, ...]] = ()
+# In the order in which a person meets them.
+COMMANDS: Final[tuple[Command, ...]] = (
+    Command("completion", "swarm_tui.cli.completion", "print the completion script of a shell"),
+)
 
 COMMAND_BY_NAME: Final = {command.name: command for command in COMMANDS}

@@ -62,6 +62,17 @@ def _dispatch(words: list[str]) -> int:
         meant = f"did you mean `swarm-tui {near[0]}`?" if near else "`swarm-tui --help` lists the commands"
         raise UsageError(f"there is no command {name!r}", meant)
     module = cast(CommandModule, importlib.import_module(command.module))
+    parser = build_parser(name, module)
+    try:
+        arguments = parser.parse_args(rest)
+    except SystemExit as exit_request:
+        # argparse has printed its own words; its codes are ours: 0 for --help, 2 for misuse.
+        return int(exit_request.code or 0)
+    return module.run(arguments)
+
+
+def build_parser(name: str, module: CommandModule) -> argparse.ArgumentParser:
+    """Give the parser of one command's words."""
     parser = argparse.ArgumentParser(
         prog=f"swarm-tui {name}",
         description=module.DESCRIPTION,
@@ -70,12 +81,7 @@ def _dispatch(words: list[str]) -> int:
         allow_abbrev=False,
     )
     module.add_arguments(parser)
-    try:
-        arguments = parser.parse_args(rest)
-    except SystemExit as exit_request:
-        # argparse has printed its own words; its codes are ours: 0 for --help, 2 for misuse.
-        return int(exit_request.code or 0)
-    return module.run(arguments)
+    return parser
 
 
 def overview() -> str:

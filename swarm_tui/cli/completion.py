@@ -1,0 +1,95 @@
+"""`swarm-tui completion`: completes commands, options and sweep ids in bash, zsh and fish."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+from pathlib import Path
+from typing import Final, cast
+
+from swarm_tui.cli.commands import COMMAND_BY_NAME, COMMANDS
+from swarm_tui.cli.main import CommandModule, build_parser
+
+DESCRIPTION = "Print the completion script of a shell."
+EXAMPLES = """\
+  eval "$(swarm-tui completion bash)"        in ~/.bashrc
+  eval "$(swarm-tui completion zsh)"         in ~/.zshrc
+  swarm-tui completion fish | source         in ~/.config/fish/config.fish
+"""
+
+SCRIPTS: Final = {
+    "bash": """\
+_swarm_tui() {
+    local IFS=$'\\n'
+    COMPREPLY=($(swarm-tui completion words -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null))
+}
+complete -o default -F _swarm_tui swarm-tui
+""",
+    "zsh": """\
+_swarm_tui() {
+    local -a found
+    found=(${(f)"$(swarm-tui completion words -- "${(@)words[2,CURRENT]}" 2>/dev/null)"})
+    (( $#found )) && compadd -a found || _files
+}
+compdef _swarm_tui swarm-tui
+""",
+    "fish": """\
+function __swarm_tui
+    set -l typed (commandline -opc) (commandline -ct)
+    swarm-tui completion words -- $typed[2..-1] 2>/dev/null
+end
+complete -c swarm-tui -f -a '(__swarm_tui)'
+""",
+}
+SWEEP_ARGUMENT: Final = "sweep"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("shell", choices=[*SCRIPTS, "words"], help="the shell; `words` is what the scripts call")
+    parser.add_argument("typed", nargs="*", help=argparse.SUPPRESS)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    if arguments.shell == "words":
+        print("\n".join(complete(arguments.typed or [""], Path.cwd())))
+    else:
+        print(SCRIPTS[arguments.shell], end="")
+    return 0
+
+
+def complete(typed: list[str], folder: Path) -> list[str]:
+    """Give what the last of the typed words may become."""
+    *before, begun = typed
+    if not before:
+        return [command.name for command in COMMANDS if command.name.startswith(begun)]
+    command = COMMAND_BY_NAME.get(before[0])
+    if command is None:
+        return []
+    parser = build_parser(command.name, cast(CommandModule, importlib.import_module(command.module)))
+    found: list[str] = []
+    for word in before[1:]:
+        parser = _subcommands(parser).get(word, parser)
+    for action in parser._actions:
+        if action.help != argparse.SUPPRESS and begun.startswith("-"):
+            found += action.option_strings
+        elif not action.option_strings and action.choices:
+            found += [str(choice) for choice in action.choices]
+        elif not action.option_strings and action.dest == SWEEP_ARGUMENT:
+            found += _sweeps(folder)
+    return [word for word in found if word.startswith(begun)]
+
+
+def _subcommands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            return dict(action.choices)
+    return {}
+
+
+def _sweeps(folder: Path) -> list[str]:
+    # Read from the folder's names alone: a completion that imports the models is felt at every Tab.
+    for place in (folder, *folder.parents):
+        runs = place / ".swarm" / "runs"
+        if runs.is_dir():
+            return sorted(path.name for path in runs.iterdir() if path.is_dir())
+    return []
