@@ -5,7 +5,9 @@ SwarmError               exit 1: something failed
  ├─ JournalError         the sweep folder cannot be read or written
  └─ DoorError            an outside program failed
      ├─ ProgramMissing   it is not there, or too old
-     └─ ProgramTimeout   it did not answer in time
+     ├─ ProgramTimeout   it did not answer in time
+     ├─ AgentExists      an agent of that name is there already
+     └─ NoTmuxServer     no tmux server answers where one was named
 """
 
 from __future__ import annotations
@@ -47,3 +49,11 @@ class ProgramMissing(DoorError):
 
 class ProgramTimeout(DoorError):
     """An outside program did not answer in time."""
+
+
+class AgentExists(DoorError):
+    """An agent of that name is there already: created before, by us or by somebody else."""
+
+
+class NoTmuxServer(DoorError):
+    """No tmux server answers at the place that was named."""
