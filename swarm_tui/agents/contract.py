@@ -1,0 +1,22 @@
+"""Where an agent and the engine meet: the files that both know by name. Standard library only, an agent imports it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+OUTPUT_FOLDER: Final = ".test_output"
+"""In the agent's copy of the repository; git overlooks it there."""
+
+PACKED_OUTPUT_FOLDER: Final = "test_output"
+"""The same folder inside the archive."""
+
+BUNDLE_FILE: Final = "branch.bundle"
+
+ARCHIVE_PATH: Final = "plugin/swarm/outputs.tar.gz"
+"""In the agent's state folder; put in place by rename, so that its appearance means: the work is done."""
+
+TRIES_PATH: Final = "plugin/swarm/tries.jsonl"
+"""In the agent's state folder; written by the live plugin."""
+
+TASK_VARIABLE: Final = "SWARM_TASK"
+"""Holds the path of the task file; the live plugin and the offline agent read it."""

@@ -1,0 +1,146 @@
+"""Reads the commits of the agents' branches from git, as data that the rest can decide on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from swarm_tui.agents.integrator.inputs import BranchInput, IntegratorInputs
+from swarm_tui.agents.integrator.kinds import Sorting, sort_commit
+from swarm_tui.doors.git import GitError, Repository, fetch_bundle
+from swarm_tui.errors import SwarmError
+from swarm_tui.model.text import plain
+
+LINES_LIMIT: Final = 20_000
+FILES_LIMIT: Final = 1_000
+_FORMAT: Final = "%H%x00%T%x00%P%x00%an%x00%ae%x00%aI%x00%B%x00%x01"
+
+
+@dataclass(frozen=True, slots=True)
+class Author:
+    """Who wrote a commit, and when."""
+
+    name: str
+    email: str
+    date: str
+
+    def __str__(self) -> str:
+        return f"{self.name} <{self.email}>"
+
+
+@dataclass(frozen=True, slots=True)
+class AgentCommit:
+    """One commit of one agent."""
+
+    source: BranchInput
+    commit: str
+    tree: str
+    parent_tree: str
+    author: Author
+    message: str
+    sorting: Sorting
+    paths: tuple[str, ...]
+    lines: int
+    patch_id: str
+    patch: str
+
+    @property
+    def subject(self) -> str:
+        return plain(self.message.split("\n", 1)[0], 200)
+
+
+class CannotTake(SwarmError):
+    """A branch that cannot be taken; the message is the reason that a person reads."""
+
+
+def read_branch(repository: Repository, source: BranchInput, inputs: IntegratorInputs) -> list[AgentCommit]:
+    """Give the commits of a branch, oldest first, each against its first parent; a merge counts as one change."""
+    tip = _find_tip(repository, source)
+    if not repository.is_ancestor(inputs.base, tip):
+        raise CannotTake("the branch was rewritten: it does not build on the commit that the sweep began with")
+    listed = repository.run("log", "--first-parent", "--reverse", f"--format={_FORMAT}", f"{inputs.base}..{tip}")
+    entries = listed.stdout.decode("utf-8", "replace").split("\x00\x01")[:-1]
+    test_files = {test.file for test in inputs.tests if test.file}
+    return [
+        commit
+        for entry in entries
+        if (commit := _read_commit(repository, source, entry.lstrip("\n"), test_files, inputs.tutorial)) is not None
+    ]
+
+
+def _find_tip(repository: Repository, source: BranchInput) -> str:
+    tip = repository.find(source.tip) if source.tip else None
+    if tip is None and source.bundle and Path(source.bundle).is_file():
+        try:
+            into = f"refs/swarm-bundles/{source.branch}"
+            tip = fetch_bundle(repository, Path(source.bundle), branch=source.branch, into=into)
+        except SwarmError as error:
+            raise CannotTake(f"its commits are gone, and its bundle is no help: {plain(error.message, 200)}") from error
+        if source.tip and tip != source.tip:
+            raise CannotTake("its bundle holds another commit than the one that was harvested")
+    if tip is None:
+        raise CannotTake("its commits are gone: neither the repository nor a bundle has them")
+    return tip
+
+
+def _read_commit(
+    repository: Repository, source: BranchInput, entry: str, test_files: Collection[str], tutorial: str
+) -> AgentCommit | None:
+    commit, tree, parents, name, email, date, message = entry.split("\x00")[:7]
+    parent = parents.split(" ")[0]
+    parent_tree = repository.tree_of(parent)
+    if parent_tree == tree:
+        return None
+    paths, lines = _measure(repository, parent_tree, tree)
+    if len(paths) > FILES_LIMIT or lines > LINES_LIMIT:
+        raise CannotTake(f"commit {commit[:8]} changes {lines:,} lines in {len(paths):,} files: too much to review")
+    patch = repository.run("diff-tree", "-p", "-r", "--no-renames", "--full-index", parent_tree, tree).stdout
+    identified = repository.run("patch-id", "--stable", stdin=patch).text.split(" ")[0]
+    return AgentCommit(
+        source=source,
+        commit=commit,
+        tree=tree,
+        parent_tree=parent_tree,
+        author=Author(plain(name, 100) or "unknown", plain(email, 200), date),
+        message=message.strip() or "(no message)",
+        sorting=sort_commit(message, paths, test_files=test_files, tutorial=tutorial),
+        paths=paths,
+        lines=lines,
+        # A patch of empty or binary files may have no id; then only the very same trees are the same.
+        patch_id=identified or f"{parent_tree}-{tree}",
+        patch=patch.decode("utf-8", "replace"),
+    )
+
+
+def _measure(repository: Repository, old: str, new: str) -> tuple[tuple[str, ...], int]:
+    fields = repository.run("diff-tree", "--numstat", "-r", "-z", "--no-renames", old, new).fields
+    paths, lines = [], 0
+    for field in fields:
+        added, removed, path = field.split("\t", 2)
+        paths.append(path)
+        lines += sum(int(number) for number in (added, removed) if number.isdigit())
+    return tuple(paths), lines
+
+
+def read_branches(repository: Repository, inputs: IntegratorInputs) -> tuple[list[AgentCommit], dict[str, str]]:
+    """Read all branches; give their commits, and for each branch that cannot be taken the reason."""
+    commits: list[AgentCommit] = []
+    refused: dict[str, str] = {}
+    twice = {branch for branch, count in Counter(source.branch for source in inputs.branches).items() if count > 1}
+    for source in inputs.branches:
+        try:
+            if source.branch in twice:
+                raise CannotTake("two agents claim this branch")
+            found = read_branch(repository, source, inputs)
+            if not found:
+                raise CannotTake("it holds no commit that changes anything")
+        except CannotTake as error:
+            refused[source.branch] = error.message
+        except GitError as error:
+            refused[source.branch] = plain(str(error), 300)
+        else:
+            commits += found
+    return commits, refused

@@ -1,0 +1,106 @@
+"""What an integrator is given: the sweep's branches, what their agents reported, and how tests are run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from pydantic import BaseModel, ConfigDict
+
+from swarm_tui.errors import JournalError
+from swarm_tui.model.outcome import ChangeStatus
+from swarm_tui.model.state import TestRecord
+from swarm_tui.model.states import Result, State
+
+INPUTS_FILE: Final = "inputs.json"
+
+
+class Frozen(BaseModel):
+    """Base of what is handed to an integrator as JSON."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class BranchInput(Frozen):
+    """One branch that may be taken, and what its agent said of it."""
+
+    agent: str
+    test: str
+    branch: str
+    tip: str
+    bundle: str = ""
+    summary: str = ""
+    is_passing_after: bool | None = None
+
+
+class TestInput(Frozen):
+    """One test of the sweep as its agent left it."""
+
+    __test__ = False
+
+    test: str
+    file: str = ""
+    result: str = ""
+    reason: str = ""
+    has_foreign_imports: bool = False
+
+
+class NotTaken(Frozen):
+    """A branch with commits that may not be taken, and why."""
+
+    branch: str
+    reason: str
+
+
+class PersonInput(Frozen):
+    """Who commits."""
+
+    name: str
+    email: str
+
+
+class IntegratorInputs(Frozen):
+    """Everything an integrator needs to know."""
+
+    sweep: str
+    repository: str
+    base: str
+    branch: str
+    committer: PersonInput
+    branches: tuple[BranchInput, ...] = ()
+    not_taken: tuple[NotTaken, ...] = ()
+    tests: tuple[TestInput, ...] = ()
+    tutorial: str = ""
+    python: str = ""
+    import_roots: tuple[str, ...] = ("",)
+    """Folders within a copy of the repository that come first on PYTHONPATH."""
+    pytest_options: tuple[str, ...] = ()
+    setup: str = ""
+    measure_seconds: float = 600.0
+    """How long measuring the effects may take altogether; 0 measures nothing."""
+    cache: str = ""
+    """The file in which results are kept by tree and test."""
+
+
+def read_inputs(path: Path) -> IntegratorInputs:
+    """Read what the engine wrote for the integrator."""
+    try:
+        return IntegratorInputs.model_validate_json(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise JournalError(f"{path} cannot be read", "`swarm-tui integrate` writes it again") from error
+
+
+def why_not_taken(record: TestRecord) -> str | None:
+    """Say why the work on a test may not be taken, or None when it may."""
+    if record.state is not State.DONE or not record.is_finished:
+        return "its agent was stopped before its end"
+    if record.errored or record.result is Result.FAILED:
+        return record.reason or "its agent failed"
+    if not any(change.status == ChangeStatus.SUCCEEDED for change in record.changes):
+        return record.reason or "none of its changes succeeded"
+    if record.passing_before and record.passing_after is False:
+        return "its test passed before and fails after it"
+    if record.result in (Result.UNRESOLVED, Result.BLOCKED):
+        # What the outcome claims was checked at harvest, and did not hold.
+        return record.reason or f"it ended as {record.result.value}"
+    return None

@@ -1,0 +1,186 @@
+"""Plays the steps of one record on the agent's copy of the repository."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from swarm_tui.agents.contract import OUTPUT_FOLDER
+from swarm_tui.agents.offline.presence import Presence
+from swarm_tui.agents.offline.records import Record, Step
+from swarm_tui.agents.task import Task
+from swarm_tui.doors.process import Finished, run_process
+
+RUN_TIMEOUT: Final = 900.0
+_SECONDS_A_LINE: Final = 0.8
+_SECONDS_AN_EDIT: Final = 1.2
+_ANSI: Final = re.compile(r"\x1b\[[0-9;]*m")
+
+
+class MisfitError(Exception):
+    """A recorded edit does not fit the tree; its text says which."""
+
+
+@dataclass(slots=True)
+class Play:
+    """What the agent has done so far."""
+
+    task: Task
+    copy: Path
+    presence: Presence
+    changes: dict[str, dict[str, str]] = field(default_factory=dict)
+    escalations: list[dict[str, str]] = field(default_factory=list)
+    runs: list[dict[str, str]] = field(default_factory=list)
+    verdicts: list[bool] = field(default_factory=list)
+    """Whether the test passed, one for each run."""
+    claims: dict[str, Any] = field(default_factory=dict)
+    edited: list[str] = field(default_factory=list)
+    breakage: str = ""
+
+    async def take(self, step: Step) -> None:
+        """Do one step."""
+        match step.name:
+            case "say":
+                await self._think(_SECONDS_A_LINE)
+                self.presence.say(step.value)
+            case "run":
+                await self.run_test(step.value)
+            case "edit":
+                await self._edit(step.value, step.more.get("old", ""), step.more.get("new", ""))
+            case "write" | "uncommitted":
+                await self._write(step.value, step.more.get("text", ""), is_kept=step.name == "write")
+            case "commit":
+                await self._commit(step.value, step.more)
+            case "fail":
+                self.changes[step.value] = _change("FAILED", step.more.get("summary", ""))
+            case "ask":
+                await self._ask(step.value)
+            case "escalate":
+                title, detail = step.more.get("title", ""), step.more.get("detail", "")
+                self.escalations.append({"kind": step.value, "title": title, "detail_markdown": detail})
+            case "sleep":
+                await self._think(step.value)
+            case "claim":
+                self.claims |= step.value
+            case "crash":
+                sys.stdout.flush()
+                os._exit(step.value & 0xFF)
+            case "hang":
+                await asyncio.Event().wait()
+            case "break":
+                self.breakage = step.value
+
+    def misfit(self, reason: str, following: tuple[Step, ...]) -> None:
+        """Say that the record does not fit, and report as failed what it would have led to."""
+        self.presence.say(f"This does not fit the tree that I see: {reason}. I leave it as it is.")
+        kind = next((step.value for step in following if step.name == "commit"), None)
+        if kind is not None and kind not in self.changes:
+            self.changes[kind] = _change("FAILED", f"The recorded work does not fit this tree: {reason}.")
+
+    async def run_test(self, description: str) -> bool:
+        """Run the test with pytest and note what it really gave."""
+        words = list(self.task.pytest)
+        call = self.presence.use_tool("Bash", {"command": " ".join(words)}, f"$ pytest {words[-1]}")
+        finished = await run_process(
+            words, cwd=self.copy / self.task.folder, environment=dict(os.environ), timeout=RUN_TIMEOUT
+        )
+        output = finished.text + finished.error_text
+        self.presence.note_result(call, output, is_shown=True)
+        name = f"try_{len(self.runs) + 1}"
+        folder = self.copy / OUTPUT_FOLDER / name
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "pytest.txt").write_text(_ANSI.sub("", output), encoding="utf-8")
+        self.runs.append({"run_name": name, "description_markdown": description})
+        self.verdicts.append(finished.code == 0)
+        return finished.code == 0
+
+    async def _edit(self, file: str, old: str, new: str) -> None:
+        path = self._inside(file)
+        await self._think(_SECONDS_AN_EDIT)
+        if not path.is_file():
+            raise MisfitError(f"there is no {file}")
+        text = path.read_text(encoding="utf-8")
+        if not old or text.count(old) != 1:
+            raise MisfitError(f"{file} holds the text to be replaced {text.count(old) if old else 0} times, not once")
+        call = self.presence.use_tool("Edit", {"file": file, "old": old, "new": new}, f"edit {file}")
+        path.write_text(text.replace(old, new), encoding="utf-8")
+        self.edited.append(file)
+        self.presence.note_result(call, "done")
+
+    async def _write(self, file: str, text: str, *, is_kept: bool) -> None:
+        path = self._inside(file)
+        await self._think(_SECONDS_AN_EDIT)
+        call = self.presence.use_tool("Write", {"file": file}, f"write {file}")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        if is_kept:
+            self.edited.append(file)
+        self.presence.note_result(call, "done")
+
+    def _inside(self, file: str) -> Path:
+        path = (self.copy / file).resolve()
+        if not path.is_relative_to(self.copy.resolve()):
+            raise MisfitError(f"{file} leads out of the checkout")
+        return path
+
+    async def _commit(self, kind: str, more: Mapping[str, str]) -> None:
+        message = f"[{kind}] {more.get('message') or more.get('summary') or self.task.rest}"
+        await self.git("add", "--", *self.edited)
+        finished = await self.git("commit", "--quiet", "--no-verify", "--message", message, codes=(0, 1))
+        self.edited.clear()
+        if finished.code == 0:
+            self.presence.say(f"Committed: {message}")
+            self.changes[kind] = _change("SUCCEEDED", more.get("summary", ""))
+        else:
+            self.presence.say("There was nothing to commit.")
+            self.changes[kind] = _change("FAILED", "Nothing had changed, so there was nothing to commit.")
+
+    async def _ask(self, question: str) -> None:
+        self.presence.say(question)
+        self.presence.set_working(False)
+        answer = await asyncio.to_thread(sys.stdin.readline)
+        self.presence.set_working(True)
+        self.presence.hear(answer.strip())
+        self.presence.say(f"Understood: {answer.strip()}")
+
+    async def git(self, *words: str, codes: tuple[int, ...] = (0,)) -> Finished:
+        """Run git in the copy as the person whose sweep this is."""
+        name, address = self.task.identity
+        who = ["-c", f"user.name={name}", "-c", f"user.email={address}"] if name else []
+        finished = await run_process(
+            ["git", *who, "-c", "commit.gpgSign=false", *words],
+            cwd=self.copy,
+            environment=dict(os.environ) | {"GIT_LITERAL_PATHSPECS": "1"},
+        )
+        if finished.code not in codes:
+            raise MisfitError(f"git {words[0]} failed: {finished.error_text.strip()}")
+        return finished
+
+    async def _think(self, seconds: float) -> None:
+        await asyncio.sleep(seconds / self.task.speed)
+
+
+def compose_outcome(play: Play, record: Record | None) -> dict[str, Any]:
+    """Give the outcome: what was really seen, with the record's claims laid over it."""
+    before, after = play.verdicts[0], play.verdicts[-1]
+    found = "passes" if after else "fails"
+    summary = record.summary if record and record.summary else f"The test {found}; nothing was changed."
+    return {
+        "changes": play.changes,
+        "errored": False,
+        "tests_passing_before": before,
+        "tests_passing_after": after,
+        "summary_markdown": summary,
+        "test_runs": play.runs,
+        "escalations": play.escalations,
+    } | play.claims
+
+
+def _change(status: str, summary: str) -> dict[str, str]:
+    return {"status": status, "summary_markdown": summary}

@@ -1,0 +1,78 @@
+"""Shows mngr and people what the offline agent does: working or waiting, and a transcript in mngr's own format."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+EMITTER: Final = "offline/common_transcript"
+SCHEMA: Final = "ATIF-v1.7"
+
+
+class Presence:
+    """The agent as others see it: mngr's `active` file and activity line, and the transcript."""
+
+    def __init__(self, state_folder: Path, host_folder: Path) -> None:
+        self._active = state_folder / "active"
+        self._activity = host_folder / "events" / "mngr" / "activity" / "events.jsonl"
+        self._transcript = state_folder / "events" / "offline" / "common_transcript" / "events.jsonl"
+        for path in (self._activity, self._transcript):
+            path.parent.mkdir(parents=True, exist_ok=True)
+        header = {"type": "header", "event_id": f"header-{uuid.uuid4().hex}", "emitter": EMITTER}
+        self._write(header | {"schema_version": SCHEMA})
+
+    def set_working(self, is_working: bool) -> None:
+        """Tell mngr that the agent works, or that it waits for a person."""
+        if is_working:
+            self._active.touch()
+        else:
+            self._active.unlink(missing_ok=True)
+        activity = {"source": "mngr/activity", "type": "activity", "event_id": f"evt-{uuid.uuid4().hex}"}
+        _append(self._activity, activity | {"timestamp": _now()})
+
+    def say(self, text: str) -> None:
+        """Say something, in the terminal and in the transcript."""
+        print(text, flush=True)
+        self._step("agent", message=text)
+
+    def hear(self, text: str) -> None:
+        """Take down what a person said."""
+        self._step("user", message=text)
+
+    def use_tool(self, name: str, arguments: dict[str, Any], shown: str = "") -> str:
+        """Take down that a tool is used; give the id under which its result is to be noted."""
+        if shown:
+            print(shown, flush=True)
+        call = f"call-{uuid.uuid4().hex[:12]}"
+        self._step("agent", tool_calls=[{"tool_call_id": call, "function_name": name, "arguments": arguments}])
+        return call
+
+    def note_result(self, call: str, content: str, *, is_shown: bool = False) -> None:
+        """Take down what a tool gave."""
+        if is_shown:
+            print(content, flush=True)
+        result = {"source_call_id": call, "content": content}
+        self._write({"type": "observation", **_stamp(), "results": [result]})
+
+    def _step(self, source: str, **fields: Any) -> None:
+        model = {"model_name": "offline"} if source == "agent" else {}
+        self._write({"type": "step", **_stamp(), "source": source, "message": "", **model, **fields})
+
+    def _write(self, record: dict[str, Any]) -> None:
+        _append(self._transcript, record)
+
+
+def _stamp() -> dict[str, str]:
+    return {"event_id": uuid.uuid4().hex, "emitter": EMITTER, "timestamp": _now()}
+
+
+def _append(path: Path, record: dict[str, Any]) -> None:
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(record) + "\n")
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat().replace("+00:00", "Z")

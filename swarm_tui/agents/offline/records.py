@@ -1,0 +1,113 @@
+"""Reads records: the work that the offline agent plays, one readable TOML file for each test."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+KINDS: Final = ("IMPROVE_TEST", "FIX_TEST", "FIX_TUTORIAL", "FIX_IMPL")
+ESCALATIONS: Final = ("BLOCKER", "SHARED_PATTERN")
+BREAKAGES: Final = ("outcome", "archive", "bundle", "missing", "huge", "path")
+
+# The key that names a step, the type of its value, and the keys that may stand beside it.
+_STEPS: Final[Mapping[str, tuple[type | tuple[type, ...], frozenset[str]]]] = {
+    "say": (str, frozenset()),
+    "run": (str, frozenset()),
+    "edit": (str, frozenset({"old", "new"})),
+    "write": (str, frozenset({"text"})),
+    "uncommitted": (str, frozenset({"text"})),
+    "commit": (str, frozenset({"message", "summary"})),
+    "fail": (str, frozenset({"summary"})),
+    "ask": (str, frozenset({"answer"})),
+    "escalate": (str, frozenset({"title", "detail"})),
+    "sleep": ((int, float), frozenset()),
+    "claim": (dict, frozenset()),
+    "crash": (int, frozenset()),
+    "hang": (bool, frozenset()),
+    "break": (str, frozenset()),
+}
+_CHOICES: Final = {"commit": KINDS, "fail": KINDS, "escalate": ESCALATIONS, "break": BREAKAGES}
+_PATHS: Final = frozenset({"edit", "write", "uncommitted"})
+
+
+class BadRecord(ValueError):
+    """A record that cannot be played; its text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step: what is done (`name`), with what (`value`), and the rest by name."""
+
+    name: str
+    value: Any
+    more: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """The recorded work on one test."""
+
+    test: str
+    summary: str = ""
+    steps: tuple[Step, ...] = ()
+
+
+def parse_record(text: str) -> Record:
+    """Read a record; BadRecord says which step is wrong and how."""
+    try:
+        content = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise BadRecord(f"it is no TOML: {error}") from error
+    unknown = content.keys() - {"test", "summary", "step"}
+    if unknown:
+        raise BadRecord(f"unknown keys: {', '.join(sorted(unknown))}")
+    test, summary, steps = content.get("test"), content.get("summary", ""), content.get("step", [])
+    if not isinstance(test, str) or not test:
+        raise BadRecord("`test` is missing: the node id that it is for")
+    if not isinstance(summary, str) or not isinstance(steps, list):
+        raise BadRecord("`summary` is a text and every step begins with [[step]]")
+    return Record(test, summary, tuple(_parse_step(number, step) for number, step in enumerate(steps, 1)))
+
+
+def _parse_step(number: int, content: Any) -> Step:
+    names = [name for name in content if name in _STEPS] if isinstance(content, dict) else []
+    if len(names) != 1:
+        raise BadRecord(f"step {number} has to have exactly one of {', '.join(_STEPS)}")
+    name = names[0]
+    kind, beside = _STEPS[name]
+    value: Any = content[name]
+    if not isinstance(value, kind):
+        raise BadRecord(f"step {number}: {value!r} is no value for `{name}`")
+    if name in _CHOICES and value not in _CHOICES[name]:
+        raise BadRecord(f"step {number}: `{name}` is one of {', '.join(_CHOICES[name])}")
+    if name in _PATHS and _leads_out(str(value)):
+        raise BadRecord(f"step {number}: {value!r} leads out of the checkout")
+    more = {key: text for key, text in content.items() if key != name}
+    if more.keys() - beside or not all(isinstance(text, str) for text in more.values()):
+        raise BadRecord(f"step {number}: beside `{name}` stand only texts for {', '.join(sorted(beside)) or 'nothing'}")
+    return Step(name, value, more)
+
+
+def _leads_out(path: str) -> bool:
+    return path.startswith("/") or ".." in Path(path).parts
+
+
+def find_record(folder: Path, test: str) -> Record | None:
+    """Give the record for a test, or None; one that is there and broken is BadRecord."""
+    broken = ""
+    for path in sorted(folder.rglob("*.toml")):
+        text = path.read_text(encoding="utf-8", errors="replace")
+        try:
+            record = parse_record(text)
+        except BadRecord as error:
+            # Only a file that speaks of this test concerns this test.
+            broken = broken or (f"{path.name}: {error}" if test in text else "")
+            continue
+        if record.test == test:
+            return record
+    if broken:
+        raise BadRecord(broken)
+    return None

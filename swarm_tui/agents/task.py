@@ -1,0 +1,47 @@
+"""The task file: what one agent is asked, for the live plugin and the offline agent. Standard library only."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One test in the hands of one agent. All paths inside the copy are relative to its top."""
+
+    sweep: str
+    test: str
+    agent: str
+    branch: str
+    base: str
+    repository: str
+    """The user's checkout; nothing may be imported from it."""
+    file: str
+    """The test's file, from the top of the repository."""
+    rest: str
+    """What follows the file and `::` in the node id; empty for an id without."""
+    folder: str
+    """Where pytest is run; empty for the top of the copy."""
+    pytest: tuple[str, ...]
+    """The command that runs the test."""
+    outcome: str
+    """Where the outcome goes."""
+    records: str = ""
+    """A folder of records for the offline agent."""
+    speed: float = 1.0
+    identity: tuple[str, str] = ("", "")
+    """Who commits: name and address."""
+
+    def write(self, path: Path) -> None:
+        """Write the task file."""
+        path.write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")
+
+    @classmethod
+    def read(cls, path: Path) -> Task:
+        """Read a task file; keys of a newer version are passed over."""
+        content = json.loads(path.read_text(encoding="utf-8"))
+        known = {field.name for field in fields(cls)}
+        values = {name: value for name, value in content.items() if name in known}
+        return cls(**values | {"pytest": tuple(values["pytest"]), "identity": tuple(values.get("identity", ("", "")))})
