@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -32,6 +33,13 @@ def checked_address(address: str) -> str:
     if _ADDRESS.fullmatch(address) is None:
         raise UsageError(f"{address!r} is no name of an agent", "letters, digits, - and _ inside")
     return address
+
+
+def having_label(key: str, value: str) -> str:
+    """Give the filter for agents that carry a label, for `list_agents`."""
+    if _LABEL_KEY.fullmatch(key) is None:
+        raise UsageError(f"{key!r} is no name of a label")
+    return f'labels["{key}"] == {json.dumps(value)}'
 
 
 class Answer(BaseModel):
