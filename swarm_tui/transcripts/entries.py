@@ -1,0 +1,335 @@
+"""Makes typed entries of the records of a transcript: ATIF, mngr's older records, other JSON, or plain text."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Final, NamedTuple
+
+from swarm_tui.model.text import plain, plain_lines
+from swarm_tui.transcripts.cut_json import mend_json
+
+ARGUMENTS_LIMIT: Final = 2_000
+
+
+class Role(StrEnum):
+    """Who or what an entry comes from."""
+
+    USER = "user"
+    AGENT = "agent"
+    THINKING = "thinking"
+    CALL = "call"
+    RESULT = "result"
+    SYSTEM = "system"
+    TEXT = "text"
+
+
+class Entry(NamedTuple):
+    """One thing that happened in a transcript; its text is inert and may have many lines."""
+
+    role: Role
+    text: str
+    at: float | None = None
+    tool: str = ""
+    call: str = ""
+    """The id that ties a result to its call."""
+    is_error: bool = False
+    note: str = ""
+    """What a person should know about the record itself: that it was cut, that it is broken."""
+
+
+_ERROR_SIGNS: Final = re.compile(
+    r"Traceback \(most recent call last\)"
+    r"|^E  +\S"
+    r"|\b[1-9]\d* (?:failed|errors?)\b"
+    r"|\b[A-Za-z_.]*(?:Error|Exception)\b:"
+    r"|\b(?:FAILED|ERROR|FATAL|CRITICAL)\b"
+    r"|^(?:error|fatal|panic|Error)[:\[]"
+    r"|: command not found\b"
+    r"|\bSegmentation fault\b",
+    re.MULTILINE,
+)
+# Substrings are found ten times as fast as patterns: without one of these there is no sign either.
+_ERROR_HINTS: Final = (
+    "Error",
+    "ERROR",
+    "error",
+    "Traceback",
+    "Exception",
+    " failed",
+    "FAILED",
+    "FATAL",
+    "CRITICAL",
+    "fatal",
+    "panic",
+    "E  ",
+    "command not found",
+    "Segmentation",
+)
+_RAW_HINTS: Final = (
+    *(hint.encode() for hint in _ERROR_HINTS if hint != "error"),
+    b'"is_error": true',
+    b'"is_error":true',
+    b"error:",
+    b"error[",
+    b" error",
+    b'"error"',
+    b'"critical"',
+)
+_ROLE_HINTS: Final = {
+    Role.USER: (b"user",),
+    Role.AGENT: (b"agent", b"assistant"),
+    Role.THINKING: (b"reasoning_content", b"thinking"),
+    Role.CALL: (b"tool_calls", b"tool_use"),
+    Role.RESULT: (b"results", b"tool_result"),
+}
+"""Bytes without which a record has no such entry; roles not named here may come from anything."""
+_UNUSUAL: Final = re.compile("[^\n -~]")
+# A plain log line's own time, so that logs merge with transcripts.
+_LEADING_TIME: Final = re.compile(r"\[?(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?)\]?\s*")
+_BINARY: Final = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
+_TOOL_TEXT_KEYS: Final = ("command", "file_path", "path", "pattern", "query", "url", "description", "prompt")
+
+
+def parse_record(raw: bytes, length: int | None = None) -> tuple[Entry, ...]:
+    """Give the entries of one record; `length` is its full size when `raw` is only its beginning.
+
+    Nothing raises: what cannot be understood is shown as the text it is.
+    """
+    is_cut = length is not None and length > len(raw)
+    note = f"a record of {shown_size(length or 0)}: only its beginning is shown" if is_cut else ""
+    start = raw.lstrip()[:1]
+    if start == b"{":
+        record = mend_json(raw) if is_cut else _loads(raw)
+        if isinstance(record, dict):
+            entries = _entries_of(record)
+            if entries is not None:
+                return tuple(entry._replace(note=note) for entry in entries) if note else entries
+            return (_other_json(record, raw, note),)
+        note = note or "a broken record"
+    return (_plain_entry(raw, note),)
+
+
+def may_hold_error(raw: bytes) -> bool:
+    """Tell cheaply whether parsing the record could give an entry with an error."""
+    return any(hint in raw for hint in _RAW_HINTS)
+
+
+def may_hold_role(raw: bytes, roles: frozenset[Role]) -> bool:
+    """Tell cheaply whether parsing the record could give an entry of one of these roles."""
+    return any(role not in _ROLE_HINTS or any(hint in raw for hint in _ROLE_HINTS[role]) for role in roles)
+
+
+def looks_like_error(text: str) -> bool:
+    """Tell whether a tool's output or a log line speaks of an error."""
+    return any(hint in text for hint in _ERROR_HINTS) and _ERROR_SIGNS.search(text) is not None
+
+
+def parse_time(value: Any) -> float | None:
+    """Read a time as records carry it: ISO 8601, or seconds or milliseconds since 1970."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int | float):
+        seconds = value / 1000 if value > 1e11 else float(value)
+        return seconds if 0 < seconds < 1e11 else None
+    if isinstance(value, str) and len(value) < 64:
+        try:
+            return datetime.fromisoformat(value.strip().replace(",", ".")).timestamp()
+        except (ValueError, OverflowError, OSError):
+            return None
+    return None
+
+
+def shown_size(size: int) -> str:
+    """Give a size in bytes as a person reads it."""
+    amount = float(size)
+    for unit in ("bytes", "KB", "MB"):
+        if amount < 1000:
+            return f"{amount:.0f} {unit}" if unit == "bytes" else f"{amount:.1f} {unit}"
+        amount /= 1000
+    return f"{amount:.1f} GB"
+
+
+def _loads(raw: bytes) -> Any:
+    try:
+        return json.loads(raw)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _entries_of(record: dict[str, Any]) -> tuple[Entry, ...] | None:
+    match record.get("type"):
+        case "header":
+            version = plain(str(record.get("schema_version") or ""), 60)
+            return (Entry(Role.SYSTEM, f"transcript begins ({version or 'version unknown'})", None),)
+        case "step":
+            return _step(record)
+        case "observation":
+            results = _results(record.get("results"), _time_of(record))
+            return tuple(results) or (Entry(Role.RESULT, "(empty)", _time_of(record)),)
+        case "user_message":
+            return (Entry(Role.USER, _text(record.get("content", record.get("text"))), _time_of(record)),)
+        case "assistant_message":
+            return _assistant_message(record)
+        case "tool_result":
+            return (_tool_result(record),)
+        case "user" | "assistant" if isinstance(record.get("message"), dict):
+            return _native_message(record)
+        case _:
+            return None
+
+
+def _step(record: dict[str, Any]) -> tuple[Entry, ...]:
+    at = _time_of(record)
+    role = {"user": Role.USER, "agent": Role.AGENT}.get(str(record.get("source")), Role.SYSTEM)
+    entries = []
+    reasoning = _text(record.get("reasoning_content"))
+    if reasoning:
+        entries.append(Entry(Role.THINKING, reasoning, at))
+    message = _text(record.get("message"))
+    if message:
+        is_error = role is Role.SYSTEM and looks_like_error(message)
+        entries.append(Entry(role, message, at, is_error=is_error))
+    entries += [_call(call, at) for call in _dicts(record.get("tool_calls"))]
+    observation = record.get("observation")
+    if isinstance(observation, dict):
+        entries += _results(observation.get("results"), at)
+    return tuple(entries) or (Entry(role, "(empty)", at),)
+
+
+def _call(call: dict[str, Any], at: float | None) -> Entry:
+    name = call.get("function_name") or call.get("tool_name") or call.get("name") or "tool"
+    given = call.get("arguments", call.get("input", call.get("input_preview")))
+    call_id = call.get("tool_call_id") or call.get("id") or ""
+    return Entry(Role.CALL, _arguments(given), at, tool=plain(str(name), 60), call=str(call_id)[:200])
+
+
+def _arguments(given: Any) -> str:
+    """Give a call's arguments as a person reads them: the one that says it all first, the rest as JSON."""
+    if isinstance(given, str):
+        return _inert(given[:ARGUMENTS_LIMIT])
+    if not isinstance(given, dict):
+        return "" if given is None else plain(json.dumps(given, ensure_ascii=False, default=str), ARGUMENTS_LIMIT)
+    rest = dict(given)
+    first = next((key for key in _TOOL_TEXT_KEYS if isinstance(rest.get(key), str)), None)
+    words = [_inert(rest.pop(first)[:ARGUMENTS_LIMIT])] if first else []
+    if rest:
+        words.append(plain(json.dumps(rest, ensure_ascii=False, default=str), ARGUMENTS_LIMIT))
+    return "  ".join(words)
+
+
+def _results(results: Any, at: float | None) -> list[Entry]:
+    entries = []
+    for result in _dicts(results):
+        extra = result.get("extra")
+        told = extra.get("is_error") if isinstance(extra, dict) else None
+        text = _text(result.get("content"))
+        tool = extra.get("tool_name") if isinstance(extra, dict) else None
+        entries.append(
+            Entry(
+                Role.RESULT,
+                text,
+                at,
+                tool=plain(str(tool), 60) if tool else "",
+                call=str(result.get("source_call_id") or "")[:200],
+                is_error=told is True or looks_like_error(text),
+            )
+        )
+    return entries
+
+
+def _assistant_message(record: dict[str, Any]) -> tuple[Entry, ...]:
+    at = _time_of(record)
+    text = _text(record.get("text", record.get("content")))
+    entries = [Entry(Role.AGENT, text, at)] if text else []
+    entries += [_call(call, at) for call in _dicts(record.get("tool_calls"))]
+    return tuple(entries) or (Entry(Role.AGENT, "(empty)", at),)
+
+
+def _tool_result(record: dict[str, Any]) -> Entry:
+    text = _text(record.get("output", record.get("content")))
+    tool = plain(str(record.get("tool_name") or ""), 60)
+    return Entry(
+        Role.SYSTEM if tool == "meta" else Role.RESULT,
+        text,
+        _time_of(record),
+        tool="" if tool == "meta" else tool,
+        call=str(record.get("tool_call_id") or "")[:200],
+        is_error=record.get("is_error") is True or (tool != "meta" and looks_like_error(text)),
+    )
+
+
+def _native_message(record: dict[str, Any]) -> tuple[Entry, ...]:
+    """Read a record of an agent's own log, where a message is a list of blocks."""
+    at = _time_of(record)
+    role = Role.USER if record["type"] == "user" else Role.AGENT
+    content = record["message"].get("content")
+    if not isinstance(content, list):
+        return (Entry(role, _text(content), at),)
+    entries = []
+    for block in _dicts(content):
+        match block.get("type"):
+            case "tool_use":
+                entries.append(_call(block, at))
+            case "thinking":
+                entries.append(Entry(Role.THINKING, _text(block.get("thinking", block.get("text"))), at))
+            case "tool_result":
+                text = _text(block.get("content"))
+                is_error = block.get("is_error") is True or looks_like_error(text)
+                call = str(block.get("tool_use_id") or "")[:200]
+                entries.append(Entry(Role.RESULT, text, at, call=call, is_error=is_error))
+            case _:
+                entries.append(Entry(role, _text([block]), at))
+    return tuple(entries) or (Entry(role, "(empty)", at),)
+
+
+def _other_json(record: dict[str, Any], raw: bytes, note: str) -> Entry:
+    """Show a JSON record of a kind unknown here: its words if it has some, else as it stands."""
+    words = next((record[key] for key in ("message", "text", "msg", "line") if isinstance(record.get(key), str)), None)
+    kind = plain(str(record.get("type") or ""), 40)
+    text = _inert(words) if words is not None else _inert(raw.decode("utf-8", "replace"))
+    is_error = looks_like_error(text) or str(record.get("level", "")).lower() in ("error", "critical", "fatal")
+    return Entry(Role.TEXT, text, _time_of(record), tool=kind, is_error=is_error, note=note)
+
+
+def _plain_entry(raw: bytes, note: str) -> Entry:
+    if _BINARY.search(raw[:4096]):
+        note = note or "not text"
+    text = _inert(raw.decode("utf-8", "replace"))
+    found = _LEADING_TIME.match(text)
+    at = parse_time(found.group(1)) if found else None
+    words = text[found.end() :] if found is not None and at is not None else text
+    return Entry(Role.TEXT, words, at, is_error=looks_like_error(text), note=note)
+
+
+def _time_of(record: dict[str, Any]) -> float | None:
+    return parse_time(record.get("timestamp", record.get("at", record.get("time"))))
+
+
+def _dicts(value: Any) -> Iterable[dict[str, Any]]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def _inert(text: str) -> str:
+    return plain_lines(text) if _UNUSUAL.search(text) else text
+
+
+def _text(value: Any) -> str:
+    """Give the words of a content value: a string, or a list of parts of which some are text."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return _inert(value)
+    if isinstance(value, list):
+        parts = []
+        for part in value:
+            if isinstance(part, str):
+                parts.append(part)
+            elif isinstance(part, dict):
+                words = part.get("text")
+                parts.append(words if isinstance(words, str) else f"[{part.get('type') or 'part'}]")
+        return _inert("\n".join(parts))
+    return plain(json.dumps(value, ensure_ascii=False, default=str), ARGUMENTS_LIMIT)

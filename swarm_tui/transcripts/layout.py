@@ -1,0 +1,207 @@
+"""Lays entries out as lines of a given width: time, role, words; long ones folded. Pure."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from enum import IntEnum
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from rich.cells import cell_len
+
+from swarm_tui.transcripts.entries import Entry, Role, looks_like_error
+from swarm_tui.transcripts.markdown import Run, Runs, Style, read_markdown
+
+PREFIX_WIDTH: Final = 20
+NARROW_PREFIX_WIDTH: Final = 11
+NARROW: Final = 60
+LINES_LIMIT: Final = 2_000
+"""At most so many lines of one record, unfolded or not."""
+
+
+class Density(IntEnum):
+    """How much of each entry is shown."""
+
+    LINES = 0
+    """One line an event."""
+    READABLE = 1
+    """Messages whole, tool results folded."""
+    WHOLE = 2
+
+
+class Line(NamedTuple):
+    """One line on the screen: a prefix of fixed width, then runs that fit the rest."""
+
+    prefix: str
+    runs: Runs
+    role: Role
+    is_error: bool = False
+
+    @property
+    def text(self) -> str:
+        """The words without their prefix."""
+        return "".join(run.text for run in self.runs)
+
+
+_FOLDS: Final[dict[Role, int]] = {
+    Role.USER: 40,
+    Role.AGENT: 60,
+    Role.THINKING: 2,
+    Role.CALL: 2,
+    Role.RESULT: 3,
+    Role.SYSTEM: 3,
+    Role.TEXT: 8,
+}
+_LABELS: Final[dict[Role, str]] = {
+    Role.USER: "user",
+    Role.AGENT: "agent",
+    Role.THINKING: "thinks",
+    Role.CALL: "call",
+    Role.RESULT: "result",
+    Role.SYSTEM: "system",
+    Role.TEXT: "",
+}
+_MARKDOWN_ROLES: Final = frozenset({Role.USER, Role.AGENT, Role.THINKING, Role.SYSTEM})
+
+
+def lay_out(entries: Iterable[Entry], width: int, density: Density, who: str = "") -> tuple[Line, ...]:
+    """Give the lines of one record's entries; `who` stands in the place of the role when many agents are merged."""
+    lines: list[Line] = []
+    for entry in entries:
+        lines += lay_out_entry(entry, width, density, who)
+        if len(lines) >= LINES_LIMIT:
+            break
+    return tuple(lines[:LINES_LIMIT])
+
+
+def lay_out_entry(entry: Entry, width: int, density: Density, who: str = "") -> list[Line]:
+    """Give the lines of one entry."""
+    room = max(8, width - prefix_width(width))
+    limit = {Density.LINES: 1, Density.READABLE: _FOLDS[entry.role], Density.WHOLE: LINES_LIMIT}[density]
+    wrapped: list[Runs] = []
+    body = list(_body(entry, density))
+    hidden = _telling_line(entry, body, limit)
+    for runs in body[hidden:]:
+        if len(wrapped) >= limit:
+            hidden += 1
+            continue
+        pieces = wrap_runs(runs, room)
+        taken = pieces[: limit - len(wrapped)]
+        if len(taken) < len(pieces):
+            taken[-1] = _shortened(taken[-1], room - 1, "…")
+        wrapped += taken
+    if hidden:
+        wrapped[-1] = _shortened(wrapped[-1], room, f" … (+{hidden} line{'s' if hidden > 1 else ''})")
+    first = _prefix(entry, width, who)
+    blank = " " * len(first)
+    return [
+        Line(first if index == 0 else blank, runs, entry.role, entry.is_error) for index, runs in enumerate(wrapped)
+    ]
+
+
+def prefix_width(width: int) -> int:
+    """Give the width of time and role in a view of that width."""
+    return PREFIX_WIDTH if width >= NARROW else NARROW_PREFIX_WIDTH
+
+
+def wrap_runs(runs: Runs, room: int) -> list[Runs]:
+    """Break styled runs into lines of at most `room` cells, at spaces where there are some."""
+    text = "".join(run.text for run in runs)
+    if len(text) <= room and (text.isascii() or cell_len(text) <= room):
+        return [runs]
+    return [_slice(runs, start, stop) for start, stop in wrap(text, room)]
+
+
+def wrap(text: str, room: int) -> Iterator[tuple[int, int]]:
+    """Give the (start, stop) of each line; together with the spaces they were broken at they are the text."""
+    start, length = 0, len(text)
+    while start < length:
+        stop = _fitting(text, start, room)
+        if stop < length:
+            space = text.rfind(" ", start + room // 2, stop + 1)
+            if space > start:
+                yield start, space
+                start = space + 1
+                continue
+        yield start, stop
+        start = stop
+
+
+def _fitting(text: str, start: int, room: int) -> int:
+    """Give where a line that starts at `start` must end to fit; at least one character further."""
+    piece = text[start : start + room]
+    if piece.isascii():
+        return start + len(piece)
+    used = 0
+    for index, character in enumerate(piece):
+        used += _cells(character)
+        if used > room:
+            return start + max(1, index)
+    return start + len(piece)
+
+
+@lru_cache(maxsize=4096)
+def _cells(character: str) -> int:
+    return cell_len(character)
+
+
+def _slice(runs: Runs, start: int, stop: int) -> Runs:
+    cut = []
+    position = 0
+    for run in runs:
+        low, high = max(start - position, 0), min(stop - position, len(run.text))
+        if low < high:
+            cut.append(Run(run.text[low:high], run.style))
+        position += len(run.text)
+    return tuple(cut)
+
+
+def _shortened(runs: Runs, room: int, ending: str) -> Runs:
+    """Give the runs with `ending` behind them, cut so that both fit."""
+    text = "".join(run.text for run in runs)
+    allowed = max(0, room - cell_len(ending))
+    if cell_len(text) > allowed:
+        runs = _slice(runs, 0, _fitting(text, 0, allowed)) if allowed else ()
+    return (*runs, Run(ending, Style.DIM))
+
+
+def _telling_line(entry: Entry, body: list[Runs], limit: int) -> int:
+    """Give the line at which a folded error begins to be one; 0 for all else."""
+    if not entry.is_error or len(body) <= limit or entry.role not in (Role.RESULT, Role.TEXT):
+        return 0
+    for index, runs in enumerate(body):
+        if looks_like_error("".join(run.text for run in runs)):
+            return min(index, len(body) - 1)
+    return 0
+
+
+def _body(entry: Entry, density: Density) -> Iterator[Runs]:
+    note: Runs = (Run(f"({entry.note}) ", Style.NOTE),) if entry.note else ()
+    lines: list[Runs]
+    if entry.role is Role.CALL:
+        lines = [(Run(line),) for line in entry.text.split("\n")]
+        lines[0] = (Run(f"{entry.tool}  ", Style.TOOL), *lines[0])
+    elif entry.role in _MARKDOWN_ROLES:
+        lines = read_markdown(entry.text)
+    else:
+        style = Style.ERROR if entry.is_error else Style.PLAIN
+        lines = [(Run(line, style),) for line in entry.text.rstrip("\n").split("\n")]
+        if entry.tool:
+            lines[0] = (Run(f"{entry.tool}  ", Style.TOOL), *lines[0])
+    if density is Density.LINES:
+        # The one line that is shown should have words on it.
+        while len(lines) > 1 and not any(run.text.strip() for run in lines[0]):
+            lines.pop(0)
+    if note:
+        lines[0:1] = [(*note, *lines[0])] if lines else [note]
+    yield from lines or [(Run(""),)]
+
+
+def _prefix(entry: Entry, width: int, who: str) -> str:
+    clock = time.strftime("%H:%M:%S", time.localtime(entry.at)) if entry.at is not None else " " * 8
+    mark = "!" if entry.is_error else " "
+    if prefix_width(width) == NARROW_PREFIX_WIDTH:
+        return f"{clock} {mark} "
+    label = who or _LABELS[entry.role]
+    return f"{clock} {mark} {label[:8]:8} "

@@ -1,0 +1,81 @@
+"""Makes the markdown of messages readable line by line, as plain words with a few styles; never as markup."""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+
+class Style(StrEnum):
+    """How a run of text is meant; the room decides what that looks like."""
+
+    PLAIN = "plain"
+    HEADING = "heading"
+    BOLD = "bold"
+    CODE = "code"
+    DIM = "dim"
+    TOOL = "tool"
+    ERROR = "error"
+    NOTE = "note"
+
+
+class Run(NamedTuple):
+    """Some text of one style."""
+
+    text: str
+    style: Style = Style.PLAIN
+
+
+Runs = tuple[Run, ...]
+
+_FENCE: Final = re.compile(r"^\s*(```|~~~)")
+_HEADING: Final = re.compile(r"^#{1,6}\s+(.*?)\s*#*$")
+_BULLET: Final = re.compile(r"^(\s*)[-*+]\s+(?=\S)")
+_QUOTE: Final = re.compile(r"^\s*>\s?")
+_RULE: Final = re.compile(r"^\s*([-*_])(?:\s*\1){2,}\s*$")
+_INLINE: Final = re.compile(
+    r"`([^`\n]+)`|\*\*([^*\n]+)\*\*|(?<![\w*])\*([^*\s][^*\n]*)\*(?!\w)|\[([^\]\n]+)\]\(([^)\s]+)\)"
+)
+
+
+def read_markdown(text: str) -> list[Runs]:
+    """Give the lines of a message as styled runs; fences and marks are gone, the words all stay."""
+    lines: list[Runs] = []
+    is_code = False
+    for line in text.split("\n"):
+        if _FENCE.match(line):
+            is_code = not is_code
+        elif is_code:
+            lines.append((Run("  " + line, Style.CODE),))
+        elif heading := _HEADING.match(line):
+            lines.append((Run(heading.group(1), Style.HEADING),))
+        elif _RULE.match(line):
+            lines.append((Run("─" * 8, Style.DIM),))
+        elif quote := _QUOTE.match(line):
+            lines.append((Run("│ ", Style.DIM), *_inline(line[quote.end() :])))
+        elif bullet := _BULLET.match(line):
+            lines.append((Run(f"{bullet.group(1)}• "), *_inline(line[bullet.end() :])))
+        else:
+            lines.append(_inline(line))
+    return lines
+
+
+def _inline(line: str) -> Runs:
+    runs = []
+    position = 0
+    for found in _INLINE.finditer(line):
+        if found.start() > position:
+            runs.append(Run(line[position : found.start()]))
+        code, bold, emphasis, label, target = found.groups()
+        if code is not None:
+            runs.append(Run(code, Style.CODE))
+        elif label is not None:
+            # Where a link leads is said: a label may lie.
+            runs += [Run(label), Run(f" ({target})", Style.DIM)]
+        else:
+            runs.append(Run(bold or emphasis, Style.BOLD))
+        position = found.end()
+    if position < len(line) or not runs:
+        runs.append(Run(line[position:]))
+    return tuple(runs)

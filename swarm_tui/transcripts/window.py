@@ -1,0 +1,301 @@
+"""A window on a growing file of records: one record a line, found by byte offset, without an index.
+
+Every step costs what it reads, whatever the size of the file. Blocks are read with `pread`: a mapped
+file that its writer cuts would end this process with SIGBUS.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections import OrderedDict
+from collections.abc import Iterator
+from enum import StrEnum
+from pathlib import Path
+from typing import Final, NamedTuple, Protocol
+
+BLOCK: Final = 1 << 16
+BLOCKS_KEPT: Final = 8
+CHUNK: Final = 1 << 25
+"""A chunk of the file (aligned) that holds no newline ends its record by force: endless lines stay walkable."""
+RECORD_LIMIT: Final = 1 << 16
+"""At most so much of one record is read."""
+SETTLED_AFTER: Final = 1.0
+"""A last line without its newline is taken for whole when it has not grown for so long."""
+_SEAL: Final = 48
+
+
+class Span(NamedTuple):
+    """Where one record lies: from its first byte to just past its newline."""
+
+    start: int
+    end: int
+
+
+class Change(StrEnum):
+    """What became of the file since the last look."""
+
+    SAME = "same"
+    GREW = "grew"
+    RESTARTED = "restarted"
+    """Cut or replaced: every offset known so far is void."""
+    GONE = "gone"
+    """Not there. What was open before stays readable."""
+
+
+class Status(NamedTuple):
+    """Which file it is, and its size."""
+
+    identity: tuple[int, int]
+    size: int
+
+
+class Source(Protocol):
+    """Bytes that can be read from any offset and may grow."""
+
+    def status(self) -> Status | None:
+        """Give identity and size, or None when it is not there."""
+        ...
+
+    def reopen(self) -> None: ...
+
+    def pread(self, length: int, offset: int) -> bytes: ...
+
+    def close(self) -> None: ...
+
+
+class FileSource:
+    """A file on this machine. It may not be there yet, and be replaced; a link is none, it may lead anywhere."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._descriptor: int | None = None
+
+    def status(self) -> Status | None:
+        try:
+            found = os.lstat(self.path)
+        except OSError:
+            return None
+        if not stat.S_ISREG(found.st_mode):
+            return None
+        return Status((found.st_dev, found.st_ino), found.st_size)
+
+    def reopen(self) -> None:
+        self.close()
+        try:
+            self._descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+        except OSError:
+            self._descriptor = None
+
+    def pread(self, length: int, offset: int) -> bytes:
+        if self._descriptor is None:
+            return b""
+        try:
+            return os.pread(self._descriptor, length, offset)
+        except OSError:
+            return b""
+
+    def close(self) -> None:
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+
+class MemorySource:
+    """Bytes held in memory: a stream made of tries and screen lines, or what a remote host sends."""
+
+    def __init__(self, content: bytes = b"") -> None:
+        self.content = bytearray(content)
+        self._generation = 0
+
+    def append(self, content: bytes) -> None:
+        self.content += content
+
+    def replace(self, content: bytes) -> None:
+        """Hold other bytes from now on; bytes that only continue the old ones count as growth."""
+        if not content.startswith(self.content):
+            self._generation += 1
+        self.content = bytearray(content)
+
+    def status(self) -> Status | None:
+        return Status((0, self._generation), len(self.content))
+
+    def reopen(self) -> None:
+        """Nothing has to be opened."""
+
+    def pread(self, length: int, offset: int) -> bytes:
+        return bytes(self.content[offset : offset + length])
+
+    def close(self) -> None:
+        """Nothing has to be closed."""
+
+
+class Window:
+    """Finds records by offset in a source that grows, is cut, or is replaced while it is looked at."""
+
+    def __init__(self, source: Source, chunk: int = CHUNK) -> None:
+        self.source = source
+        self._chunk = chunk
+        self.size = 0
+        self.end = 0
+        """Where the last whole record ends."""
+        self.generation = 0
+        self._identity: tuple[int, int] | None = None
+        self._seal = b""
+        self._torn_since = 0.0
+        self._blocks: OrderedDict[int, bytes] = OrderedDict()
+
+    def poll(self, now: float) -> Change:
+        """Look at the file again; `now` is a clock that only has to run forwards."""
+        status = self.source.status()
+        if status is None:
+            return Change.GONE
+        if status.identity != self._identity or status.size < self.size or not self._is_same_content(status.size):
+            is_first = self._identity is None
+            self._restart(status, now)
+            return Change.GREW if is_first else Change.RESTARTED
+        if status.size != self.size:
+            self._grow(status.size, now)
+            return Change.GREW
+        if self.end < self.size and now - self._torn_since >= SETTLED_AFTER:
+            self.end = self.size
+            return Change.GREW
+        return Change.SAME
+
+    def after(self, offset: int) -> Span | None:
+        """Give the record that starts at `offset`, a boundary of records; None at the end."""
+        if offset >= self.end:
+            return None
+        return Span(offset, self._boundary_after(offset))
+
+    def before(self, offset: int) -> Span | None:
+        """Give the record that ends at `offset`, a boundary of records; None at the beginning."""
+        if offset <= 0:
+            return None
+        return Span(self._boundary_before(offset), offset)
+
+    def containing(self, offset: int) -> Span | None:
+        """Give the record that the byte at `offset` belongs to; None in an empty window."""
+        if self.end == 0:
+            return None
+        offset = max(0, min(offset, self.end - 1))
+        start = self._boundary_before(offset + 1) if offset else 0
+        return Span(start, self._boundary_after(start))
+
+    def read(self, span: Span, limit: int = RECORD_LIMIT) -> bytes:
+        """Give the record's bytes without its newline, at most `limit` of them."""
+        parts = []
+        offset, stop = span.start, min(span.end, span.start + limit)
+        while offset < stop:
+            block = self._block(offset // BLOCK)
+            low = offset % BLOCK
+            part = block[low : low + stop - offset]
+            if not part:
+                break
+            parts.append(part)
+            offset += len(part)
+        return b"".join(parts).rstrip(b"\r\n")
+
+    def spans_after(self, offset: int) -> Iterator[Span]:
+        """Give the records from `offset` on, forwards."""
+        span = self.after(offset)
+        while span is not None:
+            yield span
+            span = self.after(span.end)
+
+    def spans_before(self, offset: int) -> Iterator[Span]:
+        """Give the records that end at or before `offset`, backwards."""
+        span = self.before(offset)
+        while span is not None:
+            yield span
+            span = self.before(span.start)
+
+    def slab_after(self, start: int, size: int) -> Span:
+        """Give the stretch of whole records of about that size that starts at `start`."""
+        last = self.containing(start + size)
+        return Span(start, last.end if last is not None else start)
+
+    def slab_before(self, end: int, size: int) -> Span:
+        """Give the stretch of whole records of about that size that ends at `end`."""
+        first = self.containing(min(end - 1, max(0, end - size)))
+        return Span(first.start if first is not None else end, end)
+
+    def close(self) -> None:
+        self.source.close()
+
+    def _restart(self, status: Status, now: float) -> None:
+        self.source.reopen()
+        self._identity = status.identity
+        self._blocks.clear()
+        self.size = self.end = 0
+        self.generation += 1
+        self._grow(status.size, now)
+
+    def _grow(self, size: int, now: float) -> None:
+        old_end = self.end
+        # A block at the old end was read short.
+        self._blocks.pop(self.size // BLOCK, None)
+        self.size = size
+        self._torn_since = now
+        self._seal = self.source.pread(_SEAL, max(0, size - _SEAL))
+        whole = size if self._seal[-1:] == b"\n" or size == 0 else self._boundary_before(size)
+        # A line without its end that was shown already stays on the screen while it grows.
+        self.end = size if old_end > whole else whole
+
+    def _is_same_content(self, size: int) -> bool:
+        """Whether what lay at the old end still lies there: else the file was rewritten in place."""
+        if size == self.size:
+            return True
+        return self.source.pread(len(self._seal), max(0, self.size - _SEAL)) == self._seal
+
+    def _boundary_after(self, start: int) -> int:
+        """Give the end of the record that starts at `start`."""
+        forced = (start + 2 * self._chunk - 1) // self._chunk * self._chunk
+        found = self._find(start, min(forced, self.end))
+        if found >= 0:
+            return found + 1
+        return min(forced, self.end)
+
+    def _boundary_before(self, end: int) -> int:
+        """Give the start of the record that the byte at `end - 1` belongs to."""
+        high = end - 1
+        aligned = high // self._chunk * self._chunk
+        found = self._rfind(aligned, high)
+        if found >= 0:
+            return found + 1
+        if aligned == 0:
+            return 0
+        found = self._rfind(aligned - self._chunk, aligned)
+        return found + 1 if found >= 0 else aligned
+
+    def _find(self, low: int, high: int) -> int:
+        """Give the offset of the first newline in [low, high), or -1."""
+        while low < high:
+            index = low // BLOCK
+            base = index * BLOCK
+            found = self._block(index).find(b"\n", low - base, high - base)
+            if found >= 0:
+                return base + found
+            low = base + BLOCK
+        return -1
+
+    def _rfind(self, low: int, high: int) -> int:
+        """Give the offset of the last newline in [low, high), or -1."""
+        while high > low:
+            index = (high - 1) // BLOCK
+            base = index * BLOCK
+            found = self._block(index).rfind(b"\n", max(0, low - base), high - base)
+            if found >= 0:
+                return base + found
+            high = base
+        return -1
+
+    def _block(self, index: int) -> bytes:
+        block = self._blocks.get(index)
+        if block is None:
+            block = self.source.pread(BLOCK, index * BLOCK)
+            if len(block) == BLOCK:
+                self._blocks[index] = block
+                if len(self._blocks) > BLOCKS_KEPT:
+                    self._blocks.popitem(last=False)
+        return block

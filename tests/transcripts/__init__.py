@@ -1,0 +1,1 @@
+"""Transcripts: reading by offset, records, layout, search."""

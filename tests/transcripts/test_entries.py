@@ -1,0 +1,193 @@
+"""Records of all kinds become entries; hostile and broken ones too."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from swarm_tui.transcripts.cut_json import mend_json
+from swarm_tui.transcripts.entries import (
+    Role,
+    looks_like_error,
+    may_hold_error,
+    may_hold_role,
+    parse_record,
+    parse_time,
+    shown_size,
+)
+from tests.transcripts.records import call, line, result, step
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+def test_a_step_of_an_agent_gives_its_thoughts_words_and_calls() -> None:
+    raw = step(
+        "I will run it.",
+        reasoning_content="hmm",
+        tool_calls=[{"tool_call_id": "t1", "function_name": "Bash", "arguments": {"command": "pytest -q", "n": 3}}],
+    )
+    thinks, says, calls = parse_record(raw)
+    assert (thinks.role, thinks.text) == (Role.THINKING, "hmm")
+    assert (says.role, says.text, says.at) == (Role.AGENT, "I will run it.", 1794982182.0)
+    assert (calls.role, calls.tool, calls.text, calls.call) == (Role.CALL, "Bash", 'pytest -q  {"n": 3}', "t1")
+
+
+def test_users_systems_and_headers() -> None:
+    assert parse_record(step("Run it", "user"))[0].role is Role.USER
+    assert parse_record(step("compacted", "system"))[0].role is Role.SYSTEM
+    header = parse_record(line({"type": "header", "schema_version": "ATIF-v1.7"}))
+    assert header[0].text == "transcript begins (ATIF-v1.7)"
+
+
+def test_a_result_is_an_error_when_told_so_or_when_it_reads_like_one() -> None:
+    assert parse_record(result("fine", is_error=True))[0].is_error
+    assert parse_record(result("E   AssertionError: assert 1 == 2"))[0].is_error
+    assert not parse_record(result("1 passed in 0.01s", is_error=False))[0].is_error
+
+
+def test_the_older_records_are_read_too() -> None:
+    user = parse_record(line({"type": "user_message", "timestamp": "2026-01-01T00:00:00Z", "content": "Go"}))
+    assert (user[0].role, user[0].text) == (Role.USER, "Go")
+    words, made = parse_record(
+        line(
+            {
+                "type": "assistant_message",
+                "text": "Looking.",
+                "tool_calls": [{"tool_call_id": "t", "tool_name": "Read", "input_preview": '{"file_path":"a.py"}'}],
+            }
+        )
+    )
+    assert (words.role, words.text) == (Role.AGENT, "Looking.")
+    assert (made.role, made.tool, made.text) == (Role.CALL, "Read", '{"file_path":"a.py"}')
+    told = parse_record(line({"type": "tool_result", "tool_name": "Read", "output": "boom", "is_error": True}))[0]
+    assert (told.role, told.tool, told.text, told.is_error) == (Role.RESULT, "Read", "boom", True)
+    assert parse_record(line({"type": "tool_result", "tool_name": "meta", "output": "hook"}))[0].role is Role.SYSTEM
+
+
+def test_an_agents_own_log_is_read_too() -> None:
+    content = [
+        {"type": "text", "text": "hi"},
+        {"type": "tool_use", "id": "1", "name": "Bash", "input": {"command": "ls"}},
+    ]
+    words, made = parse_record(line({"type": "assistant", "message": {"content": content}}))
+    assert (words.text, made.tool, made.text) == ("hi", "Bash", "ls")
+    told = parse_record(
+        line({"type": "user", "message": {"content": [{"type": "tool_result", "content": "Error: x"}]}})
+    )
+    assert (told[0].role, told[0].is_error) == (Role.RESULT, True)
+
+
+def test_plain_text_keeps_its_words_and_its_time() -> None:
+    entry = parse_record(b"2026-11-18T06:09:42.500Z ERROR agent-007 lost its host")[0]
+    assert (entry.role, entry.text, entry.at, entry.is_error) == (
+        Role.TEXT,
+        "ERROR agent-007 lost its host",
+        1794982182.5,
+        True,
+    )
+
+
+@pytest.mark.parametrize("raw", [b"", b"{", b'{"type": "step"', b"[1]", b'"x"', b"\xff\xfe\x00", b"{}", b"null", b"{]"])
+def test_what_is_no_record_is_shown_as_what_it_is(raw: bytes) -> None:
+    assert len(parse_record(raw)) == 1
+
+
+def test_a_broken_record_says_so_and_shows_its_text() -> None:
+    entry = parse_record(b'{"type": "step", "message": "half')[0]
+    assert (entry.note, entry.text) == ("a broken record", '{"type": "step", "message": "half')
+
+
+def test_escape_sequences_and_markup_become_plain_words() -> None:
+    entry = parse_record(step("\x1b]52;c;aGk=\x07[red]look[/red]\x1b[2J\u202e"))[0]
+    assert "\x1b" not in entry.text
+    assert "[red]look[/red]" in entry.text
+    assert "\u202e" not in entry.text
+    assert parse_record(call("ls", name="Ba\x1b[31msh"))[0].tool == "Bash"
+
+
+def test_a_huge_record_still_says_what_it_is() -> None:
+    raw = result("line\n" * 4_000_000)
+    entry = parse_record(raw[:65536], len(raw))[0]
+    assert entry.role is Role.RESULT
+    assert entry.text.startswith("line\nline\n")
+    assert len(entry.text) < 65536
+    assert entry.note == f"a record of {shown_size(len(raw))}: only its beginning is shown"
+
+
+@given(json_values)
+def test_any_json_gives_entries_whose_text_is_inert(value: Any) -> None:
+    for entry in parse_record(json.dumps({"type": "step", "message": value, "tool_calls": value, "x": value}).encode()):
+        assert all(c == "\n" or ord(c) >= 32 for c in entry.text + entry.tool)
+
+
+@given(st.binary(max_size=300))
+def test_no_bytes_at_all_raise(raw: bytes) -> None:
+    assert parse_record(raw)
+    assert parse_record(raw, len(raw) + 1)
+
+
+@given(st.dictionaries(st.text(max_size=5), json_values, min_size=1), st.booleans(), st.data())
+def test_every_beginning_of_a_json_object_is_mended(value: dict[str, Any], is_ascii: bool, data: st.DataObject) -> None:
+    raw = json.dumps(value, ensure_ascii=is_ascii).encode("utf-8", "replace")
+    mended = mend_json(raw[: data.draw(st.integers(1, len(raw)))])
+    assert isinstance(mended, dict)
+    assert set(list(mended)[:-1]) <= set(value)
+
+
+def test_the_whole_of_a_json_text_is_mended_to_itself() -> None:
+    value = {"a": ["\\", '"', "\u1234", {"b": None}], "c": 1.5}
+    assert mend_json(json.dumps(value).encode()) == value
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Traceback (most recent call last):",
+        "E   assert 1 == 2",
+        "1 failed, 3 passed",
+        "KeyError: 'x'",
+        "fatal: not a git",
+    ],
+)
+def test_errors_are_recognised(text: str) -> None:
+    assert looks_like_error(f"before\n{text}\nafter")
+    assert may_hold_error(result(text))
+
+
+@pytest.mark.parametrize("text", ["0 failed, 3 passed", "no errors", "errors.py", "raise_error()", "Everything fine"])
+def test_what_only_speaks_of_errors_is_none(text: str) -> None:
+    assert not looks_like_error(text)
+
+
+@given(
+    st.sampled_from([step("x"), step("x", "user"), call("ls"), result("Error: x"), step("x", reasoning_content="y")])
+)
+def test_the_cheap_check_for_roles_never_misses_one(raw: bytes) -> None:
+    for entry in parse_record(raw):
+        assert may_hold_role(raw, frozenset({entry.role}))
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [
+        ("2026-11-18T06:09:42Z", 1794982182.0),
+        ("2026-11-18T06:09:42.123456789Z", 1794982182.123456),
+        (1794982182, 1794982182.0),
+        (1794982182000, 1794982182.0),
+        ("yesterday", None),
+        (True, None),
+        (-5, None),
+        (None, None),
+        ("x" * 100, None),
+    ],
+)
+def test_times(value: Any, seconds: float | None) -> None:
+    assert parse_time(value) == seconds

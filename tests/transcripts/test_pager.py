@@ -1,0 +1,265 @@
+"""Moving through a transcript: what is above and below stays where it is; the end is followed until a person moves."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from swarm_tui.transcripts.choice import ERRORS, Choice, Matches
+from swarm_tui.transcripts.entries import Role, parse_record
+from swarm_tui.transcripts.layout import Density
+from swarm_tui.transcripts.pager import Pager, Place
+from swarm_tui.transcripts.window import MemorySource, Span, Window
+from tests.transcripts.records import call, opened, page_text, result, step
+
+records = st.lists(
+    st.sampled_from(
+        [
+            step("one line"),
+            step("宽" * 90),
+            step("many\nlines\n" * 5),
+            step("a user speaks", "user"),
+            call("pytest -q"),
+            result("ok\n" * 30),
+            result("E   AssertionError: no"),
+            b"plain text\n",
+            b"\n",
+            b'{"broken\n',
+        ]
+    ),
+    max_size=40,
+)
+choices = st.sampled_from(
+    [
+        Choice(),
+        Choice(words="line"),
+        Choice(words="LINE", is_inverse=True),
+        Choice(roles=frozenset({Role.USER})),
+        Choice(roles=frozenset(Role) - {Role.RESULT}),
+        ERRORS,
+        Choice(words="is nowhere"),
+    ]
+)
+
+
+def paged(lines: list[bytes], height: int = 7, choice: Choice | None = None) -> Pager:
+    pager = Pager(Window(MemorySource(b"".join(lines))), 60, height)
+    pager.poll(0.0)
+    if choice is not None:
+        pager.choose(choice)
+        while pager.is_searching:
+            pager.advance(1.0)
+    return pager
+
+
+def all_text(pager: Pager) -> list[str]:
+    """Give every line of the transcript from its start, walking line by line."""
+    pager.to_start()
+    lines = page_text(pager)
+    while pager.scroll(1):
+        lines.append(page_text(pager)[-1])
+    return lines
+
+
+@given(records, choices, st.sampled_from(Density), st.integers(1, 30), st.integers(0, 60))
+def test_up_and_down_again_is_the_same_place(
+    lines: list[bytes], choice: Choice, density: Density, count: int, start: int
+) -> None:
+    pager = paged(lines, choice=choice)
+    pager.set_density(density)
+    pager.scroll(-start)
+    before, page = pager.top, page_text(pager)
+    moved = pager.scroll(-count)
+    assert -count <= moved <= 0
+    assert pager.scroll(-moved) == -moved
+    assert (pager.top, page_text(pager)) == (before, page)
+
+
+@given(records, choices)
+def test_walking_shows_every_record_that_fits_once(lines: list[bytes], choice: Choice) -> None:
+    pager = paged(lines, choice=choice)
+    pager.set_density(Density.LINES)
+    expected = sum(len(choice.pick(parse_record(line.rstrip(b"\n")))) for line in lines)
+    assert len(all_text(pager)) == expected
+
+
+@given(records, st.integers(1, 20), st.integers(1, 20))
+def test_a_page_down_continues_where_the_page_ended(lines: list[bytes], height: int, steps: int) -> None:
+    pager = paged(lines, height)
+    pager.to_start()
+    pager.scroll(steps)
+    page = page_text(pager)
+    moved = pager.scroll(height - 1)
+    if moved == height - 1 and page:
+        assert page_text(pager)[0] == page[-1]
+
+
+@given(records, choices)
+def test_the_choice_is_found_alike_in_bits_and_by_reading_all(lines: list[bytes], choice: Choice) -> None:
+    window = Window(MemorySource(b"".join(lines)))
+    window.poll(0.0)
+    matches = Matches(window, choice)
+    while not matches.is_done:
+        matches.advance(0.0)
+    expected, offset = [], 0
+    for line in lines:
+        if choice.pick(parse_record(line.rstrip(b"\n"))):
+            expected.append(Span(offset, offset + len(line)))
+        offset += len(line)
+    assert list(walk(matches)) == expected
+    assert list(walk_back(matches, window.end)) == expected[::-1]
+    assert matches.count == len(expected)
+
+
+def walk(matches: Matches) -> Iterator[Span]:
+    span = matches.after(0)
+    while span is not None:
+        yield span
+        span = matches.after(span.end)
+
+
+def walk_back(matches: Matches, offset: int) -> Iterator[Span]:
+    span = matches.before(offset)
+    while span is not None:
+        yield span
+        span = matches.before(span.start)
+
+
+@given(records, st.lists(records, max_size=4), choices)
+def test_records_that_come_later_are_found_too(first: list[bytes], more: list[list[bytes]], choice: Choice) -> None:
+    source = MemorySource(b"".join(first))
+    window = Window(source)
+    window.poll(0.0)
+    matches = Matches(window, choice)
+    for now, lines in enumerate(more, 1):
+        source.append(b"".join(lines))
+        window.poll(float(now))
+        matches.advance(0.0)
+    while not matches.is_done:
+        matches.advance(1.0)
+    everything = [line for lines in [first, *more] for line in lines]
+    assert matches.count == sum(bool(choice.pick(parse_record(line.rstrip(b"\n")))) for line in everything)
+
+
+def test_it_opens_at_the_end_and_follows(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_bytes(b"".join(step(f"message {n}") for n in range(100)))
+    pager = opened(path, height=5)
+    assert page_text(pager)[-1].endswith("message 99")
+    with path.open("ab") as file:
+        file.write(step("message 100"))
+    pager.poll(1.0)
+    assert page_text(pager)[-1].endswith("message 100")
+    assert pager.percent() == 100
+
+
+def test_a_person_who_moved_away_is_told_what_came_and_is_not_moved(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_bytes(b"".join(step(f"message {n}") for n in range(100)))
+    pager = opened(path, height=5)
+    pager.scroll(-10)
+    page = page_text(pager)
+    with path.open("ab") as file:
+        file.write(b"".join(step(f"later {n}") for n in range(38)))
+    pager.poll(1.0)
+    assert (pager.unseen, pager.is_following) == (38, False)
+    assert page_text(pager) == page
+    pager.to_end()
+    assert (pager.unseen, pager.is_following) == (0, True)
+    assert page_text(pager)[-1].endswith("later 37")
+
+
+def test_scrolling_down_to_the_end_follows_again(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_bytes(b"".join(step(f"message {n}") for n in range(100)))
+    pager = opened(path, height=5)
+    assert pager.scroll(-10) == -10
+    assert pager.scroll(100) == 10
+    assert pager.is_following
+
+
+def test_a_cut_file_is_shown_from_its_new_content(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_bytes(b"".join(step(f"message {n}") for n in range(100)))
+    pager = opened(path, height=5)
+    pager.choose(Choice(words="message"))
+    path.write_bytes(step("message anew"))
+    pager.poll(1.0)
+    assert [text[20:] for text in page_text(pager)] == ["message anew"]
+
+
+def test_a_result_is_told_the_name_of_its_tool_even_when_it_is_read_first(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_bytes(step("x") * 50 + call("ls", "c7", "Bash") + result("files", "c7"))
+    pager = opened(path, height=1)
+    assert page_text(pager)[0].endswith("Bash  files")
+
+
+def test_a_record_is_unfolded_and_folded_again(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_bytes(result("\n".join(f"line {n}" for n in range(50))))
+    pager = opened(path, height=100)
+    assert len(pager.visible()) == 3
+    pager.toggle(0)
+    assert len(pager.visible()) == 50
+    pager.toggle(0)
+    assert len(pager.visible()) == 3
+
+
+def test_searching_goes_both_ways_and_ends(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_bytes(b"".join(result("E   bad" if n in (10, 500) else "ok") for n in range(1000)))
+    pager = opened(path)
+    found = [step.found for step in pager.search(ERRORS, pager.window.end, True) if step.found is not None]
+    assert len(found) == 2
+    earlier = [step.found for step in pager.search(ERRORS, found[0].start, True) if step.found is not None]
+    assert earlier == found[1:]
+    assert [step.found for step in pager.search(ERRORS, found[1].start, False) if step.found] == found[:1]
+    pager.go_to(found[1].start)
+    assert any("bad" in text for text in page_text(pager))
+    assert not pager.is_following
+
+
+def test_an_empty_and_a_missing_transcript_have_no_lines(tmp_path: Path) -> None:
+    pager = opened(tmp_path / "missing")
+    assert pager.visible() == []
+    assert pager.scroll(-5) == pager.scroll(5) == 0
+    pager.to_start()
+    assert pager.top == Place(0)
+
+
+def test_random_walks_with_resizes_stay_within_the_transcript(tmp_path: Path) -> None:
+    chance = random.Random(7)
+    path = tmp_path / "t.jsonl"
+    path.write_bytes(
+        b"".join(step("word " * chance.randrange(80)) + result("x\n" * chance.randrange(9)) for _ in range(60))
+    )
+    pager = opened(path)
+    for _ in range(300):
+        match chance.randrange(4):
+            case 0:
+                pager.scroll(chance.randrange(-40, 40))
+            case 1:
+                pager.resize(chance.randrange(20, 150), chance.randrange(1, 40))
+            case 2:
+                pager.set_density(chance.choice(list(Density)))
+            case _:
+                pager.toggle(chance.choice(pager.visible()).place.offset)
+        page = pager.visible()
+        assert len(page) == min(pager.height, len(page))
+        assert page[0].place == pager.top
+
+
+@pytest.mark.parametrize("words", ["ÄRGER", "ärger", 'say "x"', "back\\slash", "two  spaces", "a\nb"])
+def test_words_are_found_however_json_wrote_them(words: str, tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_bytes(step("other") * 5 + step(f"here is {words.lower()} inside"))
+    pager = opened(path)
+    pager.choose(Choice(words=words))
+    assert pager.matches is not None
+    assert pager.matches.count == 1
