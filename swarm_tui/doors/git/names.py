@@ -19,6 +19,12 @@ def is_commit_id(text: str) -> bool:
     return _COMMIT_ID.fullmatch(text) is not None
 
 
+def is_inside(path: str) -> bool:
+    """Whether a path from a tree stays in the folder it is written to, and out of a `.git`."""
+    parts = path.split("/")
+    return all(part not in ("", ".", "..") and part.lower() != ".git" for part in parts) and "\0" not in path
+
+
 def checked_revision(revision: str) -> str:
     """Give the revision back, or refuse what git would take for an option or for several words."""
     if not revision or revision.startswith("-") or _CONTROL.search(revision):

@@ -40,9 +40,12 @@ class Identity:
 class Repository:
     """One repository on this machine, opened by any folder inside it."""
 
-    def __init__(self, repo: git.Repo, environment: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, repo: git.Repo, environment: Mapping[str, str] | None = None, run_in: Path | None = None
+    ) -> None:
         self._repo = repo
         self._environment = dict(environment or {})
+        self._program = repo.git if run_in is None else type(repo.git)(run_in)
         self.git_directory = Path(repo.git_dir)
         self.common_directory = Path(repo.common_dir)
         self.is_bare = repo.working_tree_dir is None
@@ -69,9 +72,9 @@ class Repository:
             )
         return repository
 
-    def seen_with(self, environment: Mapping[str, str]) -> Repository:
-        """Give the same repository with variables that all its commands get."""
-        return Repository(self._repo, {**self._environment, **environment})
+    def seen_with(self, environment: Mapping[str, str], run_in: Path) -> Repository:
+        """Give the same repository with variables that all its commands get, and the folder they run in."""
+        return Repository(self._repo, {**self._environment, **environment}, run_in)
 
     def close(self) -> None:
         """Let go of what GitPython holds open."""
@@ -89,7 +92,7 @@ class Repository:
     ) -> Answer:
         """Run a git command in this repository; a code that is not in `codes` is an error in words."""
         process = command.start(
-            self._repo.git,
+            self._program,
             arguments,
             {**self._environment, **(environment or {})},
             has_stdin=stdin is not None,
@@ -101,7 +104,7 @@ class Repository:
 
     def start(self, *arguments: str) -> Popen[bytes]:
         """Start a git command that is fed and read while it runs; the caller ends it."""
-        return command.start(self._repo.git, arguments, self._environment)
+        return command.start(self._program, arguments, self._environment)
 
     @cached_property
     def version(self) -> tuple[int, ...]:

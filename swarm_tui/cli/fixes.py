@@ -1,0 +1,166 @@
+"""`swarm-tui fixes`: the fixes of a sweep or a branch, what reverting some of them gives, and making it so."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from swarm_tui.errors import UsageError
+from swarm_tui.model.text import plain
+
+if TYPE_CHECKING:
+    from swarm_tui.model.fixes import Fix, Preview
+    from swarm_tui.model.verdicts import Verdict
+    from swarm_tui.triage.review import Review
+
+DESCRIPTION = """Lists the fixes of a sweep, or of any linear branch, with the verdicts on them, and says what reverting
+some of them would give. The checkout, the index and all existing commits are left alone."""
+EXAMPLES = """\
+  swarm-tui fixes                                     the newest sweep of this repository
+  swarm-tui fixes --base main integrated              a branch that no sweep of ours made
+  swarm-tui fixes --base main integrated --revert 3,a1b2c3d --json
+                                                      would the branch build without these two?
+  swarm-tui fixes 20261118 --revert 3 --why 'too broad' --apply
+                                                      make it so, on swarm/<sweep>/reviewed
+A fix is named by its rank or its commit. --revert and --keep count for this call, over the verdicts that were
+given before; with --apply they are kept as verdicts too. Exit code 1: the plan does not build."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `swarm-tui fixes`."""
+    parser.add_argument("target", nargs="?", metavar="SWEEP", help="a sweep; with --base, the tip of a branch")
+    parser.add_argument("--base", metavar="REV", help="review the commits from REV to a tip (HEAD when not given)")
+    parser.add_argument("--all", action="store_true", help="every commit is a fix, not only those marked [FIX_IMPL]")
+    parser.add_argument("--revert", action="append", default=[], metavar="FIX,...", help="revert these")
+    parser.add_argument("--keep", action="append", default=[], metavar="FIX,...", help="keep these")
+    parser.add_argument("--why", default="", metavar="TEXT", help="why, for the messages of the reverts")
+    parser.add_argument("--json", action="store_true", help="print the fixes and the plan as JSON")
+    parser.add_argument("--pr-body", action="store_true", help="print a text for a pull request")
+    parser.add_argument(
+        "--apply", nargs="?", const="", metavar="BRANCH", help="make the plan so on a new branch (give SWEEP first)"
+    )
+    parser.add_argument("--drop", action="store_true", help="with --apply: a clean branch, instead of reverts on top")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """List the fixes, preview the plan, and apply it when that was asked for."""
+    if arguments.drop and arguments.apply is None:
+        raise UsageError("--drop says how to apply", "give --apply too")
+    with _open_review(arguments) as (review, sweep):
+        chosen = _chosen_verdicts(review, arguments)
+        verdicts = _verdicts(review) | chosen
+        preview = review.preview_of([commit for commit, verdict in verdicts.items() if verdict == "revert"])
+        for doubt in review.branch.doubts:
+            print(f"note: {doubt}", file=sys.stderr)
+        if review.store.damaged:
+            print(f"note: {review.store.damaged} broken lines in {review.store.folder.verdicts}", file=sys.stderr)
+        told: dict[str, Any] = {}
+        if arguments.apply is not None:
+            told = _apply(review, sweep, arguments, chosen, preview)
+        _print(review, verdicts, preview, arguments, sweep, told)
+    return 0 if preview.is_clean else 1
+
+
+@contextmanager
+def _open_review(arguments: argparse.Namespace) -> Iterator[tuple[Review, str]]:
+    """Give the review that the arguments mean, and the name of its sweep (empty without one)."""
+    from swarm_tui.doors.git import Repository
+    from swarm_tui.journal.folder import find_sweep
+    from swarm_tui.triage.of_sweep import review_sweep
+    from swarm_tui.triage.review import Review
+
+    if arguments.base is not None:
+        repository = Repository.open(Path.cwd())
+        sweep = ""
+        review = Review.open(repository, arguments.base, arguments.target or "HEAD", is_all=arguments.all)
+    else:
+        is_path = arguments.target is not None and "/" in arguments.target
+        folder = find_sweep(Path.cwd() if is_path else Repository.open(Path.cwd()).root, arguments.target)
+        sweep = folder.name
+        review = review_sweep(folder, is_all=arguments.all)
+    with review:
+        yield review, sweep
+
+
+def _verdicts(review: Review) -> dict[str, Verdict]:
+    given = ((fix.id, review.verdict(fix)) for fix in review.fixes)
+    return {commit: verdict for commit, verdict in given if verdict is not None}
+
+
+def _chosen_verdicts(review: Review, arguments: argparse.Namespace) -> dict[str, Verdict]:
+    from swarm_tui.model.verdicts import Verdict
+
+    reverted = [_find_fix(review, name) for name in _names(arguments.revert)]
+    kept = [_find_fix(review, name) for name in _names(arguments.keep)]
+    for fix in kept:
+        if fix in reverted:
+            raise UsageError(f"fix {fix.rank} is to be kept and reverted", "name it once")
+    return {fix.id: Verdict.REVERT for fix in reverted} | {fix.id: Verdict.KEEP for fix in kept}
+
+
+def _names(given: Iterable[str]) -> list[str]:
+    return [name.strip() for names in given for name in names.split(",") if name.strip()]
+
+
+def _find_fix(review: Review, name: str) -> Fix:
+    """Give the fix that is named by its rank, such as 3 or #3, or by any revision."""
+    commit = ""
+    by_rank = {str(fix.rank): fix for fix in review.fixes}
+    found = by_rank.get(name.removeprefix("#"))
+    if found is None:
+        beginning = [fix for fix in review.fixes if len(name) >= 4 and fix.id.startswith(name.lower())]
+        commit = beginning[0].id if len(beginning) == 1 else review.repository.resolve(name)
+        found = review.branch.find(commit)
+    if found is not None:
+        return found
+    others = any(known.id == commit for known in review.branch.commits)
+    hint = "it is not marked [FIX_IMPL]: --all makes every commit a fix" if others else "`swarm-tui fixes` lists them"
+    raise UsageError(f"{plain(name, 80)} is none of the {len(review.fixes)} fixes", hint)
+
+
+def _apply(
+    review: Review, sweep: str, arguments: argparse.Namespace, chosen: dict[str, Verdict], preview: Preview
+) -> dict[str, Any]:
+    from swarm_tui.triage.apply import apply_proposal, checkout_words, propose, reviewed_branch
+
+    branch = arguments.apply or reviewed_branch(review, sweep)
+    proposal = propose(review, branch, reverted=preview.reverted, is_drop=arguments.drop)
+    for commit, verdict in chosen.items():
+        fix = review.branch.find(commit)
+        if fix is not None and (review.verdict(fix) != verdict or arguments.why):
+            review.give(fix, verdict, arguments.why)
+    applied = apply_proposal(review, proposal, sweep=sweep)
+    made = f"{applied.commits} commit{'' if applied.commits == 1 else 's'}"
+    print(f"{applied.branch} is {applied.commit[:12]}: {made} made", file=sys.stderr)
+    print(f"to get it: {checkout_words(review.repository, applied)}", file=sys.stderr)
+    return {"applied": {"branch": applied.branch, "commit": applied.commit, "commits": applied.commits}}
+
+
+def _print(
+    review: Review,
+    verdicts: dict[str, Verdict],
+    preview: Preview,
+    arguments: argparse.Namespace,
+    sweep: str,
+    told: dict[str, Any],
+) -> None:
+    from swarm_tui.triage.plan import closing_line
+    from swarm_tui.triage.telling import conflict_words, pull_request_text, review_as_json, review_as_list
+
+    if arguments.json:
+        print(json.dumps(review_as_json(review.branch, verdicts, preview) | told, indent=2))
+    elif arguments.pr_body:
+        lines = {fix.id: line for fix in review.fixes if (line := review.verdict_line(fix)) is not None}
+        print(pull_request_text(review.branch, lines, preview, review.outcome, sweep), end="")
+    else:
+        print("\n".join(review_as_list(review.branch, verdicts)))
+        if not preview.is_clean:
+            print(f"the plan does not build: {conflict_words(review.branch, preview)}")
+        elif preview.reverted:
+            print(f"the plan is clean: {len(preview.reverted)} reverted, tree {preview.tree}")
+        print(closing_line(verdicts, [fix.id for fix in review.fixes]))

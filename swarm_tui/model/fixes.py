@@ -1,0 +1,128 @@
+"""An integrated branch and the fixes on it: what a person keeps or reverts, and what a plan of verdicts would give."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+FIX_PREFIX: Final = "[FIX_IMPL]"
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """What a commit does to one path; a rename is one path that goes and one that comes."""
+
+    path: str
+    status: str
+    """A added, M modified, D deleted, T made another type."""
+    old_mode: str
+    new_mode: str
+    old_id: str
+    new_id: str
+    added: int | None = None
+    """Lines, or None for a binary file."""
+    removed: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """One commit of a linear branch."""
+
+    id: str
+    parent: str
+    tree: str
+    parent_tree: str
+    author_name: str
+    author_email: str
+    authored: str
+    """As git writes it: seconds and zone, such as "1763445120 +0100"."""
+    message: str
+    changes: tuple[FileChange, ...] = ()
+
+    @property
+    def subject(self) -> str:
+        """The first line of the message, as it is: hostile."""
+        return self.message.partition("\n")[0]
+
+    @property
+    def paths(self) -> frozenset[str]:
+        return frozenset(change.path for change in self.changes)
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """One commit that a person keeps or reverts."""
+
+    commit: Commit
+    position: int
+    """Where it stands on the branch: 0 is the oldest commit after the base."""
+    rank: int
+    """1 is looked at first."""
+    title: str
+    """The subject without its prefix, harmless to show."""
+    branch: str = ""
+    """The agent's branch that it came from; empty when nobody said."""
+    branches: tuple[str, ...] = ()
+    """All branches that were folded into it."""
+    agents: tuple[str, ...] = ()
+
+    @property
+    def id(self) -> str:
+        return self.commit.id
+
+    @property
+    def added(self) -> int:
+        return sum(change.added or 0 for change in self.commit.changes)
+
+    @property
+    def removed(self) -> int:
+        return sum(change.removed or 0 for change in self.commit.changes)
+
+
+@dataclass(frozen=True, slots=True)
+class IntegratedBranch:
+    """The commits between a base and a tip, oldest first, and which of them are fixes, rank 1 first."""
+
+    base: str
+    base_tree: str
+    tip: str
+    tip_tree: str
+    commits: tuple[Commit, ...]
+    fixes: tuple[Fix, ...]
+    squashed: str | None = None
+    """The commit that holds all test and doc fixes."""
+    doubts: tuple[str, ...] = ()
+    """Where the integrator's report and the branch do not agree, in words."""
+
+    def find(self, commit: str) -> Fix | None:
+        """Give the fix that is this commit, or None for a commit that is no fix."""
+        return next((fix for fix in self.fixes if fix.id == commit), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """A revert that git could not do by itself."""
+
+    commit: str
+    opponents: tuple[str, ...]
+    """Later commits that stay and changed the same places, oldest first."""
+    paths: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What a plan would give."""
+
+    reverted: tuple[str, ...]
+    """Newest first, as they are applied."""
+    tree: str | None
+    """The resulting tree; None when there are conflicts."""
+    conflicts: tuple[Conflict, ...] = ()
+    unchanging: tuple[str, ...] = ()
+    """Reverts that change nothing any more."""
+    resolved: tuple[str, ...] = ()
+    """Reverts whose conflict a person has resolved."""
+
+    @property
+    def is_clean(self) -> bool:
+        return self.tree is not None

@@ -1,0 +1,261 @@
+"""Makes a plan so: builds the commits beside the repository, then sets one branch to them by compare-and-swap.
+
+The checkout, the index and every other ref stay as they are; no hook runs, nothing is pushed.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from swarm_tui.doors.git import Identity, Repository, branch_ref
+from swarm_tui.errors import SwarmError, UsageError
+from swarm_tui.journal.follow import LineFollower
+from swarm_tui.model.fixes import Commit, Fix, Preview
+from swarm_tui.model.text import plain, plain_lines
+from swarm_tui.model.verdicts import VerdictLine
+from swarm_tui.triage.plan import reverts_in_order
+from swarm_tui.triage.review import Review
+from swarm_tui.triage.store import ReviewFolder, append_line
+from swarm_tui.triage.telling import conflict_words
+
+_SHORT: Final = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """What applying would do; shown to the person before anything is made."""
+
+    branch: str
+    replaces: str | None
+    """The commit that the branch holds now, or None when it is new."""
+    is_drop: bool
+    """A clean branch without the reverted fixes, instead of revert commits on top."""
+    preview: Preview
+    subjects: tuple[str, ...]
+    """The first lines of the commits that will be made, oldest first; harmless to show."""
+    author: Identity
+    is_signed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What was made."""
+
+    branch: str
+    commit: str
+    commits: int
+    """How many commits were made."""
+
+
+def reviewed_branch(review: Review, sweep: str = "") -> str:
+    """Give the name of the branch that a plan is applied to when the person names none."""
+    return f"swarm/{sweep or review.branch.tip[:_SHORT]}/reviewed"
+
+
+def propose(review: Review, branch: str, *, reverted: Collection[str] | None = None, is_drop: bool = False) -> Proposal:
+    """Say what applying would do, or why it cannot be done. Nothing is made yet."""
+    preview = review.preview() if reverted is None else review.preview_of(reverted)
+    if not preview.reverted:
+        raise UsageError("nothing is reverted, so there is nothing to apply", f"{plain(review.tip_name)} is the result")
+    if not preview.is_clean:
+        raise SwarmError(
+            conflict_words(review.branch, preview), "revert those too, keep this one, or resolve it by hand"
+        )
+    if review.is_rewritten():
+        raise SwarmError(
+            f"{plain(review.tip_name)} has been rewritten since this review was opened",
+            "open it again: verdicts of unchanged fixes are kept",
+        )
+    replaces = _replaceable(review, branch)
+    if is_drop:
+        made = tuple(commit for commit in _after_first_dropped(review, preview) if commit.id not in preview.reverted)
+        _check_drop(review, preview)
+        subjects = tuple(plain(commit.subject) for commit in made)
+    else:
+        subjects = tuple(_revert_subject(commit) for commit in _changing_reverts(review, preview))
+    return Proposal(
+        branch=branch,
+        replaces=replaces,
+        is_drop=is_drop,
+        preview=preview,
+        subjects=subjects,
+        author=review.repository.identity(),
+        is_signed=review.repository.signs_commits(),
+    )
+
+
+def apply_proposal(review: Review, proposal: Proposal, *, sweep: str = "", reasons: Mapping[str, str] = {}) -> Applied:
+    """Make the commits and set the branch, if it still holds what the proposal says; else raise RefMoved.
+
+    `reasons` tells why a commit is reverted; without one the verdict's own is used.
+    """
+    if review.is_rewritten():
+        raise SwarmError(f"{plain(review.tip_name)} has been rewritten meanwhile", "open the review again")
+    if proposal.is_drop:
+        commit, made = _build_without(review, proposal)
+    else:
+        commit, made = _build_reverts(review, proposal, sweep, reasons)
+    review.space.keep(commit, known=[review.branch.tip])
+    review.repository.update_ref(
+        branch_ref(proposal.branch), commit, old=proposal.replaces, reason=f"swarm-tui: {review.closing_line()}"
+    )
+    told = {"at": time.time(), "by": review.by, "branch": proposal.branch, "commit": commit}
+    append_line(review.store.folder.applied, json.dumps(told))
+    return Applied(proposal.branch, commit, made)
+
+
+def _replaceable(review: Review, branch: str) -> str | None:
+    """Give what the branch holds now, when an earlier apply of this review made it; refuse to lose anything else."""
+    repository = review.repository
+    now = repository.ref(branch_ref(branch))
+    if now is None:
+        return None
+    folder = repository.checked_out_branches().get(branch)
+    if folder is not None:
+        raise UsageError(
+            f"the branch {branch} is checked out in {folder}", "name another one: --apply BRANCH, or switch away there"
+        )
+    if now in _earlier_results(review.store.folder) or repository.is_ancestor(now, review.branch.tip):
+        return now
+    raise UsageError(
+        f"the branch {branch} exists and holds {now[:_SHORT]}, which this review did not make",
+        "name another one: --apply BRANCH",
+    )
+
+
+def _earlier_results(folder: ReviewFolder) -> set[str]:
+    found = set()
+    for _, line in LineFollower(folder.applied).read()[0]:
+        try:
+            found.add(str(json.loads(line)["commit"]))
+        except (ValueError, KeyError, TypeError):
+            continue
+    return found
+
+
+# Reverts on top
+
+
+def _changing_reverts(review: Review, preview: Preview) -> list[Commit]:
+    reverts = reverts_in_order(review.branch, preview.reverted)
+    return [commit for commit in reverts if commit.id not in preview.unchanging]
+
+
+def _build_reverts(review: Review, proposal: Proposal, sweep: str, reasons: Mapping[str, str]) -> tuple[str, int]:
+    parent, made = review.branch.tip, 0
+    for commit, step in review.previewer.steps(proposal.preview.reverted):
+        if step.tree == step.ours:
+            continue
+        fix = review.branch.find(commit.id)
+        line = review.verdict_line(fix) if fix else None
+        message = revert_message(
+            commit,
+            fix,
+            line,
+            by=line.by if line else review.by,
+            why=reasons.get(commit.id, line.why if line else ""),
+            sweep=sweep,
+            total=len(review.fixes),
+            is_resolved=step.is_resolved,
+        )
+        parent = review.space.commit(step.tree, [parent], message, is_signed=proposal.is_signed)
+        made += 1
+    return parent, made
+
+
+def _revert_subject(commit: Commit) -> str:
+    return f'Revert "{plain(commit.subject, 200)}"'
+
+
+def revert_message(
+    commit: Commit,
+    fix: Fix | None,
+    line: VerdictLine | None,
+    *,
+    by: str,
+    why: str,
+    sweep: str,
+    total: int,
+    is_resolved: bool,
+) -> bytes:
+    """Give the message of a revert: which fix, why, by whom."""
+    rank = f"Fix {fix.rank} of {total}" if fix else "A commit"
+    where = f" of sweep {plain(sweep, 100)}" if sweep else ""
+    when = time.strftime(" on %Y-%m-%d", time.gmtime(line.at)) if line and line.at else ""
+    paragraphs = [
+        _revert_subject(commit),
+        f"This reverts commit {commit.id}.",
+        f"{rank}{where}, reverted by {plain(by, 100) or 'a reviewer'}{when}.",
+    ]
+    if fix and fix.agents:
+        paragraphs.append(f"It was made by {', '.join(fix.agents[:5])}{' and others' if len(fix.agents) > 5 else ''}.")
+    if why.strip():
+        paragraphs.append(f"Why: {plain_lines(why).strip()[:2_000]}")
+    if is_resolved:
+        paragraphs.append("A conflict with a later commit was resolved by hand.")
+    return ("\n\n".join(paragraphs) + "\n").encode("utf-8", "replace")
+
+
+# A clean branch without them
+
+
+def _after_first_dropped(review: Review, preview: Preview) -> tuple[Commit, ...]:
+    commits = review.branch.commits
+    first = next(place for place, commit in enumerate(commits) if commit.id in preview.reverted)
+    return commits[first:]
+
+
+def _trees_without(review: Review, preview: Preview) -> list[tuple[Commit, str]]:
+    """Give each commit that stays, with its tree once the dropped ones have never been."""
+    rest = _after_first_dropped(review, preview)
+    tree = rest[0].parent_tree
+    built = []
+    for commit in rest:
+        if commit.id in preview.reverted:
+            continue
+        merge = review.space.merge(base=commit.parent_tree, ours=tree, theirs=commit.tree)
+        if not merge.is_clean:
+            raise SwarmError(
+                f"{plain(commit.subject, 60)!r} builds on a reverted fix, in {plain(merge.conflict_paths[0], 80)}",
+                "apply without --drop: as reverts on top it works",
+            )
+        tree = merge.tree
+        built.append((commit, tree))
+    return built
+
+
+def _check_drop(review: Review, preview: Preview) -> list[tuple[Commit, str]]:
+    built = _trees_without(review, preview)
+    result = built[-1][1] if built else _after_first_dropped(review, preview)[0].parent_tree
+    if result != preview.tree:
+        raise SwarmError(
+            "a branch without the reverted fixes would not hold the previewed content",
+            "apply without --drop: as reverts on top it does",
+        )
+    return built
+
+
+def _build_without(review: Review, proposal: Proposal) -> tuple[str, int]:
+    built = _check_drop(review, proposal.preview)
+    parent = _after_first_dropped(review, proposal.preview)[0].parent
+    for commit, tree in built:
+        parent = review.space.commit(
+            tree,
+            [parent],
+            commit.message.encode("utf-8", "replace"),
+            author=Identity(commit.author_name or "unknown", commit.author_email),
+            authored=f"@{commit.authored}",
+            is_signed=proposal.is_signed,
+        )
+    return parent, len(built)
+
+
+def checkout_words(repository: Repository, applied: Applied) -> str:
+    """Say how the person gets the result; what they have not committed is left for them to see to."""
+    dirty = repository.dirty_paths(has_untracked=False)
+    first = f"commit or stash {len(dirty)} changed files, then " if dirty else ""
+    return f"{first}git switch {applied.branch}"

@@ -1,0 +1,84 @@
+"""Opens the review of a sweep: its integrated branch, the integrator's report, and who made which branch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from swarm_tui.doors.git import Repository
+from swarm_tui.errors import UsageError
+from swarm_tui.journal.folder import SweepFolder
+from swarm_tui.journal.open import open_sweep
+from swarm_tui.model.outcome import (
+    INTEGRATOR_OUTCOME_FILE,
+    OUTCOME_SIZE_LIMIT,
+    BrokenReport,
+    IntegratorOutcome,
+    parse_integrator_outcome,
+)
+from swarm_tui.model.text import plain
+from swarm_tui.triage.review import Review
+from swarm_tui.triage.store import review_of_sweep
+
+
+def review_sweep(folder: SweepFolder, *, is_all: bool = False, by: str | None = None) -> Review:
+    """Open the review of a sweep's integrated branch."""
+    opened = open_sweep(folder)
+    integration = opened.state.integration
+    if not (integration.branch or integration.tip):
+        what = {"integrating": "is being integrated", "failed": "could not be integrated"}.get(integration.state)
+        raise UsageError(
+            f"sweep {folder.name} {what or 'has not been integrated yet'}",
+            plain(integration.detail)
+            if what and integration.detail
+            else f"`swarm-tui integrate {folder.name}` does it",
+        )
+    repository = _repository_of(folder, Path(opened.spec.repository))
+    outcome, doubts = read_integrator_outcome(folder)
+    tip = integration.branch or integration.tip
+    found = repository.find(tip)
+    if found is None:
+        if repository.find(integration.tip or tip) is None:
+            raise UsageError(
+                f"the integrated branch {plain(tip, 80)} is gone from {repository.root}",
+                f"`swarm-tui integrate {folder.name}` makes it again",
+            )
+        doubts.append(f"the branch {plain(tip, 80)} is gone; its last commit is reviewed")
+        tip = integration.tip
+    elif integration.tip and found != integration.tip:
+        doubts.append(f"the branch {plain(tip, 80)} has moved since it was integrated")
+    return Review.open(
+        repository,
+        opened.spec.base,
+        tip,
+        folder=review_of_sweep(folder.root),
+        outcome=outcome,
+        agents={record.branch: record.agent for record in opened.state.records.values() if record.branch},
+        doubts=doubts,
+        is_all=is_all,
+        by=by,
+    )
+
+
+def read_integrator_outcome(folder: SweepFolder) -> tuple[IntegratorOutcome | None, list[str]]:
+    """Give the integrator's report, or None and why; a branch can be reviewed without it."""
+    path = folder.integrator / INTEGRATOR_OUTCOME_FILE
+    try:
+        with path.open("rb") as file:
+            return parse_integrator_outcome(file.read(OUTCOME_SIZE_LIMIT + 1)), []
+    except FileNotFoundError:
+        return None, []
+    except OSError as error:
+        return None, [f"{path.name} cannot be read: {error.strerror or error}"]
+    except BrokenReport as error:
+        return None, [f"the integrator's report is left aside: {plain(str(error), 300)}"]
+
+
+def _repository_of(folder: SweepFolder, recorded: Path) -> Repository:
+    """Open the repository a sweep was made in; one that came from another machine is looked for around its folder."""
+    for place in (recorded, folder.root, Path.cwd()):
+        if place.is_dir():
+            try:
+                return Repository.open(place)
+            except UsageError:
+                continue
+    raise UsageError(f"the repository of sweep {folder.name} is not here", f"it was {plain(str(recorded), 200)}")

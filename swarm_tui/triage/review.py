@@ -1,0 +1,259 @@
+"""One review: a branch, its fixes, the verdicts on them, and what those would give. The room and the command use this.
+
+    review = triage.of_sweep.review_sweep(sweep_folder)          or, without a sweep:
+    review = Review.open(repository, base, tip)
+    review.fixes                        ranked, rank 1 first; `fix.commit` has author, message, changed paths and sizes
+    review.verdict(fix)                 Verdict or None; `review.open_fixes`, `review.reverted`, `review.closing_line()`
+    review.give(fix, Verdict.REVERT)    kept on disk when it returns; `undo()`, `redo()` give the fix that changed
+    review.refresh()                    takes in what other rooms decided; True when something changed
+    review.preview()                    what the verdicts lead to (cached; a few ms for each new revert)
+    review.preview_of(commits)          the same for any set of reverts, such as one fix more or less
+    review.alone(fix)                   the conflict of reverting just this one, or None
+    review.diff(fix), review.net_diff() Diff: lines harmless to show, with their files and hunks (cached)
+    review.is_rewritten()               the branch has moved away from what is reviewed
+
+Every call is synchronous and safe from any thread: from an event loop use `await asyncio.to_thread(review.preview)`.
+Conflicts are resolved with `triage.resolve`, tests run with `triage.verify`, the plan is made so with `triage.apply`.
+Close a review when done: it holds a throw-away object directory and two git processes.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+from types import TracebackType
+from typing import Final, Self
+
+from swarm_tui.doors.git import Repository
+from swarm_tui.doors.git.history import DiffReader, read_line
+from swarm_tui.doors.git.objects import ObjectSpace
+from swarm_tui.errors import UsageError
+from swarm_tui.journal.requests import person
+from swarm_tui.model.diff import Diff
+from swarm_tui.model.fixes import Conflict, Fix, IntegratedBranch, Preview
+from swarm_tui.model.outcome import IntegratorOutcome
+from swarm_tui.model.text import plain
+from swarm_tui.model.verdicts import (
+    Change,
+    Verdict,
+    VerdictLine,
+    fold_verdicts,
+    names_other_commits,
+    step_back,
+    step_forward,
+)
+from swarm_tui.triage import plan
+from swarm_tui.triage.preview import Previewer, grow_until_clean
+from swarm_tui.triage.ranking import rank_fixes
+from swarm_tui.triage.store import ReviewFolder, VerdictStore, read_resolutions, review_without_sweep
+
+_DIFFS_KEPT: Final = 64
+
+
+class Review:
+    """A branch under review."""
+
+    def __init__(
+        self,
+        repository: Repository,
+        branch: IntegratedBranch,
+        store: VerdictStore,
+        *,
+        tip_name: str,
+        outcome: IntegratorOutcome,
+        by: str,
+    ) -> None:
+        self.repository = repository
+        self.branch = branch
+        self.store = store
+        self.outcome = outcome
+        """What the integrator reported: what failed to integrate and why, normalisations, escalations."""
+        self.by = by
+        self.tip_name = tip_name
+        self.space = ObjectSpace(repository, borrowed=[path for path in (store.folder.objects,) if path.is_dir()])
+        self._diffs = DiffReader(self.space)
+        self.previewer = Previewer(self.space, branch, read_resolutions(store.folder))
+        self._contents: dict[str, str] = {}
+        self._verdicts: dict[str, VerdictLine] = {}
+        self._kept_diffs: OrderedDict[tuple[str, str], Diff] = OrderedDict()
+        self._lock = threading.RLock()
+        self._fold()
+
+    @classmethod
+    def open(
+        cls,
+        repository: Repository,
+        base: str,
+        tip: str,
+        *,
+        folder: ReviewFolder | None = None,
+        outcome: IntegratorOutcome | None = None,
+        agents: Mapping[str, str] | None = None,
+        doubts: Iterable[str] = (),
+        is_all: bool = False,
+        by: str | None = None,
+    ) -> Review:
+        """Open the review of base..tip. Without a folder it is kept in the user's state folder.
+
+        `agents` tells which agent made which branch; `is_all` makes every commit a fix; `doubts` is what else
+        the person should know about the branch.
+        """
+        base_commit, tip_commit = repository.resolve(base), repository.resolve(tip)
+        if base_commit == tip_commit:
+            raise UsageError(f"there is no commit between {plain(base, 80)} and {plain(tip, 80)}", "nothing to review")
+        commits = read_line(repository, base_commit, tip_commit)
+        base_tree = repository.tree_of(base_commit)
+        branch = rank_fixes(
+            commits, base=base_commit, base_tree=base_tree, outcome=outcome, agents=agents, is_all=is_all
+        )
+        branch = replace(branch, doubts=(*doubts, *branch.doubts))
+        store = VerdictStore(folder or review_without_sweep(base_commit, tip_commit))
+        return cls(repository, branch, store, tip_name=tip, outcome=outcome or IntegratorOutcome(), by=by or person())
+
+    def close(self) -> None:
+        """Let go of everything that was made for looking."""
+        self._diffs.close()
+        self.space.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # Fixes and verdicts
+
+    @property
+    def fixes(self) -> tuple[Fix, ...]:
+        """The fixes, rank 1 first."""
+        return self.branch.fixes
+
+    def verdict(self, fix: Fix) -> Verdict | None:
+        """Give what was decided about a fix, or None."""
+        line = self._verdicts.get(fix.id)
+        return line.verdict if line else None
+
+    def verdict_line(self, fix: Fix) -> VerdictLine | None:
+        """Give who decided when, and why, about a fix, or None."""
+        return self._verdicts.get(fix.id)
+
+    @property
+    def reverted(self) -> frozenset[str]:
+        """The commits that the plan reverts."""
+        return frozenset(fix.id for fix in self.fixes if self.verdict(fix) is Verdict.REVERT)
+
+    @property
+    def open_fixes(self) -> tuple[Fix, ...]:
+        """The fixes that are neither kept nor reverted."""
+        return tuple(fix for fix in self.fixes if self.verdict(fix) not in (Verdict.KEEP, Verdict.REVERT))
+
+    def closing_line(self) -> str:
+        """Give the line for scripts: "reviewed 9 of 11, 2 reverted, 2 open"."""
+        words = {commit: line.verdict.value for commit, line in self._verdicts.items()}
+        return plan.closing_line(words, [fix.id for fix in self.fixes])
+
+    def give(self, fix: Fix, verdict: Verdict, why: str = "") -> None:
+        """Give a verdict; it is on disk when this returns."""
+        self._append(VerdictLine(at=0, by=self.by, commit=fix.id, content=self.content(fix), verdict=verdict, why=why))
+
+    def undo(self) -> Fix | None:
+        """Take back this person's last verdict and give its fix; None when there is nothing to take back."""
+        change = step_back(self.store.lines, self.by, self.store.inherited)
+        if change is None:
+            return None
+        return self._step(change, VerdictLine(at=0, commit="", verdict=change.before, step="undo"))
+
+    def redo(self) -> Fix | None:
+        """Give again the verdict that was last taken back, and its fix; None when there is none."""
+        change = step_forward(self.store.lines, self.by, self.store.inherited)
+        if change is None:
+            return None
+        return self._step(change, VerdictLine(at=0, commit="", verdict=change.after, step="redo", why=change.why))
+
+    def refresh(self) -> bool:
+        """Take in what was decided elsewhere; True when something changed."""
+        with self._lock:
+            if not self.store.refresh():
+                return False
+            before = self._verdicts
+            self._fold()
+            return before != self._verdicts
+
+    def content(self, fix: Fix) -> str:
+        """Give the key of what a fix does, wherever it stands."""
+        with self._lock:
+            known = self._contents.get(fix.id)
+            if known is None:
+                known = self._diffs.content_key(fix.commit.parent_tree, fix.commit.tree)
+                self._contents[fix.id] = known
+            return known
+
+    def _step(self, change: Change, line: VerdictLine) -> Fix | None:
+        self._append(line.model_copy(update={"by": self.by, "commit": change.commit, "content": change.content}))
+        return self.branch.find(change.commit)
+
+    def _append(self, line: VerdictLine) -> None:
+        with self._lock:
+            self.store.append(line)
+            self._fold()
+
+    def _fold(self) -> None:
+        lines = self.store.lines
+        commits = [fix.id for fix in self.fixes]
+        if names_other_commits(lines, frozenset(commits)):
+            for fix in self.fixes:
+                self.content(fix)
+        self._verdicts = fold_verdicts(lines, frozenset(commits), self._contents)
+
+    # What the verdicts would give
+
+    def preview(self) -> Preview:
+        """Give what the verdicts lead to."""
+        return self.preview_of(self.reverted)
+
+    def preview_of(self, reverted: Collection[str]) -> Preview:
+        """Give what reverting these commits, and no others, would lead to."""
+        return self.previewer.preview(reverted)
+
+    def alone(self, fix: Fix) -> Conflict | None:
+        """Give the conflict of reverting just this fix, or None when it can be reverted alone."""
+        return next(iter(self.preview_of({fix.id}).conflicts), None)
+
+    def reverts_needed_too(self, reverted: Collection[str] | None = None) -> tuple[Fix, ...] | None:
+        """Give the fixes to revert too so that the plan builds; None when no such set is known.
+
+        What stands in the way may be a commit that is no fix (the tests' commit): then too there is None.
+        """
+        wanted = self.reverted if reverted is None else frozenset(reverted)
+        grown = grow_until_clean(self.previewer, wanted)
+        more = None if grown is None else grown - wanted
+        found = tuple(fix for fix in self.fixes if more is not None and fix.id in more)
+        return found if more is not None and len(found) == len(more) else None
+
+    def diff(self, fix: Fix) -> Diff:
+        """Give the diff of a fix."""
+        return self.diff_of(fix.commit.parent_tree, fix.commit.tree)
+
+    def net_diff(self, preview: Preview | None = None) -> Diff:
+        """Give what the plan as a whole does to the base; of a plan that does not build, an empty diff."""
+        shown = preview or self.preview()
+        return self.diff_of(self.branch.base_tree, shown.tree) if shown.tree else Diff((), ())
+
+    def diff_of(self, old: str, new: str) -> Diff:
+        """Give the diff between two trees."""
+        with self._lock:
+            known = self._kept_diffs.get((old, new))
+            if known is None:
+                known = self._kept_diffs[old, new] = self._diffs.diff(old, new)
+                if len(self._kept_diffs) > _DIFFS_KEPT:
+                    self._kept_diffs.popitem(last=False)
+            self._kept_diffs.move_to_end((old, new))
+            return known
+
+    def is_rewritten(self) -> bool:
+        """Whether the branch is no longer what is being reviewed."""
+        return self.repository.find(self.tip_name) != self.branch.tip

@@ -1,0 +1,154 @@
+"""Where a review is kept: the verdicts, what people made of conflicts, and the results of tests that were run."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from swarm_tui.doors.git.objects import Entry
+from swarm_tui.errors import JournalError
+from swarm_tui.journal.append import LineAppender
+from swarm_tui.journal.follow import LineFollower
+from swarm_tui.model.verdicts import VerdictLine, parse_verdict
+
+VERDICTS_FILE: Final = "verdicts.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewFolder:
+    """The paths of one review."""
+
+    verdicts: Path
+    root: Path
+    """Everything else: resolutions, their objects, test results."""
+    inherited: tuple[Path, ...] = ()
+    """Verdicts on earlier tips of the same base: they still hold for fixes that have not changed."""
+
+    @property
+    def resolutions(self) -> Path:
+        return self.root / "resolutions.jsonl"
+
+    @property
+    def objects(self) -> Path:
+        return self.root / "objects"
+
+    @property
+    def applied(self) -> Path:
+        return self.root / "applied.jsonl"
+
+    def results(self, tree: str) -> Path:
+        """The results of tests that were run on a tree."""
+        return self.root / "tests" / f"{tree}.jsonl"
+
+
+def review_of_sweep(folder: Path) -> ReviewFolder:
+    """Give the review that lies in a sweep's folder."""
+    return ReviewFolder(folder / VERDICTS_FILE, folder / "review")
+
+
+def review_without_sweep(base: str, tip: str, state_home: Path | None = None) -> ReviewFolder:
+    """Give the review of a branch that no sweep of ours made; it lies in the user's state folder."""
+    reviews = (state_home or _state_home()) / "swarm-tui" / "reviews"
+    root = reviews / f"{base}-{tip}"
+    earlier = [path for path in reviews.glob(f"{base}-*/{VERDICTS_FILE}") if path.parent != root]
+    return ReviewFolder(root / VERDICTS_FILE, root, tuple(sorted(earlier, key=_age)))
+
+
+def _age(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def _state_home() -> Path:
+    named = os.environ.get("XDG_STATE_HOME", "")
+    return Path(named) if os.path.isabs(named) else Path.home() / ".local/state"
+
+
+class VerdictStore:
+    """The verdicts of one review: read as they come, from any number of rooms, and appended at once."""
+
+    def __init__(self, folder: ReviewFolder, clock: Callable[[], float] = time.time) -> None:
+        self.folder = folder
+        self.damaged = 0
+        """Lines that are no verdict; they are passed over and left where they are."""
+        self._clock = clock
+        self._follower = LineFollower(folder.verdicts)
+        self._inherited = [line for path in folder.inherited for line in self._parse(LineFollower(path).read()[0])]
+        self._lines: list[VerdictLine] = []
+        self.refresh()
+
+    @property
+    def lines(self) -> list[VerdictLine]:
+        """All verdicts in the order in which they were given, those on earlier tips first."""
+        return [*self._inherited, *self._lines]
+
+    @property
+    def inherited(self) -> int:
+        """How many of the lines come from reviews of earlier tips."""
+        return len(self._inherited)
+
+    def refresh(self) -> bool:
+        """Read what was appended since the last time, by anybody; True when there was something."""
+        lines, is_restarted = self._follower.read()
+        if is_restarted:
+            self._lines = []
+        self._lines += self._parse(lines)
+        return is_restarted or bool(lines)
+
+    def append(self, line: VerdictLine) -> None:
+        """Write one verdict; when this returns, it survives our death."""
+        self.folder.verdicts.parent.mkdir(parents=True, exist_ok=True)
+        append_line(self.folder.verdicts, line.model_copy(update={"at": self._clock()}).model_dump_json())
+        self.refresh()
+
+    def _parse(self, lines: list[tuple[int, bytes]]) -> list[VerdictLine]:
+        found = []
+        for _, line in lines:
+            try:
+                found.append(parse_verdict(line))
+            except ValueError:
+                self.damaged += bool(line.strip())
+        return found
+
+
+def append_line(path: Path, line: str) -> None:
+    """Append one line to a file of a review that may have other writers."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise JournalError(f"{path.parent} cannot be made", error.strerror or str(error)) from error
+    appender = LineAppender(path)
+    try:
+        appender.append(line.encode("utf-8", "surrogateescape"))
+    finally:
+        appender.close()
+
+
+def read_resolutions(folder: ReviewFolder) -> dict[str, dict[str, Entry | None]]:
+    """Give what people made of conflicts, by the key of the conflict; a line that is torn or broken is passed over."""
+    found: dict[str, dict[str, Entry | None]] = {}
+    for line in LineFollower(folder.resolutions).read()[0]:
+        try:
+            told = json.loads(line[1])
+            found[str(told["conflict"])] = {
+                str(path): Entry(str(entry[0]), str(entry[1])) if entry else None
+                for path, entry in told["paths"].items()
+            }
+        except (ValueError, KeyError, TypeError, AttributeError, IndexError):
+            continue
+    return found
+
+
+def append_resolution(
+    folder: ReviewFolder, conflict: str, commit: str, resolution: Mapping[str, Entry | None], by: str
+) -> None:
+    """Keep what a person made of a conflict."""
+    told = {"at": time.time(), "by": by, "commit": commit, "conflict": conflict, "paths": dict(resolution)}
+    append_line(folder.resolutions, json.dumps(told))

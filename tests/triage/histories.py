@@ -1,0 +1,153 @@
+"""Generated histories for property tests: overlapping edits, renames, deletions, mode changes, links, empty results."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Final
+
+from hypothesis import strategies as st
+
+from tests.git_project import GitProject
+
+Files = dict[str, tuple[str, bytes]]
+"""What a commit holds: mode and content by path."""
+
+NAMES: Final = ("a.txt", "b.txt", "lib/a.txt", "lib/b.txt", "lib/deep/c.txt", "new/d.txt")
+# What git calls a file that it keeps beside a link or folder of the same name.
+_KEPT_BESIDE: Final = re.compile(r"~(?:HEAD|parent of .*)$")
+BINARY: Final = bytes(range(256))
+
+
+def first_files() -> Files:
+    """Give the files of the base commit: long enough for edits to be apart or to overlap."""
+    return {name: ("100644", _text(name, 12)) for name in NAMES[:5]}
+
+
+def _text(name: str, lines: int) -> bytes:
+    return "".join(f"{name} line {number}\n" for number in range(lines)).encode()
+
+
+Change = tuple[str, int, int, int]
+"""A kind of change, and three numbers that say where and how."""
+
+KINDS: Final = (
+    *("edit",) * 5,
+    "insert",
+    "cut",
+    "rename",
+    "rename and edit",
+    "rename folder",
+    "delete",
+    "add",
+    "mode",
+    "link",
+    "binary",
+    "take back",
+    "attributes",
+    "nothing",
+)
+
+changes = st.tuples(st.sampled_from(KINDS), st.integers(0, 7), st.integers(0, 11), st.integers(0, 2))
+histories = st.lists(st.lists(changes, min_size=1, max_size=2), min_size=2, max_size=7)
+
+
+def apply_change(history: list[Files], files: Files, change: Change) -> Files:
+    """Give the files after a change; one that is impossible changes nothing."""
+    kind, which, place, how = change
+    files = dict(files)
+    names = sorted(files)
+    if kind == "take back" and len(history) > 1:
+        return dict(history[which % len(history)])
+    if kind == "add":
+        files[NAMES[which % len(NAMES)]] = ("100644", _text(f"added {how}", 8))
+        return files
+    if kind == "attributes":
+        files[("", "lib/")[which % 2] + ".gitattributes"] = (
+            "100644",
+            (b"*.txt merge=union\n", b"*.txt -merge\n", b"*.txt text\n")[how],
+        )
+        return files
+    if not names or kind in ("nothing", "take back"):
+        return files
+    name = names[which % len(names)]
+    mode, content = files[name]
+    if mode == "120000" and kind not in ("delete", "rename"):
+        files[name] = (mode, f"elsewhere {how}".encode()) if kind == "edit" else ("100644", _text(name, 12))
+        return files
+    lines = content.split(b"\n")
+    spot = place % len(lines)
+    match kind:
+        case "edit":
+            lines[spot] = lines[spot] + f" edited {how}".encode()
+            files[name] = (mode, b"\n".join(lines))
+        case "insert":
+            files[name] = (mode, b"\n".join([*lines[:spot], f"inserted {how}".encode(), *lines[spot:]]))
+        case "cut":
+            files[name] = (mode, b"\n".join(lines[:spot] + lines[spot + 1 + how :]))
+        case "rename" | "rename and edit":
+            del files[name]
+            if kind == "rename and edit":
+                lines[spot] = b"edited on the way"
+            files[NAMES[place % len(NAMES)]] = (mode, b"\n".join(lines))
+        case "rename folder":
+            files = {path.replace("lib/", ("src/", "new/", "lib/deep/")[how], 1): held for path, held in files.items()}
+        case "delete":
+            del files[name]
+        case "mode":
+            files[name] = ("100755" if mode == "100644" else "100644", content)
+        case "link":
+            files[name] = ("120000", b"elsewhere")
+        case "binary":
+            files[name] = (mode, BINARY + bytes([how]))
+    return files
+
+
+def without_clashes(files: Files) -> Files:
+    """Drop a file where another one needs a folder of that name."""
+    return {path: held for path, held in files.items() if not any(other.startswith(f"{path}/") for other in files)}
+
+
+def play(history: list[list[Change]]) -> list[Files]:
+    """Give the files of every commit, the base first."""
+    states = [first_files()]
+    for commit in history:
+        files = states[-1]
+        for change in commit:
+            files = without_clashes(apply_change(states, files, change))
+        states.append(files)
+    return states
+
+
+def write_history(project: GitProject, states: list[Files]) -> list[str]:
+    """Commit all states on main, by one process, and give the commits, the base first."""
+    stream = bytearray()
+    for number, files in enumerate(states):
+        stream += b"commit refs/heads/main\n"
+        stream += f"mark :{number + 1}\n".encode()
+        stream += f"committer Ada Lovelace <ada@example.org> {1_700_000_000 + number} +0000\n".encode()
+        message = f"[FIX_IMPL] change {number}\n".encode()
+        stream += f"data {len(message)}\n".encode() + message
+        stream += b"deleteall\n"
+        for path, (mode, content) in files.items():
+            stream += f"M {mode} inline {path}\ndata {len(content)}\n".encode() + content + b"\n"
+        stream += b"\n"
+    project.git("fast-import", "--quiet", "--date-format=raw", stdin=bytes(stream))
+    return project.git("rev-list", "--reverse", "--topo-order", "main").split("\n")
+
+
+def revert_for_real(scratch: Path, project: GitProject, newest_first: list[str]) -> tuple[str, dict[str, set[str]]]:
+    """Revert in the work tree of a clone, skipping conflicts: the tree, and the unmerged paths of each conflict."""
+    project.git("clone", "--quiet", "--shared", ".", str(scratch))
+    clone = GitProject(scratch)
+    conflicts: dict[str, set[str]] = {}
+    for commit in newest_first:
+        done = clone.run("revert", "--no-edit", commit)
+        if done.returncode:
+            unmerged = clone.git("diff", "--name-only", "--diff-filter=U", "-z")
+            if unmerged:
+                conflicts[commit] = {_KEPT_BESIDE.sub("", path) for path in unmerged.rstrip("\0").split("\0")}
+            clone.git("revert", "--skip", codes=None)
+            clone.git("reset", "--quiet", "--hard")
+            clone.git("clean", "--quiet", "-fdx")
+    return clone.git("rev-parse", "HEAD^{tree}"), conflicts

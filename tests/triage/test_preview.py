@@ -1,0 +1,74 @@
+"""The law of the preview: it says, id for id, what `git revert` would do, and it leaves no trace."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from swarm_tui.doors.git import Repository
+from swarm_tui.doors.git.history import read_line
+from swarm_tui.doors.git.objects import MergeWay, ObjectSpace, best_merge_way
+from swarm_tui.triage.preview import Previewer
+from swarm_tui.triage.ranking import rank_fixes
+from tests.git_project import GitProject, photograph
+from tests.triage.histories import Change, histories, play, revert_for_real, write_history
+
+WAYS = list(MergeWay)
+
+
+@contextmanager
+def previewer_of(project: GitProject, base: str, way: MergeWay | None = None) -> Iterator[Previewer]:
+    repository = Repository.open(project.root)
+    commits = read_line(repository, base, repository.resolve("main"))
+    branch = rank_fixes(commits, base=base, base_tree=repository.tree_of(base), is_all=True)
+    with ObjectSpace(repository, merge_way=way) as space:
+        yield Previewer(space, branch)
+
+
+def ways_of_this_git() -> list[MergeWay]:
+    with tempfile.TemporaryDirectory() as folder:
+        best = best_merge_way(Repository.open(GitProject(Path(folder)).root).version)
+    return WAYS[: WAYS.index(best) + 1]
+
+
+def check_law(history: list[list[Change]], reverted: set[int]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        project = GitProject(Path(folder) / "project")
+        base, *commits = write_history(project, play(history))
+        project.git("reset", "--quiet", "--hard")
+        chosen = [commit for number, commit in reversed(list(enumerate(commits))) if number in reverted]
+        real_tree, real_conflicts = revert_for_real(Path(folder) / "scratch", project, chosen)
+        before = photograph(project.root)
+        for way in ways_of_this_git():
+            with previewer_of(project, base, way) as previewer:
+                preview = previewer.preview(chosen)
+                steps = previewer.steps(chosen)
+            assert {conflict.commit: set(conflict.paths) for conflict in preview.conflicts} == real_conflicts
+            assert (steps[-1][1].tree if steps else preview.tree) == real_tree
+            assert preview.tree == (None if real_conflicts else real_tree)
+        assert photograph(project.root) == before
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(histories, st.sets(st.integers(0, 6), max_size=4))
+@example([[("edit", 0, 3, 0)], [("edit", 0, 3, 1)]], {0})
+@example([[("rename folder", 0, 0, 0)], [("add", 5, 0, 0)], [("edit", 1, 2, 0)]], {0})
+@example([[("delete", 0, 0, 0)], [("rename", 1, 0, 0)]], {0})
+@example([[("edit", 0, 3, 0)], [("take back", 0, 0, 0)]], {0})
+@example([[("attributes", 0, 0, 0)], [("edit", 1, 3, 1)], [("edit", 1, 3, 2)]], {1})
+@example([[("mode", 0, 0, 0)], [("edit", 0, 0, 0)], [("link", 0, 0, 0)]], {0, 2})
+def test_a_preview_is_what_git_revert_gives(history: list[list[Change]], reverted: set[int]) -> None:
+    check_law(history, reverted)
+
+
+@pytest.mark.slow
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(histories, st.sets(st.integers(0, 6), max_size=5))
+def test_a_preview_is_what_git_revert_gives_at_length(history: list[list[Change]], reverted: set[int]) -> None:
+    check_law(history, reverted)
