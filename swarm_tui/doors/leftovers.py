@@ -1,0 +1,77 @@
+"""Finds and ends the processes that carry a mark in their environment: what one test has left running, and no other."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Final
+
+_PROCESSES: Final = Path("/proc")
+_POLL_SECONDS: Final = 0.01
+_ROUNDS: Final = 20
+
+
+def marked_processes(name: str, value: str) -> dict[int, str]:
+    """Give the process ids and command lines of our own running programs that were started with `name=value`."""
+    if (_PROCESSES / "self/environ").exists():
+        return _marked_in_proc(f"{name}={value}".encode())
+    return _marked_in_ps(f"{name}={value}")
+
+
+def end_marked_processes(name: str, value: str, grace: float = 1.0) -> tuple[str, ...]:
+    """End all marked processes, TERM first and KILL after the grace; give the command lines of those found."""
+    ended: dict[int, str] = {}
+    asked: set[int] = set()
+    deadline = time.monotonic() + grace
+    while found := marked_processes(name, value):
+        ended |= found
+        if time.monotonic() >= deadline:
+            break
+        # One that ends may start another on its way out.
+        for process in found.keys() - asked:
+            _signal(process, signal.SIGTERM)
+        asked |= found.keys()
+        time.sleep(_POLL_SECONDS)
+    for _ in range(_ROUNDS):
+        if not found:
+            break
+        for process in found:
+            _signal(process, signal.SIGKILL)
+        time.sleep(_POLL_SECONDS)
+        found = marked_processes(name, value)
+        ended |= found
+    return tuple(ended[process] for process in sorted(ended))
+
+
+def _marked_in_proc(mark: bytes) -> dict[int, str]:
+    found: dict[int, str] = {}
+    for name in os.listdir(_PROCESSES):
+        if not name.isdigit():
+            continue
+        # Others' processes may not be read, and any may end while we look.
+        with contextlib.suppress(OSError):
+            with open(f"/proc/{name}/environ", "rb", buffering=0) as file:
+                environment = file.read()
+            if mark in environment and mark in environment.split(b"\0") and int(name) != os.getpid():
+                words = Path(f"/proc/{name}/cmdline").read_bytes().rstrip(b"\0").split(b"\0")
+                found[int(name)] = b" ".join(words).decode("utf-8", "replace")
+    return found
+
+
+def _marked_in_ps(mark: str) -> dict[int, str]:
+    listing = subprocess.run(["ps", "axeww", "-o", "pid=,command="], capture_output=True, text=True, check=False).stdout
+    found: dict[int, str] = {}
+    for line in listing.splitlines():
+        number, _, command = line.strip().partition(" ")
+        if mark in command.split() and int(number) != os.getpid():
+            found[int(number)] = command.split(mark)[0].strip()
+    return found
+
+
+def _signal(process: int, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.kill(process, number)

@@ -1,0 +1,52 @@
+"""Where a test's transcript and other artifacts are kept: `.test_output/e2e/<run>/<test>/try_<n>/`."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+OUTPUT_FOLDER: Final = ".test_output"
+_PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9_.-]+")
+_LONGEST_NAME: Final = 150
+
+
+def folder_name(node_id: str) -> str:
+    """Give a folder's name for a test: readable, safe, and another one for each node id."""
+    path, *names = node_id.split("::")
+    readable = ".".join([path.removesuffix(".py").replace("/", "."), *names])
+    if _PLAIN_NAME.fullmatch(readable) and len(readable) <= _LONGEST_NAME and not readable.startswith("."):
+        return readable
+    safe = re.sub(r"[^A-Za-z0-9_.]+", "-", readable).strip("-.")[: _LONGEST_NAME - 9]
+    return f"{safe}-{hashlib.sha256(node_id.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
+
+
+def claim_try_folder(root: Path, run_name: str, node_id: str) -> Path:
+    """Make the folder of a new try; two runs at the same time never get the same one."""
+    output = root / OUTPUT_FOLDER
+    test_folder = output / "e2e" / run_name / folder_name(node_id)
+    test_folder.mkdir(parents=True, exist_ok=True)
+    ignore = output / ".gitignore"
+    if not ignore.exists():
+        # Transcripts are no part of the project: `git add -A` must not take them.
+        ignore.write_text("*\n", encoding="utf-8")
+    for number in itertools.count(1):
+        folder = test_folder / f"try_{number}"
+        try:
+            folder.mkdir()
+        except FileExistsError:
+            continue
+        return folder
+    raise AssertionError("counting does not end")
+
+
+def write_artifacts(folder: Path, texts: Mapping[str, str], facts: Mapping[str, object]) -> None:
+    """Write the texts that are not empty, each as a file of its name, and the facts as `result.json`."""
+    for name, text in texts.items():
+        if text:
+            (folder / name).write_text(text, encoding="utf-8", errors="surrogateescape", newline="")
+    (folder / "result.json").write_text(json.dumps(dict(facts), indent=2) + "\n", encoding="utf-8")

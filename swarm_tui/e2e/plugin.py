@@ -1,0 +1,92 @@
+"""The pytest plugin with the fixture `e2e`; loaded into every pytest, so it imports things when they are used."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from swarm_tui.e2e.record import TestRecord
+    from swarm_tui.e2e.session import E2eSession
+
+_WHEN = ("always", "on-failure", "never")
+_RECORD: pytest.StashKey[TestRecord] = pytest.StashKey()
+_RUN_NAME = pytest.StashKey[str]()
+_WORKER_INPUT = "swarm_e2e_run_name"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options of the fixture."""
+    group = parser.getgroup("swarm-e2e", "end-to-end tests of command line programs (swarm-tui)")
+    group.addoption(
+        "--swarm-e2e-artifacts",
+        choices=_WHEN,
+        default="always",
+        help="keep the transcript of each test in .test_output/e2e (default: always)",
+    )
+    group.addoption(
+        "--swarm-e2e-keep-env",
+        choices=_WHEN,
+        default="never",
+        help="leave a test's home, folder and processes as they are, to look around (default: never)",
+    )
+    group.addoption(
+        "--swarm-e2e-run-name",
+        metavar="NAME",
+        default=None,
+        help="name of the folder in .test_output/e2e (default: the date and time)",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Refuse a run name that is no name of a folder."""
+    name = config.getoption("--swarm-e2e-run-name")
+    if name is not None and (not name.strip() or name.startswith(".") or "/" in name or not name.isprintable()):
+        raise pytest.UsageError(f"--swarm-e2e-run-name: {name!r} cannot be the name of a folder")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: object) -> None:
+    """Give all workers of one parallel run the same run name."""
+    node.workerinput[_WORKER_INPUT] = _run_name(node.config)  # type: ignore[attr-defined]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Note that a test failed, and show its transcript with the failure."""
+    report = yield
+    if report.failed and _RECORD in item.stash:
+        report.sections += item.stash[_RECORD].note_failure(call.excinfo.value if call.excinfo else None)
+    return report
+
+
+@pytest.fixture
+def e2e(request: pytest.FixtureRequest) -> Iterator[E2eSession]:
+    """Run commands in an isolated home, folder and tmux server, and keep a transcript."""
+    from swarm_tui.e2e.record import TestRecord
+
+    config = request.config
+    record = TestRecord(
+        root=config.rootpath,
+        run_name=_run_name(config),
+        node_id=request.node.nodeid,
+        artifacts=config.getoption("--swarm-e2e-artifacts"),
+        keep_environment=config.getoption("--swarm-e2e-keep-env"),
+    )
+    request.node.stash[_RECORD] = record
+    yield record.session
+    record.close()
+
+
+def _run_name(config: pytest.Config) -> str:
+    if _RUN_NAME not in config.stash:
+        from time import gmtime, strftime
+
+        given = config.getoption("--swarm-e2e-run-name")
+        from_controller = getattr(config, "workerinput", {}).get(_WORKER_INPUT)
+        config.stash[_RUN_NAME] = given or from_controller or strftime("%Y%m%d-%H%M%S", gmtime())
+    return config.stash[_RUN_NAME]

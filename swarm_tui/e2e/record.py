@@ -1,0 +1,115 @@
+"""The record of one test: opens its session, shows its transcript when it fails, keeps or clears what it leaves."""
+
+from __future__ import annotations
+
+import shlex
+import warnings
+from functools import cached_property
+from pathlib import Path
+
+from swarm_tui.e2e.artifacts import claim_try_folder, write_artifacts
+from swarm_tui.e2e.expectations import ExpectationFailed
+from swarm_tui.e2e.isolation import MARK_NAME
+from swarm_tui.e2e.session import E2eSession
+from swarm_tui.model.text import plain_lines
+
+_SHOWN_CHARACTERS = 6_000
+
+
+class TestRecord:
+    """What is known of one test from its set-up to its end."""
+
+    # pytest would take the class for a test where it is imported.
+    __test__ = False
+
+    def __init__(self, root: Path, run_name: str, node_id: str, artifacts: str, keep_environment: str) -> None:
+        self.session = E2eSession()
+        self.has_failed = False
+        self._root = root
+        self._run_name = run_name
+        self._node_id = node_id
+        self._artifacts = artifacts
+        self._keep_environment = keep_environment
+
+    def note_failure(self, error: BaseException | None) -> list[tuple[str, str]]:
+        """Note that the test failed; give the sections that its report should show."""
+        self.has_failed = True
+        words = []
+        if not isinstance(error, ExpectationFailed) and self.session.transcript:
+            # An expectation's own message shows the transcript already.
+            words.append(_last_part(plain_lines(self.session.transcript)))
+        if self._are_artifacts_kept and self._folder is not None:
+            words.append(f"artifacts: {self._folder}")
+        if self._is_environment_kept:
+            words.append(f"environment kept: . {self.session.isolation.base / 'enter.sh'}")
+        return [("e2e transcript", "\n".join(words))] if words else []
+
+    def close(self) -> None:
+        """Write the artifacts; end and remove what the test has left, unless its environment is kept."""
+        try:
+            if self._is_environment_kept:
+                _write_ways_in_and_out(self.session)
+            else:
+                self.session.finish()
+            if self._are_artifacts_kept and self._folder is not None:
+                self._write_artifacts(self._folder)
+        finally:
+            if not self._is_environment_kept:
+                self.session.remove()
+
+    @property
+    def _are_artifacts_kept(self) -> bool:
+        return _is_wanted(self._artifacts, self.has_failed)
+
+    @property
+    def _is_environment_kept(self) -> bool:
+        return _is_wanted(self._keep_environment, self.has_failed)
+
+    @cached_property
+    def _folder(self) -> Path | None:
+        try:
+            return claim_try_folder(self._root, self._run_name, self._node_id)
+        except OSError as error:
+            # A read-only checkout is no reason for a test to fail.
+            warnings.warn(f"the artifacts of the e2e tests are not kept: {error}", stacklevel=2)
+            return None
+
+    def _write_artifacts(self, folder: Path) -> None:
+        texts = {
+            "transcript.txt": self.session.transcript,
+            "tutorial_block.txt": "".join(f"{block}\n" for block in self.session.tutorial_blocks),
+        }
+        facts: dict[str, object] = {"test": self._node_id, "has_failed": self.has_failed}
+        if self._is_environment_kept:
+            facts["environment"] = str(self.session.isolation.base)
+        write_artifacts(folder, texts, facts)
+
+
+def _is_wanted(when: str, has_failed: bool) -> bool:
+    return when == "always" or (when == "on-failure" and has_failed)
+
+
+def _last_part(text: str) -> str:
+    """Give the end of a long text, from the start of a line."""
+    if len(text) <= _SHOWN_CHARACTERS:
+        return text
+    return "[...]\n" + text[-_SHOWN_CHARACTERS:].partition("\n")[2]
+
+
+def _write_ways_in_and_out(session: E2eSession) -> None:
+    """Write two shell files into a kept environment: one to look around in it, one to end and remove it."""
+    base = session.isolation.base
+    exports = "\n".join(
+        f"export {name}={shlex.quote(value)}" for name, value in session.environment.items() if name.isidentifier()
+    )
+    (base / "enter.sh").write_text(f"{exports}\ncd {shlex.quote(str(session.folder))}\n", encoding="utf-8")
+    mark = shlex.quote(f"{MARK_NAME}={session.isolation.mark}")
+    (base / "remove.sh").write_text(
+        "#!/bin/sh\n# Ends what this test has left running and removes its folders.\n"
+        "for process in /proc/[0-9]*; do\n"
+        '    [ "$process" = "/proc/$$" ] && continue\n'
+        f'    tr "\\0" "\\n" 2>/dev/null < "$process/environ" | grep -Fqx {mark} && kill "${{process#/proc/}}"\n'
+        "done\n"
+        f"rm -rf {shlex.quote(str(base))}\n",
+        encoding="utf-8",
+    )

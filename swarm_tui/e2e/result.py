@@ -1,0 +1,90 @@
+"""What became of a command of a test: exit code, outputs, and the lines in the order in which they were written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from swarm_tui.doors.shell import Segment, Source
+
+
+class CapturedText(str):
+    """Text that knows where it comes from, so that a failed expectation can show what happened around it."""
+
+    label: str
+    tell_story: Callable[[], str]
+
+    def __new__(cls, text: str, label: str, tell_story: Callable[[], str]) -> CapturedText:
+        captured = super().__new__(cls, text)
+        captured.label = label
+        captured.tell_story = tell_story
+        return captured
+
+
+@dataclass(frozen=True, slots=True)
+class OutputLine:
+    """One line of output, without its end."""
+
+    source: Source
+    text: str
+
+
+@dataclass(frozen=True)
+class CommandResult:
+    """One command that was run to its end; `earlier` are the commands of the same test just before it."""
+
+    command: str
+    comment: str
+    exit_code: int
+    segments: tuple[Segment, ...] = field(repr=False)
+    seconds: float
+    is_timed_out: bool
+    is_truncated: bool
+    earlier: tuple[CommandResult, ...] = field(default=(), repr=False, compare=False)
+
+    @cached_property
+    def stdout(self) -> CapturedText:
+        """Give what was written to the standard output."""
+        return self._captured(Source.STDOUT)
+
+    @cached_property
+    def stderr(self) -> CapturedText:
+        """Give what was written to the standard error."""
+        return self._captured(Source.STDERR)
+
+    @cached_property
+    def output(self) -> CapturedText:
+        """Give both outputs as a terminal would have shown them, in the order in which they were written."""
+        return self._captured(*Source)
+
+    @cached_property
+    def lines(self) -> tuple[OutputLine, ...]:
+        """Give the lines of both outputs; a line stands where its first character was written."""
+        return ordered_lines(self.segments)
+
+    def _captured(self, *sources: Source) -> CapturedText:
+        from swarm_tui.e2e.transcript import recent_story
+
+        data = b"".join(segment.data for segment in self.segments if segment.source in sources)
+        name = sources[0].value if len(sources) == 1 else "output"
+        return CapturedText(data.decode("utf-8", "replace"), f"{name} of `{self.command}`", lambda: recent_story(self))
+
+
+def ordered_lines(segments: tuple[Segment, ...]) -> tuple[OutputLine, ...]:
+    """Cut what was written into lines, each whole even when the other output was written in its middle."""
+    lines: list[tuple[Source, bytearray]] = []
+    unfinished: dict[Source, bytearray] = {}
+    for segment in segments:
+        *whole, rest = segment.data.split(b"\n")
+        for piece, is_whole in [*((piece, True) for piece in whole), (rest, False)]:
+            if not is_whole and not piece:
+                continue
+            line = unfinished.pop(segment.source, None)
+            if line is None:
+                line = bytearray()
+                lines.append((segment.source, line))
+            line += piece
+            if not is_whole:
+                unfinished[segment.source] = line
+    return tuple(OutputLine(source, line.decode("utf-8", "replace")) for source, line in lines)

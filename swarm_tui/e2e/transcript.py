@@ -1,0 +1,66 @@
+"""The transcript of a test: what was run, what it wrote, in order; and the part of it that explains a failure.
+
+`# ` comment, `$ ` command (`> ` its further lines), two spaces before stdout, `! ` before stderr, `? ` exit code.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from swarm_tui.doors.shell import Source
+from swarm_tui.e2e.result import CommandResult, OutputLine
+from swarm_tui.model.text import plain_lines
+
+_PREFIXES: Final = {Source.STDOUT: "  ", Source.STDERR: "! "}
+_SHOWN_LINES: Final = 60
+_SHOWN_EARLIER_LINES: Final = 12
+_SHOWN_WIDTH: Final = 400
+
+
+def comment_lines(comment: str) -> list[str]:
+    """Give the lines of a comment; none for an empty one."""
+    return [f"# {line}".rstrip() for line in comment.strip().split("\n")] if comment.strip() else []
+
+
+def command_lines(command: str) -> list[str]:
+    """Give the lines of a command, its further lines marked as a shell would mark them."""
+    first, *further = command.strip("\n").split("\n")
+    return [f"$ {first}", *(f"> {line}" for line in further)]
+
+
+def output_lines(lines: tuple[OutputLine, ...]) -> list[str]:
+    """Give lines of output, each with the mark of where it was written to."""
+    return [_PREFIXES[line.source] + line.text for line in lines]
+
+
+def result_lines(result: CommandResult) -> list[str]:
+    """Give all lines of one command."""
+    ended = [f"# it did not end by itself and was stopped after {result.seconds:.1f} s"] if result.is_timed_out else []
+    return [
+        *comment_lines(result.comment),
+        *command_lines(result.command),
+        *output_lines(result.lines),
+        *ended,
+        f"? {result.exit_code}",
+    ]
+
+
+def recent_story(result: CommandResult) -> str:
+    """Give the transcript around a command, short and harmless to a terminal: for the message of a failure."""
+    parts = [_shortened(result_lines(earlier), _SHOWN_EARLIER_LINES) for earlier in result.earlier]
+    parts.append(_shortened(result_lines(result), _SHOWN_LINES))
+    return "\n".join(_inert(line) for part in parts for line in part)
+
+
+def _shortened(lines: list[str], limit: int) -> list[str]:
+    """Leave out the middle of a long list of lines; the end tells most."""
+    if len(lines) <= limit:
+        return lines
+    head = limit // 3
+    tail = limit - head - 1
+    return [*lines[:head], f"  [... {len(lines) - head - tail} lines left out ...]", *lines[-tail:]]
+
+
+def _inert(line: str) -> str:
+    shown = plain_lines(line[: 4 * _SHOWN_WIDTH]).replace("\n", " ")
+    return shown if len(shown) <= _SHOWN_WIDTH else shown[: _SHOWN_WIDTH - 1] + "…"

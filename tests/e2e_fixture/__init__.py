@@ -1,0 +1,1 @@
+"""Tests of the fixture `e2e` itself."""
