@@ -39,6 +39,8 @@ class TestInput(Frozen):
     __test__ = False
 
     test: str
+    argument: str = ""
+    """How pytest is told of it in the folder where it is run; empty when that is the node id itself."""
     file: str = ""
     result: str = ""
     reason: str = ""
@@ -72,7 +74,9 @@ class IntegratorInputs(Frozen):
     tests: tuple[TestInput, ...] = ()
     tutorial: str = ""
     python: str = ""
-    import_roots: tuple[str, ...] = ("",)
+    folder: str = ""
+    """Where pytest is run, from the top of a copy."""
+    import_roots: tuple[str, ...] = (".",)
     """Folders within a copy of the repository that come first on PYTHONPATH."""
     pytest_options: tuple[str, ...] = ()
     setup: str = ""

@@ -13,7 +13,6 @@ from typing import Final
 
 from swarm_tui.model.outcome import ChangeKind
 
-FIX_PREFIX: Final = f"[{ChangeKind.FIX_IMPL.value}]"
 SQUASH_PREFIX: Final = "[TEST/DOC]"
 
 _MARKS: Final = re.compile(r"\s*((?:\[[A-Za-z_/ ]+\]\s*)+)")

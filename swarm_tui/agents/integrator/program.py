@@ -1,0 +1,138 @@
+"""The program that mngr runs as the built-in integrator: reads its inputs, makes the branch, hands in its outcome."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from swarm_tui.agents.contract import BUNDLE_FILE, OUTPUT_FOLDER
+from swarm_tui.agents.integrator.alike import FoldedFix, fold_same_fixes
+from swarm_tui.agents.integrator.branches import read_branches
+from swarm_tui.agents.integrator.effects import Ground, Progress, ScratchCopies, Trial, measure_effects
+from swarm_tui.agents.integrator.inputs import IntegratorInputs, read_inputs
+from swarm_tui.agents.integrator.ranking import Effect, rank_fixes, reported_effect
+from swarm_tui.agents.integrator.report import FinalRun, Integration, compose_outcome
+from swarm_tui.agents.integrator.weave import Tip, Weaver
+from swarm_tui.agents.offline.handing_in import publish_archive, write_outcome
+from swarm_tui.agents.offline.presence import Presence
+from swarm_tui.doors.git import Repository, create_bundle
+from swarm_tui.doors.git.objects import ObjectSpace
+from swarm_tui.errors import SwarmError
+from swarm_tui.model.outcome import INTEGRATOR_OUTCOME_FILE, IntegratorOutcome
+from swarm_tui.model.text import plain
+
+
+async def integrate(repository: Repository, inputs: IntegratorInputs, progress: Progress) -> IntegratorOutcome:
+    """Make the integrated branch in a repository of the integrator's own, and give the outcome."""
+    commits, refused = await asyncio.to_thread(read_branches, repository, inputs)
+    progress(f"{len(inputs.branches)} branches, {len(commits)} commits")
+    base = Tip(inputs.base, repository.tree_of(inputs.base))
+    fixes = fold_same_fixes([commit for commit in commits if commit.sorting.is_fix])
+    copies = ScratchCopies(repository, inputs)
+    try:
+        with ObjectSpace(repository) as space:
+            weaver = Weaver(space, inputs)
+            others = [commit for commit in commits if not commit.sorting.is_fix]
+            ground, squashed, rejected = await asyncio.to_thread(weaver.squash, base, others)
+            _keep(space, base, ground)
+            progress(f"{len(squashed)} test and doc commits squashed, {len(fixes)} different fixes to rank")
+            effects = await _effects(space, weaver, copies, inputs, ground, fixes, progress)
+            ranked = rank_fixes(fixes, effects)
+            tip, woven = await asyncio.to_thread(weaver.weave, ground, ranked)
+            _keep(space, base, tip)
+        final = await _run_all(copies, inputs, tip, progress)
+    finally:
+        copies.close()
+    if tip.commit != base.commit:
+        repository.run("update-ref", f"refs/heads/{inputs.branch}", tip.commit)
+    made = Integration(base.commit, ground.commit, tip.commit, tuple(squashed), tuple(rejected), woven, refused, final)
+    return compose_outcome(inputs, made)
+
+
+def _keep(space: ObjectSpace, base: Tip, tip: Tip) -> None:
+    if tip.commit != base.commit:
+        space.keep(tip.commit, known=[base.commit])
+
+
+async def _effects(
+    space: ObjectSpace,
+    weaver: Weaver,
+    copies: ScratchCopies,
+    inputs: IntegratorInputs,
+    ground: Tip,
+    fixes: Sequence[FoldedFix],
+    progress: Progress,
+) -> dict[str, Effect]:
+    trials, effects = [], {}
+    for fix in fixes:
+        alone = await asyncio.to_thread(weaver.try_alone, ground, fix)
+        if alone is None:
+            effects[fix.chosen.commit] = reported_effect(fix, "alone it conflicts with the test and doc fixes")
+        else:
+            _keep(space, ground, alone)
+            trials.append(Trial(fix, alone.commit, alone.tree))
+    return effects | await measure_effects(copies, inputs, Ground(ground.commit, ground.tree), trials, progress)
+
+
+async def _run_all(copies: ScratchCopies, inputs: IntegratorInputs, tip: Tip, progress: Progress) -> FinalRun | None:
+    """Run the sweep's tests once on the finished branch."""
+    tests = [test.test for test in inputs.tests]
+    if inputs.measure_seconds <= 0 or not inputs.python or not tests or tip.commit == inputs.base:
+        return None
+    progress(f"runs all {len(tests)} tests on the integrated branch")
+    try:
+        run = await copies.run(tip.commit, tip.tree, tests, max(inputs.measure_seconds, 60.0))
+    except SwarmError as error:
+        return FinalRun({}, plain(str(error), 300))
+    return FinalRun(run.outcomes, run.complaint)
+
+
+def main() -> None:
+    """Integrate as the inputs file says that the command line names."""
+    inputs = read_inputs(Path(sys.argv[1]))
+    state_folder = Path(os.environ["MNGR_AGENT_STATE_DIR"])
+    presence = Presence(state_folder, Path(os.environ["MNGR_HOST_DIR"]))
+    presence.set_working(True)
+    work = Path(os.environ["MNGR_AGENT_WORK_DIR"])
+    try:
+        outcome, bundle = asyncio.run(_work(inputs, work, state_folder, presence))
+    except SwarmError as error:
+        presence.say(f"I cannot integrate: {error}")
+        sys.exit(1)
+    finally:
+        presence.set_working(False)
+    write_outcome(work / OUTPUT_FOLDER / INTEGRATOR_OUTCOME_FILE, outcome, "")
+    presence.say("Done; the branch is handed in.")
+    publish_archive(state_folder, work / OUTPUT_FOLDER, bundle, "")
+
+
+async def _work(
+    inputs: IntegratorInputs, work: Path, state_folder: Path, presence: Presence
+) -> tuple[dict[str, Any], Path | None]:
+    repository = Repository.open(work)
+    for name, value in (("user.name", inputs.committer.name), ("user.email", inputs.committer.email)):
+        repository.run("config", "--local", name, value)
+    _fetch_branches(repository, inputs)
+    outcome = await integrate(repository, inputs, presence.say)
+    bundle = state_folder / BUNDLE_FILE
+    is_made = repository.ref(f"refs/heads/{inputs.branch}") not in (None, inputs.base)
+    if is_made:
+        create_bundle(repository, bundle, base=inputs.base, branch=inputs.branch)
+        repository.run("checkout", "--quiet", "--force", inputs.branch)
+    return outcome.model_dump(mode="json"), bundle if is_made else None
+
+
+def _fetch_branches(repository: Repository, inputs: IntegratorInputs) -> None:
+    """Get the agents' commits out of the repository of the sweep."""
+    refs = f"refs/swarm/{inputs.sweep}/*"
+    repository.run(
+        "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", inputs.repository, f"+{refs}:{refs}", timeout=600
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,86 @@
+"""Puts the fixes in order: by what they do to the tests, then by how many agents agree, then by size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from swarm_tui.agents.integrator.alike import FoldedFix
+
+NOT_MEASURED: Final = "not measured"
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What a fix alone does to the tests, measured or - with the reason why not - as its agents reported it."""
+
+    turned_green: tuple[str, ...] = ()
+    broken: tuple[str, ...] = ()
+    why_not_measured: str = ""
+    flaky: tuple[str, ...] = ()
+    """Tests of the fix's own agents that were red for them and green without the fix."""
+
+    @property
+    def is_measured(self) -> bool:
+        return not self.why_not_measured
+
+    @property
+    def net(self) -> int:
+        return len(self.turned_green) - len(self.broken)
+
+
+@dataclass(frozen=True, slots=True)
+class RankedFix:
+    """A fix in its place, and why it is there."""
+
+    rank: int
+    fix: FoldedFix
+    effect: Effect
+    why: str
+
+
+def reported_effect(fix: FoldedFix, why_not_measured: str) -> Effect:
+    """Give the effect that the agents of a fix reported, for want of a measured one."""
+    green = tuple(dict.fromkeys(commit.source.test for commit in fix.commits if commit.source.is_passing_after))
+    return Effect(turned_green=green, why_not_measured=why_not_measured or NOT_MEASURED)
+
+
+def rank_fixes(fixes: Iterable[FoldedFix], effects: Mapping[str, Effect]) -> list[RankedFix]:
+    """Order the fixes, the best first; effects are found by the chosen commit of a fix."""
+
+    def place(fix: FoldedFix) -> tuple[int, bool, int, int, str, str]:
+        effect = effects[fix.chosen.commit]
+        # A measured effect is worth more than the same one by hearsay.
+        return (
+            -effect.net,
+            not effect.is_measured,
+            -len(fix.agents),
+            fix.chosen.lines,
+            fix.chosen.subject,
+            fix.chosen.source.branch,
+        )
+
+    return [
+        RankedFix(rank, fix, effects[fix.chosen.commit], explain(fix, effects[fix.chosen.commit]))
+        for rank, fix in enumerate(sorted(fixes, key=place), 1)
+    ]
+
+
+def explain(fix: FoldedFix, effect: Effect) -> str:
+    """Say in one line why a fix has its place."""
+    parts = [f"turns {_count(len(effect.turned_green), 'test')} green"]
+    if not effect.is_measured:
+        parts = [f"{_count(len(effect.turned_green), 'test')} green as reported ({effect.why_not_measured})"]
+    if effect.broken:
+        parts.append(f"breaks {len(effect.broken)}")
+    if effect.flaky:
+        parts.append(f"{_count(len(effect.flaky), 'test')} flaky: red for its agent, green without the fix")
+    if len(fix.agents) > 1:
+        parts.append(f"{len(fix.agents)} agents made it ({fix.why_same})")
+    parts.append(_count(fix.chosen.lines, "line"))
+    return ", ".join(parts)
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"

@@ -1,0 +1,138 @@
+"""Composes the integrator's outcome: what is on the branch, in which order and why, and what is not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from swarm_tui.agents.integrator.branches import AgentCommit
+from swarm_tui.agents.integrator.inputs import IntegratorInputs
+from swarm_tui.agents.integrator.ranking import RankedFix
+from swarm_tui.agents.integrator.weave import Rejected, Woven
+from swarm_tui.model.outcome import Escalation, EscalationKind, IntegratorOutcome, LeftOut, Normalization
+from swarm_tui.model.states import Result
+from swarm_tui.model.text import plain
+
+TESTS_NAMED = 20
+
+
+@dataclass(frozen=True, slots=True)
+class FinalRun:
+    """The sweep's tests, run once on the finished branch."""
+
+    outcomes: Mapping[str, str]
+    complaint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Integration:
+    """What was made."""
+
+    base: str
+    ground: str
+    """The commit of all test and doc fixes; the base when there are none."""
+    tip: str
+    squashed: tuple[AgentCommit, ...]
+    rejected: tuple[Rejected, ...]
+    woven: Woven
+    refused: Mapping[str, str]
+    """Branches that could not be read, with the reason."""
+    final: FinalRun | None
+
+
+def compose_outcome(inputs: IntegratorInputs, made: Integration) -> IntegratorOutcome:
+    """Give the outcome in the form that every integrator uses, with the ranking's reasons beside it."""
+    picked = sorted(made.woven.picked, key=lambda entry: entry[0].rank)
+    left_out = [LeftOut(branch=entry.branch, reason=entry.reason) for entry in inputs.not_taken]
+    left_out += [LeftOut(branch=branch, reason=reason) for branch, reason in made.refused.items()]
+    left_out += [
+        LeftOut(branch=entry.commit.source.branch, commit=entry.commit.commit, reason=entry.reason)
+        for entry in made.rejected
+    ]
+    left_out += [
+        LeftOut(branch=branch, commit=entry.fix.chosen.commit, reason=f"{entry.fix.chosen.subject!r} {reason}")
+        for entry, reason in made.woven.left_out
+        for branch in entry.fix.branches
+    ]
+    extra: dict[str, Any] = {
+        "by": "builtin",
+        "ranking": [_ranking_entry(entry, commit) for entry, commit in picked],
+        "final_run": _final_entry(made.final),
+    }
+    return IntegratorOutcome(
+        squashed_branches=tuple(dict.fromkeys(commit.source.branch for commit in made.squashed)),
+        squashed_commit_hash=made.ground if made.ground != made.base else None,
+        impl_priority=tuple(dict.fromkeys(branch for entry, _ in picked for branch in entry.fix.branches)),
+        impl_commit_hashes=_commits_by_branch(picked),
+        failed=tuple(left_out),
+        normalizations=tuple(_normalizations(made, picked)),
+        escalations=tuple(_escalations(inputs, made)),
+        **extra,
+    )
+
+
+def _commits_by_branch(picked: list[tuple[RankedFix, str]]) -> dict[str, str]:
+    """Map every branch folded into a fix to its commit; of an agent's several fixes the highest ranked counts."""
+    found: dict[str, str] = {}
+    for entry, commit in picked:
+        for branch in entry.fix.branches:
+            found.setdefault(branch, commit)
+    return found
+
+
+def _ranking_entry(entry: RankedFix, commit: str) -> dict[str, Any]:
+    return {
+        "rank": entry.rank,
+        "commit": commit,
+        "branches": list(entry.fix.branches),
+        "agents": list(entry.fix.agents),
+        "tests": list(entry.fix.tests),
+        "turned_green": list(entry.effect.turned_green),
+        "broken": list(entry.effect.broken),
+        "is_measured": entry.effect.is_measured,
+        "why": entry.why,
+    }
+
+
+def _final_entry(final: FinalRun | None) -> dict[str, Any] | None:
+    if final is None:
+        return None
+    failed = [test for test, result in final.outcomes.items() if result == "failed"]
+    passed = sum(result == "passed" for result in final.outcomes.values())
+    return {"passed": passed, "failed": failed, "complaint": final.complaint}
+
+
+def _normalizations(made: Integration, picked: list[tuple[RankedFix, str]]) -> list[Normalization]:
+    notes = []
+    commits = [*made.squashed, *(commit for entry, _ in picked for commit in entry.fix.commits)]
+    for commit in commits:
+        if commit.sorting.note:
+            said = f"commit {commit.commit[:8]} of {commit.source.agent} {commit.sorting.note}"
+            notes.append(Normalization(summary_markdown=said))
+    for entry, on_branch in picked:
+        if len(entry.fix.agents) > 1:
+            names = ", ".join(entry.fix.agents)
+            said = f"{len(entry.fix.agents)} agents made {entry.fix.why_same} ({names}): folded into {on_branch[:8]}"
+            notes.append(Normalization(summary_markdown=said))
+    return notes
+
+
+def _escalations(inputs: IntegratorInputs, made: Integration) -> list[Escalation]:
+    if made.final is None:
+        return []
+    on_branch = {branch for entry, _ in made.woven.picked for branch in entry.fix.branches}
+    on_branch |= {commit.source.branch for commit in made.squashed}
+    taken = {source.test for source in inputs.branches if source.branch in on_branch and source.is_passing_after}
+    expected = taken | {test.test for test in inputs.tests if test.result == Result.CLEAN.value}
+    broken = [test for test in sorted(expected) if made.final.outcomes.get(test) != "passed"]
+    if not broken:
+        return []
+    known = [test for test in broken if test in made.final.outcomes]
+    detail = "\n".join(f"* {plain(test, 300)}" for test in (known or broken)[:TESTS_NAMED])
+    if made.final.complaint:
+        detail += f"\n\npytest: {made.final.complaint}"
+    title = f"{len(broken)} tests that passed for their agents do not pass on the integrated branch"
+    if len(broken) == 1:
+        title = "one test that passed for its agent does not pass on the integrated branch"
+    return [Escalation(kind=EscalationKind.BLOCKER, title=title, detail_markdown=detail)]

@@ -1,0 +1,132 @@
+"""A small project with real faults, and agents' branches made of it in a line each."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from swarm_tui.agents.integrator.inputs import BranchInput, IntegratorInputs, NotTaken, PersonInput, TestInput
+from swarm_tui.doors.git import Repository
+from tests.git_project import GitProject
+
+SWEEP = "20261118-061200"
+TEST_FILE = "tests/test_sums.py"
+
+CODE = """def add(first, second):
+    return first - second
+
+
+def double(number):
+    return number * 3
+
+
+def halve(number):
+    return number / 2
+
+
+def name():
+    return "sums"
+"""
+
+TESTS = """from sums import add, double, halve, name
+
+
+def test_add():
+    assert add(2, 3) == 5
+
+
+def test_add_negative():
+    assert add(-2, -3) == -5
+
+
+def test_double():
+    assert double(4) == 8
+
+
+def test_halve():
+    assert halve(4) == 2
+
+
+def test_name():
+    assert name() == "Sums"
+"""
+
+README = """# sums
+
+Adds, doubles and halves.
+"""
+
+Files = Mapping[str, str | bytes | None]
+
+
+class SweptProject:
+    """The project, and the branches of its agents as the engine keeps them."""
+
+    def __init__(self, root: Path) -> None:
+        self.git = GitProject(root)
+        self.base = self.git.commit("Begin", {"sums.py": CODE, TEST_FILE: TESTS, "README.md": README})
+        self.branches: list[BranchInput] = []
+
+    def agent(
+        self, test: str, commits: Sequence[tuple[str, Files]], *, name: str = "", tip: str | None = None, **more: str
+    ) -> BranchInput:
+        """Let an agent make commits on a branch of its own; they are kept where harvested ones are."""
+        slug = name or test.replace("_", "-")
+        self.git.git("checkout", "--quiet", "--detach", self.base)
+        for message, files in commits:
+            self.git.commit(message, files)
+        made = self.git.git("rev-parse", "HEAD")
+        if tip is None:
+            self.git.git("update-ref", f"refs/swarm/{SWEEP}/{slug}", made)
+        self.git.git("checkout", "--quiet", "main")
+        source = BranchInput(
+            agent=f"swarm-{SWEEP}-{slug}",
+            test=f"{TEST_FILE}::{test}",
+            branch=f"swarm/{SWEEP}/{slug}",
+            tip=made if tip is None else tip,
+            is_passing_after=True,
+            **more,
+        )
+        self.branches.append(source)
+        return source
+
+    def inputs(self, *, measure_seconds: float = 0.0, **more: object) -> IntegratorInputs:
+        """Give what the engine would tell an integrator."""
+        tests = [line.split("(")[0].removeprefix("def ") for line in TESTS.splitlines() if line.startswith("def ")]
+        results = {source.test: "impl_fix" for source in self.branches}
+        ids = [f"{TEST_FILE}::{test}" for test in tests]
+        fields: dict[str, object] = {
+            "sweep": SWEEP,
+            "repository": str(self.git.root),
+            "base": self.base,
+            "branch": f"swarm/{SWEEP}/integrated",
+            "committer": PersonInput(name="Ada Lovelace", email="ada@example.org"),
+            "branches": tuple(self.branches),
+            "tests": tuple(TestInput(test=test, file=TEST_FILE, result=results.get(test, "clean")) for test in ids),
+            "python": sys.executable,
+            "measure_seconds": measure_seconds,
+        }
+        return IntegratorInputs.model_validate(fields | more)
+
+    @property
+    def repository(self) -> Repository:
+        return Repository.open(self.git.root)
+
+    def subjects(self, inputs: IntegratorInputs) -> list[str]:
+        """Give the subjects of the integrated branch, oldest first."""
+        listed = self.git.git("log", "--reverse", "--format=%s", f"{self.base}..refs/heads/{inputs.branch}")
+        return listed.splitlines()
+
+    def file(self, inputs: IntegratorInputs, path: str) -> str:
+        """Give a file as it is on the integrated branch."""
+        return self.git.git("show", f"refs/heads/{inputs.branch}:{path}") + "\n"
+
+
+def changed(text: str, old: str, new: str) -> str:
+    """Give a text with one place changed, which has to be there."""
+    assert text.count(old) == 1, old
+    return text.replace(old, new)
+
+
+__all__ = ["CODE", "README", "SWEEP", "TESTS", "TEST_FILE", "NotTaken", "SweptProject", "changed"]

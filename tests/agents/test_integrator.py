@@ -1,0 +1,265 @@
+"""The built-in integrator on real branches: what is squashed, what is picked, what is folded and what is left out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from swarm_tui.agents.integrator.inputs import IntegratorInputs
+from swarm_tui.agents.integrator.program import integrate
+from swarm_tui.model.outcome import IntegratorOutcome, parse_integrator_outcome
+from tests.agents.integrator_project import CODE, README, SWEEP, TEST_FILE, TESTS, SweptProject, changed
+from tests.git_project import photograph
+
+ADD = changed(CODE, "first - second", "first + second")
+DOUBLE = changed(CODE, "number * 3", "number * 2")
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> SweptProject:
+    return SweptProject(tmp_path / "project")
+
+
+async def integrated(project: SweptProject, inputs: IntegratorInputs) -> IntegratorOutcome:
+    outcome = await integrate(project.repository, inputs, lambda line: None)
+    # What is written is what is read.
+    return parse_integrator_outcome(outcome.model_dump_json().encode())
+
+
+def reasons(outcome: IntegratorOutcome) -> dict[str, str]:
+    return {entry.branch.rpartition("/")[2]: entry.reason for entry in outcome.failed}
+
+
+async def test_tests_and_docs_become_one_commit_and_each_fix_stays_apart(project: SweptProject) -> None:
+    better = changed(TESTS, "    assert halve(4) == 2\n", "    assert halve(4) == 2\n    assert halve(1) == 0.5\n")
+    named = changed(TESTS, '"Sums"', '"sums"')
+    project.agent("test_halve", [("[IMPROVE_TEST] Halve one", {TEST_FILE: better})])
+    project.agent(
+        "test_name",
+        [("[FIX_TEST] Expect the real name", {TEST_FILE: named}), ("[FIX_TUTORIAL] Say so", {"README.md": "# Sums\n"})],
+    )
+    project.agent("test_add", [("[FIX_IMPL] Add instead of subtracting", {"sums.py": ADD})])
+    project.agent("test_double", [("[FIX_IMPL] Double instead of tripling", {"sums.py": DOUBLE})])
+    inputs = project.inputs()
+    outcome = await integrated(project, inputs)
+
+    first, *fixes = project.subjects(inputs)
+    assert first == "[TEST/DOC] 1 better test, 1 test fix, 1 tutorial fix"
+    assert sorted(fixes) == ["[FIX_IMPL] Add instead of subtracting", "[FIX_IMPL] Double instead of tripling"]
+    assert outcome.squashed_branches == (f"swarm/{SWEEP}/test-halve", f"swarm/{SWEEP}/test-name")
+    assert set(outcome.impl_commit_hashes) == set(outcome.impl_priority)
+    assert not outcome.failed
+    assert project.file(inputs, TEST_FILE) == changed(better, '"Sums"', '"sums"')
+    assert project.file(inputs, "sums.py") == changed(ADD, "number * 3", "number * 2")
+
+
+async def test_a_fix_keeps_its_author_and_message_and_says_where_it_comes_from(project: SweptProject) -> None:
+    project.git.git("config", "user.name", "An Agent")
+    project.git.git("config", "user.email", "agent@example.org")
+    message = "[FIX_IMPL] Add instead of subtracting\n\nThe sign was wrong since the beginning."
+    source = project.agent("test_add", [(message, {"sums.py": ADD})])
+    project.git.git("config", "user.name", "Ada Lovelace")
+    project.git.git("config", "user.email", "ada@example.org")
+    authored = project.git.git("log", "-1", "--format=%ad", source.tip)
+    outcome = await integrated(project, project.inputs())
+
+    fix = outcome.impl_commit_hashes[source.branch]
+    shown = project.git.git("log", "-1", "--format=%an <%ae>%n%ad%n%cn%n%B", fix).rstrip("\n").split("\n")
+    assert shown[:3] == ["An Agent <agent@example.org>", authored, "Ada Lovelace"]
+    assert "\n".join(shown[3:]) == (
+        f"{message}\n\nAgent: swarm-{SWEEP}-test-add\nTest: {TEST_FILE}::test_add\nSweep: {SWEEP}"
+    )
+    trailers = project.git.git("log", "-1", "--format=%(trailers:key=Test,valueonly)", fix).strip()
+    assert trailers == f"{TEST_FILE}::test_add"
+
+
+async def test_authors_of_the_squashed_commit_are_named(project: SweptProject) -> None:
+    for name, number in (("One", "1"), ("Two", "2")):
+        project.git.git("config", "user.name", name)
+        project.git.git("config", "user.email", f"{name.lower()}@example.org")
+        text = f"{README}\n" if name == "One" else f"\n{README}"
+        project.agent(f"test_{number}", [(f"[FIX_TUTORIAL] Line {number}", {"README.md": text})])
+    outcome = await integrated(project, project.inputs())
+    assert outcome.squashed_commit_hash
+    named = project.git.git(
+        "log", "-1", "--format=%(trailers:key=Co-authored-by,valueonly)", outcome.squashed_commit_hash
+    )
+    assert named.split("\n")[:2] == ["One <one@example.org>", "Two <two@example.org>"]
+
+
+async def test_the_same_fix_of_several_agents_is_one_commit(project: SweptProject) -> None:
+    commented = changed(ADD, "    return first + second\n", "    # Not minus.\n    return first + second\n")
+    one = project.agent("test_add", [("[FIX_IMPL] Add", {"sums.py": ADD})])
+    two = project.agent("test_add_negative", [("[FIX_IMPL] Really add", {"sums.py": ADD})])
+    three = project.agent("test_halve", [("[FIX_IMPL] Add at last", {"sums.py": commented})])
+    inputs = project.inputs()
+    outcome = await integrated(project, inputs)
+
+    assert project.subjects(inputs) == ["[FIX_IMPL] Add"]
+    assert len({outcome.impl_commit_hashes[source.branch] for source in (one, two, three)}) == 1
+    body = project.git.git("log", "-1", "--format=%B", outcome.impl_commit_hashes[one.branch])
+    assert all(f"Agent: {source.agent}\n" in body for source in (one, two, three))
+    assert "3 agents" in outcome.normalizations[0].summary_markdown
+
+
+async def test_two_ways_to_fix_one_line_leave_one_out_and_name_both(project: SweptProject) -> None:
+    other = changed(CODE, "first - second", "sum((first, second))")
+    project.agent("test_add", [("[FIX_IMPL] Add with a plus", {"sums.py": ADD})])
+    project.agent("test_add_negative", [("[FIX_IMPL] Sum both up", {"sums.py": other})])
+    inputs = project.inputs()
+    outcome = await integrated(project, inputs)
+
+    assert project.subjects(inputs) == ["[FIX_IMPL] Add with a plus"]
+    assert reasons(outcome) == {
+        "test-add-negative": "'[FIX_IMPL] Sum both up' conflicts in sums.py with '[FIX_IMPL] Add with a plus'"
+        f" of swarm-{SWEEP}-test-add"
+    }
+
+
+async def test_a_fix_that_needs_a_lower_ranked_one_is_picked_after_it(project: SweptProject) -> None:
+    prepared = CODE + "\n\ndef helper():\n    return 1\n"
+    finished = changed(prepared, "    return 1\n", "    return 2\n")
+    project.agent(
+        "test_add",
+        [("[FIX_IMPL] z: a helper of some length", {"sums.py": prepared}), ("[FIX_IMPL] a", {"sums.py": finished})],
+    )
+    inputs = project.inputs()
+    outcome = await integrated(project, inputs)
+    assert project.subjects(inputs) == ["[FIX_IMPL] z: a helper of some length", "[FIX_IMPL] a"]
+    assert not outcome.failed
+
+
+async def test_commits_are_sorted_by_what_they_change_when_their_kind_is_wrong(project: SweptProject) -> None:
+    project.agent("test_add", [("[FIX_TEST] Not only a test", {"sums.py": ADD, TEST_FILE: TESTS + "\n"})])
+    project.agent("test_double", [("Tripled, sorry", {"sums.py": DOUBLE})])
+    project.agent("test_name", [("Words", {"README.md": "# Sums\n"})])
+    inputs = project.inputs()
+    outcome = await integrated(project, inputs)
+    assert project.subjects(inputs) == [
+        "[TEST/DOC] 1 other change",
+        "[FIX_IMPL] Tripled, sorry",
+        "[FIX_IMPL] Not only a test",
+    ]
+    notes = " ".join(note.summary_markdown for note in outcome.normalizations)
+    assert "says FIX_TEST but changes sums.py" in notes
+    assert "names no kind and changes sums.py" in notes
+    assert "names no kind, and changes tests and docs only" in notes
+
+
+async def test_a_merge_inside_a_branch_counts_as_one_change(project: SweptProject) -> None:
+    git = project.git
+    git.git("checkout", "--quiet", "-b", "side", project.base)
+    git.commit("[FIX_IMPL] Double", {"sums.py": DOUBLE})
+    git.git("checkout", "--quiet", "--detach", project.base)
+    git.commit("[FIX_IMPL] Add", {"sums.py": ADD})
+    git.git("merge", "--quiet", "--no-edit", "side")
+    merged = git.git("rev-parse", "HEAD")
+    git.git("update-ref", f"refs/swarm/{SWEEP}/test-add", merged)
+    git.git("checkout", "--quiet", "main")
+    project.agent("test_add", [], tip=merged)
+    inputs = project.inputs()
+    await integrated(project, inputs)
+    listed = git.git("log", "--format=%p", f"{project.base}..{inputs.branch}").split("\n")
+    assert all(" " not in parents for parents in listed), "the integrated branch is linear"
+    assert project.file(inputs, "sums.py") == git.git("show", f"{merged}:sums.py") + "\n"
+
+
+async def test_binary_files_are_taken_and_huge_commits_are_not(project: SweptProject) -> None:
+    project.agent("test_add", [("[FIX_IMPL] A picture", {"sums.bin": bytes(range(256))})])
+    project.agent("test_double", [("[FIX_IMPL] All of it", {"data.py": "x = 1\n" * 20_001})])
+    inputs = project.inputs()
+    outcome = await integrated(project, inputs)
+    assert project.subjects(inputs) == ["[FIX_IMPL] A picture"]
+    assert "20,001 lines" in reasons(outcome)["test-double"]
+
+
+async def test_branches_that_are_gone_or_rewritten_are_named(project: SweptProject) -> None:
+    project.agent("test_add", [], tip="1" * 40)
+    git = project.git
+    git.git("checkout", "--quiet", "--orphan", "elsewhere")
+    unrelated = git.commit("[FIX_IMPL] From nowhere", {"sums.py": ADD})
+    git.git("checkout", "--quiet", "main")
+    project.agent("test_double", [], tip=unrelated)
+    project.agent("test_name", [])
+    outcome = await integrated(project, project.inputs())
+    told = reasons(outcome)
+    assert "its commits are gone" in told["test-add"]
+    assert "rewritten" in told["test-double"]
+    assert "no commit that changes anything" in told["test-name"]
+
+
+async def test_a_branch_that_is_gone_is_read_from_its_bundle(project: SweptProject, tmp_path: Path) -> None:
+    source = project.agent("test_add", [("[FIX_IMPL] Add", {"sums.py": ADD})])
+    git = project.git
+    git.git("branch", source.branch, source.tip)
+    bundle = tmp_path / "branch.bundle"
+    git.git("bundle", "create", "--quiet", str(bundle), f"{project.base}..refs/heads/{source.branch}")
+    lying = tmp_path / "lying.bundle"
+    git.git("bundle", "create", "--quiet", str(lying), "main")
+    for ref in (f"refs/heads/{source.branch}", f"refs/swarm/{SWEEP}/test-add"):
+        git.git("update-ref", "-d", ref)
+    git.git("reflog", "expire", "--expire=now", "--all")
+    git.git("gc", "--quiet", "--prune=now")
+    project.branches[0] = source.model_copy(update={"bundle": str(lying)})
+    assert "its bundle is no help" in reasons(await integrated(project, project.inputs()))["test-add"]
+    project.branches[0] = source.model_copy(update={"bundle": str(bundle)})
+    inputs = project.inputs()
+    await integrated(project, inputs)
+    assert project.subjects(inputs) == ["[FIX_IMPL] Add"]
+
+
+async def test_without_a_branch_to_take_there_is_no_integrated_branch(project: SweptProject) -> None:
+    inputs = project.inputs()
+    outcome = await integrated(project, inputs)
+    assert outcome.squashed_commit_hash is None
+    assert not outcome.impl_commit_hashes
+    assert project.repository.ref(f"refs/heads/{inputs.branch}") is None
+
+
+async def test_hostile_names_and_messages_stay_text(project: SweptProject) -> None:
+    message = "[FIX_IMPL] \x1b[31mred\x1b[0m $(touch /tmp/x)\n\n\x07--upload-pack"
+    project.agent("test_add", [(message, {"--output=x": "1\n", "a\nb.py": "x = 1\n", "sums.py": ADD})])
+    inputs = project.inputs()
+    outcome = await integrated(project, inputs)
+    assert project.subjects(inputs) == ["[FIX_IMPL] red $(touch /tmp/x)"]
+    assert not outcome.failed
+
+
+@pytest.mark.slow
+async def test_fixes_are_ranked_by_what_they_turn_green_and_break(project: SweptProject) -> None:
+    named = changed(CODE, '"sums"', '"Sums"')
+    breaking = changed(named, "number / 2", "number // 0")
+    project.agent("test_name", [("[FIX_IMPL] Rename, and break halve", {"sums.py": breaking})])
+    project.agent("test_double", [("[FIX_IMPL] Double", {"sums.py": DOUBLE})])
+    project.agent("test_add", [("[FIX_IMPL] Add", {"sums.py": ADD})])
+    before = photograph(project.git.root / "tests")
+    inputs = project.inputs(measure_seconds=60.0, cache=str(project.git.root.parent / "cache.json"))
+    outcome = await integrated(project, inputs)
+
+    assert project.subjects(inputs) == [
+        "[FIX_IMPL] Add",
+        "[FIX_IMPL] Double",
+        "[FIX_IMPL] Rename, and break halve",
+    ]
+    assert outcome.impl_priority[0] == f"swarm/{SWEEP}/test-add"
+    extra = outcome.model_extra or {}
+    assert [entry["why"] for entry in extra["ranking"]] == [
+        "turns 2 tests green, 2 lines",
+        "turns 1 test green, 2 lines",
+        "turns 1 test green, breaks 1, 4 lines",
+    ]
+    assert extra["final_run"] == {"passed": 4, "failed": [f"{TEST_FILE}::test_halve"], "complaint": ""}
+    assert "one test that passed" in outcome.escalations[0].title
+    assert photograph(project.git.root / "tests") == before
+
+
+@pytest.mark.slow
+async def test_effects_that_cannot_be_measured_say_so(project: SweptProject) -> None:
+    project.agent("test_add", [("[FIX_IMPL] Add", {"sums.py": ADD})])
+    outcome = await integrated(project, project.inputs(measure_seconds=60.0, python="/nowhere/python"))
+    (entry,) = (outcome.model_extra or {})["ranking"]
+    assert entry["is_measured"] is False
+    assert "not installed" in entry["why"]
+    unmeasured = await integrated(project, project.inputs())
+    assert "measuring is switched off" in (unmeasured.model_extra or {})["ranking"][0]["why"]
