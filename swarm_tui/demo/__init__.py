@@ -1,0 +1,1 @@
+"""The demo: a packaged sample project, the records of the work on it, and the sweep that plays them."""
