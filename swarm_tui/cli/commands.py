@@ -16,6 +16,7 @@ class Command(NamedTuple):
 # In the order in which a person meets them.
 COMMANDS: Final[tuple[Command, ...]] = (
     Command("fixes", "swarm_tui.cli.fixes", "keep or revert each fix of a sweep or branch, without the screen"),
+    Command("attach", "swarm_tui.cli.attach", "put this terminal in front of one agent"),
     Command("completion", "swarm_tui.cli.completion", "print the completion script of a shell"),
 )
 

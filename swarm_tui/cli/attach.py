@@ -1,0 +1,133 @@
+"""`swarm-tui attach`: a person in front of one agent's terminal, without the room."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from swarm_tui.errors import SwarmError, UsageError
+from swarm_tui.model.text import plain, plain_lines
+
+if TYPE_CHECKING:
+    from swarm_tui.doors.attach import Approach, Attacher
+    from swarm_tui.journal.folder import SweepFolder
+    from swarm_tui.journal.open import OpenedSweep
+    from swarm_tui.model.state import TestRecord
+
+DESCRIPTION = """Attaches this terminal to an agent through `mngr connect`. Detaching leaves the agent at its work.
+While you are attached, mngr's ctrl+q (destroy) and ctrl+t (stop) do nothing."""
+EXAMPLES = """\
+  swarm-tui attach test_copy                    the agent of that test, in the newest sweep
+  swarm-tui attach tests/test_a.py::test_copy   by its whole node id
+  swarm-tui attach swarm-20261118-061200-copy   by the agent's name
+  swarm-tui attach test_copy --start            start it again if it is stopped, without asking"""
+
+LAST_LINES: Final = 20
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `swarm-tui attach`."""
+    parser.add_argument("target", metavar="TEST|AGENT", help="a test, an agent, or a part that only one of them has")
+    parser.add_argument("--sweep", metavar="SWEEP", help="a sweep's id or folder; the newest one when not given")
+    parser.add_argument(
+        "--start", action="store_true", help="start a stopped agent: its command runs from the beginning"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Attach to the agent that the arguments name."""
+    from swarm_tui.doors.attach import Attacher
+    from swarm_tui.doors.git import Repository
+    from swarm_tui.journal.folder import find_sweep
+    from swarm_tui.journal.open import open_sweep
+
+    name = arguments.sweep
+    is_folder = name is not None and "/" in name
+    folder = find_sweep(Path.cwd() if is_folder else Repository.open(Path.cwd()).root, name)
+    sweep = open_sweep(folder)
+    record = find_test(sweep, arguments.target)
+    if not sys.stdin.isatty() or not sys.stdout.isatty():
+        raise UsageError("attaching needs a terminal", "standard input and output are not both one")
+    attacher = Attacher(sweep.spec.mngr, sweep.spec.provider, Path(sweep.spec.repository))
+    return asyncio.run(_attach(attacher, folder, record, is_started=arguments.start))
+
+
+def find_test(sweep: OpenedSweep, target: str) -> TestRecord:
+    """Give the test that a person means: by node id, by agent, or by a part that only one has."""
+    records = list(sweep.state.tests())
+    exact = [record for record in records if target in (record.test, record.agent, record.agent_id)]
+    ends = [record for record in records if record.test.endswith((f"::{target}", f"/{target}"))]
+    parts = [record for record in records if target in record.test or target in record.agent]
+    for found in (exact, ends, parts):
+        if len(found) == 1:
+            return found[0]
+        if found:
+            several = ", ".join(plain(record.test, 80) for record in found[:4])
+            raise UsageError(f"{plain(target, 80)!r} fits {len(found)} tests", f"for example {several}")
+    raise UsageError(
+        f"there is no test or agent {plain(target, 80)!r} in {sweep.folder.name}", "`swarm-tui list` lists all"
+    )
+
+
+async def _attach(attacher: Attacher, folder: SweepFolder, record: TestRecord, *, is_started: bool) -> int:
+    if record.launched_at is None and not record.agent_id:
+        raise UsageError(f"{plain(record.test, 80)} has no agent yet", f"it is {record.state.value}")
+    approach = await attacher.look(record.agent)
+    if not approach.is_there and not is_started:
+        _show_last_screen(folder, record)
+        if not _agrees(approach, record):
+            return 1
+        is_started = True
+    prepared = await attacher.prepare(approach, is_started=is_started)
+    print(f"attaching to {approach.agent}: {approach.way_back} brings you back", file=sys.stderr)
+    if approach.is_ended:
+        print("its program has ended; this is what it left", file=sys.stderr)
+    if prepared.warning:
+        print(f"note: {prepared.warning}", file=sys.stderr)
+    try:
+        code = attacher.run(prepared)
+    finally:
+        await attacher.clean_up(prepared)
+    await _tell_state(attacher, record.agent)
+    return 0 if code == 0 else 1
+
+
+def _show_last_screen(folder: SweepFolder, record: TestRecord) -> None:
+    try:
+        screen = (folder.agent(record.agent) / "screen.txt").read_bytes()[-100_000:].decode("utf-8", "replace")
+    except (OSError, ValueError):
+        return
+    lines = [line for line in plain_lines(screen).rstrip().split("\n")][-LAST_LINES:]
+    print("its last screen:", *(f"  {line}" for line in lines), sep="\n", file=sys.stderr)
+
+
+def _agrees(approach: Approach, record: TestRecord) -> bool:
+    print(
+        f"{approach.agent} is stopped. Attaching starts its command again, from the beginning"
+        + ("; the harvested result stays as it is." if record.is_finished else "."),
+        file=sys.stderr,
+    )
+    print("start it? [y/n] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+async def _tell_state(attacher: Attacher, agent: str) -> None:
+    """Say how the agent was left behind: it may have ended while somebody looked."""
+    try:
+        approach = await attacher.look(agent)
+    except SwarmError as error:
+        print(f"{agent}: {error}", file=sys.stderr)
+        return
+    if not approach.is_local:
+        return
+    state = (
+        "works on"
+        if approach.is_there and not approach.is_ended
+        else "has ended"
+        if approach.is_there
+        else "is stopped"
+    )
+    print(f"{agent} {state}", file=sys.stderr)

@@ -1,0 +1,261 @@
+"""`swarm-tui attach`, as a person uses it: real terminals, real tmux, real agents of a real mngr."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pexpect
+import pytest
+
+from swarm_tui.cli.attach import find_test
+from swarm_tui.doors.mngr_words import CreateRequest
+from swarm_tui.errors import UsageError
+from swarm_tui.journal.append import JournalWriter
+from swarm_tui.journal.folder import SweepFolder, create_runs_folder
+from swarm_tui.journal.open import open_sweep
+from swarm_tui.model.events import Launched, Queued
+from swarm_tui.model.sweep import MngrSettings, SweepSpec
+from tests.conftest import IsolatedMngr
+
+BACK = "\x02d"
+
+
+def write_sweep(repository: Path, mngr: MngrSettings, tests: dict[str, str]) -> SweepFolder:
+    """Write a sweep whose tests have the agents named."""
+    folder = SweepFolder(create_runs_folder(repository) / "20261118-061200")
+    folder.write_spec(
+        SweepSpec(sweep=folder.name, repository=str(repository), base="0" * 40, created_at=1.0, mngr=mngr)
+    )
+    with JournalWriter(folder.events) as journal:
+        for test, agent in tests.items():
+            journal.append(Queued(test=test, agent=agent))
+            journal.append(Launched(test=test, agent_id=f"agent-{agent}"))
+    return folder
+
+
+def until(condition: Callable[[], bool], what: str, seconds: float = 20.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"in vain waited for: {what}"
+        time.sleep(0.05)
+
+
+class Story:
+    """One agent of a sweep, a person at a terminal, and what mngr and tmux really say."""
+
+    def __init__(self, mngr: IsolatedMngr, agent: str) -> None:
+        self.mngr = mngr
+        self.agent = agent
+        self.session = f"mngr-{agent}"
+        self.words = [sys.executable, "-m", "swarm_tui", "attach", "test_copy"]
+
+    def attach(self, *more: str, test: str = "test_copy") -> pexpect.spawn[str]:
+        environment = self.mngr.environment | {"TERM": "xterm-256color"}
+        child = pexpect.spawn(
+            self.words[0],
+            [*self.words[1:-1], test, *more],
+            cwd=str(self.mngr.repository),
+            env=environment,
+            dimensions=(30, 100),
+            encoding="utf-8",
+            timeout=30,
+        )
+        child.delaybeforesend = None
+        return child
+
+    def tmux(self, *words: str) -> str:
+        finished = subprocess.run(["tmux", *words], env=self.mngr.environment, capture_output=True, text=True)
+        return finished.stdout.strip()
+
+    @property
+    def size(self) -> str:
+        return self.tmux("display-message", "-p", "-t", f"={self.session}:agent", "#{window_width}x#{window_height}")
+
+    @property
+    def key_table(self) -> str:
+        return self.tmux("show-options", "-v", "-t", f"={self.session}:", "key-table")
+
+    @property
+    def screen(self) -> str:
+        return self.tmux("capture-pane", "-p", "-t", f"={self.session}:agent")
+
+    @property
+    def is_attached(self) -> bool:
+        return bool(self.tmux("list-clients", "-t", f"={self.session}"))
+
+    @property
+    def is_alive(self) -> bool:
+        listing = asyncio.run(self.mngr.door.list_agents())
+        return {agent.name: agent.state for agent in listing.agents}.get(self.agent) in ("RUNNING", "WAITING")
+
+
+@pytest.fixture(scope="module")
+def story(isolated_mngr: IsolatedMngr) -> Iterator[Story]:
+    agent = "swarm-x-copy"
+    request = CreateRequest(
+        name=agent, source=isolated_mngr.repository, command=(str(isolated_mngr.agent),), transfer="none"
+    )
+    asyncio.run(isolated_mngr.door.create(request))
+    write_sweep(isolated_mngr.repository, isolated_mngr.settings, {"tests/test_a.py::test_copy": agent})
+    yield Story(isolated_mngr, agent)
+    asyncio.run(isolated_mngr.door.destroy([agent]))
+    shutil.rmtree(isolated_mngr.repository / ".swarm")
+
+
+@pytest.mark.slow
+def test_attach_type_detach_and_all_is_as_it_was(story: Story) -> None:
+    size = story.size
+    child = story.attach()
+    child.expect("C-b d brings you back")
+    until(lambda: story.is_attached, "a client at the session")
+    assert story.key_table == "swarm"
+    assert story.size == "100x29"
+    child.send("hello there\r")
+    until(lambda: "heard: hello there" in story.screen, "the agent's answer")
+    child.send(BACK)
+    child.expect("swarm-x-copy works on")
+    child.expect(pexpect.EOF)
+    assert child.wait() == 0
+    assert (story.size, story.key_table) == (size, "")
+
+
+@pytest.mark.slow
+def test_the_deadly_keys_of_mngr_destroy_and_stop_nothing(story: Story) -> None:
+    child = story.attach()
+    until(lambda: story.is_attached, "a client at the session")
+    child.send("\x11\x14")
+    child.send("still here\r")
+    until(lambda: "still here" in story.screen, "the agent to live on")
+    child.send(BACK)
+    child.expect(pexpect.EOF)
+    assert story.is_alive
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_same_server", [True, False], ids=["on the same server", "on another server"])
+def test_from_inside_tmux_it_says_the_keys_that_lead_back_and_keeps_the_deadly_ones_away(
+    story: Story, is_same_server: bool
+) -> None:
+    folder = story.mngr.environment["TMUX_TMPDIR"] if is_same_server else tempfile.mkdtemp(dir="/tmp", prefix="sw")
+    environment = story.mngr.environment | {"TMUX_TMPDIR": folder}
+
+    def outer(*words: str) -> str:
+        return subprocess.run(["tmux", *words], env=environment, capture_output=True, text=True).stdout
+
+    command = f"TMUX_TMPDIR={story.mngr.environment['TMUX_TMPDIR']} {' '.join(story.words)}; echo; echo at home; cat"
+    where = ["-c", str(story.mngr.repository), "-x", "120", "-y", "40"]
+    outer("-f", "/dev/null", "new-session", "-d", "-s", "home", *where, command)
+    try:
+        # The outer server's keys act in a client only: this one is the person's real terminal.
+        environment["TERM"] = "xterm"
+        person = pexpect.spawn("tmux", ["attach", "-t", "=home"], env=environment, dimensions=(40, 120))
+        until(lambda: "C-b C-b d brings you back" in outer("capture-pane", "-p", "-t", "=home:"), "the way back")
+        until(lambda: story.is_attached, "a client at the session")
+        person.send("\x11\x14nested\r")
+        until(lambda: "heard: " in story.screen and "nested" in story.screen, "the agent's answer")
+        person.send("\x02" + BACK)
+        until(lambda: "at home" in outer("capture-pane", "-p", "-t", "=home:"), "the way home")
+        assert outer("show-options", "-v", "-t", "=home:", "key-table").strip() == ""
+        assert story.is_alive
+        person.close(force=True)
+    finally:
+        outer("kill-session", "-t", "=home")
+        if not is_same_server:
+            outer("kill-server")
+            shutil.rmtree(folder)
+
+
+@pytest.mark.slow
+def test_the_agents_own_terminal_is_not_shown_within_itself(story: Story) -> None:
+    inside = f"cd {story.mngr.repository}; {' '.join(story.words)}; sleep 100"
+    story.tmux("new-window", "-d", "-t", f"={story.session}:", "-n", "inside", inside)
+    until(
+        lambda: "already the agent's own" in story.tmux("capture-pane", "-p", "-J", "-t", f"={story.session}:inside"),
+        "the refusal",
+    )
+    story.tmux("kill-window", "-t", f"={story.session}:inside")
+
+
+@pytest.mark.slow
+def test_an_agent_that_is_stopped_while_somebody_looks_leads_back(story: Story) -> None:
+    child = story.attach()
+    until(lambda: story.is_attached, "a client at the session")
+    asyncio.run(story.mngr.door.stop([story.agent]))
+    child.expect("swarm-x-copy is stopped")
+    child.expect(pexpect.EOF)
+
+
+@pytest.mark.slow
+def test_a_stopped_agent_is_started_only_after_a_question(story: Story) -> None:
+    child = story.attach()
+    child.expect("starts its command again, from the beginning")
+    child.expect(r"\[y/n\]")
+    child.sendline("n")
+    child.expect(pexpect.EOF)
+    assert child.wait() == 1
+    assert not story.is_alive
+    child = story.attach("--start")
+    child.expect("brings you back")
+    until(lambda: story.is_attached, "a client at the session")
+    assert story.key_table == "swarm"
+    child.send(BACK)
+    child.expect(pexpect.EOF)
+    assert story.is_alive
+
+
+@pytest.mark.slow
+def test_mngrs_own_connect_command_is_honoured(story: Story) -> None:
+    asyncio.run(story.mngr.door.set_config("connect_command", "echo custom for $MNGR_SESSION_NAME"))
+    try:
+        child = story.attach()
+        child.expect(f"custom for {story.session}")
+        child.expect(pexpect.EOF)
+        assert child.wait() == 0
+    finally:
+        asyncio.run(story.mngr.door.set_config("connect_command", ""))
+
+
+@pytest.mark.slow
+def test_an_agent_that_was_destroyed_is_told_of(story: Story) -> None:
+    write_sweep(story.mngr.repository, story.mngr.settings, {"tests/test_b.py::test_gone": "swarm-x-gone"})
+    child = story.attach(test="test_gone")
+    child.expect("mngr knows no agent swarm-x-gone any more")
+    child.expect(pexpect.EOF)
+    assert child.wait() == 1
+
+
+def test_a_test_is_found_by_id_agent_or_a_part_of_its_own(tmp_path: Path) -> None:
+    tests = {"a.py::test_copy": "swarm-1-copy", "a.py::test_copy_all": "swarm-1-copy-all", "b.py::test_x": "swarm-1-x"}
+    sweep = open_sweep(write_sweep(tmp_path, MngrSettings(path="mngr"), tests))
+    for target in ("a.py::test_copy", "test_copy", "swarm-1-copy"):
+        assert find_test(sweep, target).test == "a.py::test_copy"
+    assert find_test(sweep, "all").test == "a.py::test_copy_all"
+    assert find_test(sweep, "agent-swarm-1-x").test == "b.py::test_x"
+    with pytest.raises(UsageError, match="fits 2 tests"):
+        find_test(sweep, "copy")
+    with pytest.raises(UsageError, match="no test or agent"):
+        find_test(sweep, "y\x1b[31m")
+
+
+def test_without_a_terminal_nothing_is_attached(tmp_path: Path) -> None:
+    environment = {name: value for name, value in os.environ.items() if name not in ("TMUX", "TMUX_PANE")}
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True, env=environment)
+    write_sweep(tmp_path, MngrSettings(path="mngr"), {"a.py::test_copy": "swarm-1-copy"})
+    finished = subprocess.run(
+        [sys.executable, "-m", "swarm_tui", "attach", "test_copy"],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+    )
+    assert finished.returncode == 2
+    assert "needs a terminal" in finished.stderr
