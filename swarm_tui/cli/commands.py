@@ -15,8 +15,12 @@ class Command(NamedTuple):
 
 # In the order in which a person meets them.
 COMMANDS: Final[tuple[Command, ...]] = (
+    Command("run", "swarm_tui.cli.run", "start a sweep: one agent for each test"),
+    Command("status", "swarm_tui.cli.status", "where every test of a sweep stands"),
+    Command("list", "swarm_tui.cli.list", "the sweeps of this repository"),
     Command("fixes", "swarm_tui.cli.fixes", "keep or revert each fix of a sweep or branch, without the screen"),
     Command("attach", "swarm_tui.cli.attach", "put this terminal in front of one agent"),
+    Command("tutorial", "swarm_tui.cli.tutorial", "list a tutorial's blocks, check that tests cite them"),
     Command("completion", "swarm_tui.cli.completion", "print the completion script of a shell"),
 )
 

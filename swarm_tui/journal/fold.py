@@ -210,7 +210,7 @@ class SweepState:
         self._change(event.test, foreign_imports=event.modules)
 
     def _said(self, event: happened.Said) -> None:
-        self._change(event.test, last_line=event.line)
+        self._change(event.test, last_line=event.line, heard_at=event.at)
 
     def _spent(self, event: happened.Spent) -> None:
         self._change(event.test, dollars=event.dollars, tokens=event.tokens)
@@ -231,6 +231,7 @@ class SweepState:
             passing_before=event.passing_before,
             passing_after=event.passing_after,
             errored=event.errored,
+            end=event.end,
             changes=event.changes,
             escalations=event.escalations,
             tip=event.tip,

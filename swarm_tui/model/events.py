@@ -176,6 +176,8 @@ class Harvested(TestEvent):
     type: Literal["harvested"] = "harvested"
     result: Result
     reason: str = ""
+    end: str = "archive"
+    """How the agent's work came to its end: by its archive, or without one (timeout, crash, gone, ...)."""
     summary: str = ""
     passing_before: bool | None = None
     passing_after: bool | None = None

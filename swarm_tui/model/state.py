@@ -54,6 +54,8 @@ class TestRecord(NamedTuple):
     passing_before: bool | None = None
     passing_after: bool | None = None
     errored: bool = False
+    end: str = ""
+    """How the agent's work came to its end; empty until it is harvested."""
     tip: str = ""
     has_uncommitted: bool = False
     foreign_imports: tuple[str, ...] = ()
@@ -63,6 +65,8 @@ class TestRecord(NamedTuple):
     tokens: int | None = None
     stale_since: float | None = None
     is_held: bool = False
+    heard_at: float = 0.0
+    """When the agent last said something."""
 
     @property
     def mark(self) -> str:

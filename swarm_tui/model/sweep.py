@@ -50,6 +50,18 @@ class SweepSpec(BaseModel):
     keep_agents: bool = False
     python: str = ""
     pytest_arguments: tuple[str, ...] = ()
+    """As they were given, selection and all."""
+    run_options: tuple[str, ...] = ()
+    """Those that every run of a single test gets too."""
+    folder: str = ""
+    """Where pytest is run, from the top of the repository."""
+    root: str = ""
+    """Where node ids begin, from the top of the repository."""
+    import_roots: tuple[str, ...] = ()
+    """Folders of the repository that the project's interpreter imports from; in a copy, the copy's own come first."""
+    identity: tuple[str, str] = ("", "")
+    passed_environment: tuple[str, ...] = ()
+    """Names of variables that the agents get from the engine's environment."""
     records: str | None = None
     mapper_prompt: str | None = None
     integrator_prompt: str | None = None

@@ -1,0 +1,137 @@
+"""From what an agent handed in to its result: a pure function, which believes nothing that can be checked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+from swarm_tui.model.outcome import ChangeKind, ChangeStatus, EscalationKind, Outcome
+from swarm_tui.model.states import Result
+from swarm_tui.model.text import plain
+
+REASON_LIMIT: Final = 300
+
+
+class End(StrEnum):
+    """How an agent's work came to its end."""
+
+    ARCHIVE = "archive"
+    TIMEOUT = "timeout"
+    CRASH = "crash"
+    GONE = "gone"
+    CLOSED = "closed"
+    NO_ANSWER = "no answer"
+    NOT_LAUNCHED = "not launched"
+
+
+_WITHOUT_ARCHIVE: Final = {
+    End.ARCHIVE: "its archive cannot be read",
+    End.TIMEOUT: "it had not handed in its work when its time was over",
+    End.CRASH: "its process ended before it handed in its work",
+    End.GONE: "mngr does not know this agent any more",
+    End.CLOSED: "its terminal was closed before it handed in its work",
+    End.NO_ANSWER: "no answer",
+    End.NOT_LAUNCHED: "it could not be launched",
+}
+
+_RESULT_OF: Final = (
+    (ChangeKind.FIX_IMPL, Result.IMPL_FIX),
+    (ChangeKind.FIX_TUTORIAL, Result.TUTORIAL_FIX),
+    (ChangeKind.FIX_TEST, Result.TEST_FIX),
+    (ChangeKind.IMPROVE_TEST, Result.BETTER),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class AgentCommit:
+    """A commit that an agent made; its subject begins with its kind."""
+
+    commit: str
+    subject: str
+
+    @property
+    def kind(self) -> ChangeKind | None:
+        """The kind that the subject names, or None."""
+        return next((kind for kind in ChangeKind if self.subject.startswith(f"[{kind.value}]")), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """All that is known of an agent's work."""
+
+    end: End
+    outcome: Outcome | None = None
+    problem: str = ""
+    """Why there is no outcome to read, although the agent handed something in."""
+    commits: Sequence[AgentCommit] = field(default=())
+    commits_problem: str = ""
+    """Why the commits it handed in cannot be had."""
+    last_try_passed: bool | None = None
+    """What pytest itself said last; None when it was not seen."""
+    last_failure: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What a test ended with, and why."""
+
+    result: Result
+    reason: str = ""
+
+
+def judge(evidence: Evidence) -> Judgement:
+    """Give the result of a test from everything that is known of its agent's work."""
+    outcome = evidence.outcome
+    if outcome is None:
+        reason = evidence.problem or _WITHOUT_ARCHIVE[evidence.end]
+        return _judged(Result.BLOCKED if evidence.end is End.NO_ANSWER else Result.FAILED, reason)
+    if outcome.errored:
+        return _judged(Result.FAILED, outcome.summary_markdown or "the agent reports that it could not do its work")
+    succeeded = [kind for kind, change in outcome.changes.items() if change.status is ChangeStatus.SUCCEEDED]
+    blocked = _why_blocked(outcome)
+    if blocked is not None and not succeeded:
+        return _judged(Result.BLOCKED, blocked)
+    doubt = _why_not_believed(evidence, outcome, succeeded)
+    if doubt:
+        return _judged(Result.UNRESOLVED, doubt)
+    for kind, result in _RESULT_OF:
+        if kind in succeeded:
+            return _judged(result, "")
+    is_passing = evidence.last_try_passed if outcome.tests_passing_after is None else outcome.tests_passing_after
+    if not outcome.changes and is_passing:
+        return _judged(Result.CLEAN, "")
+    failed = [change.summary_markdown for change in outcome.changes.values() if change.summary_markdown]
+    return _judged(Result.UNRESOLVED, next(iter(failed), "") or outcome.summary_markdown or "the test does not pass")
+
+
+def _why_blocked(outcome: Outcome) -> str | None:
+    for change in outcome.changes.values():
+        if change.status is ChangeStatus.BLOCKED:
+            return change.summary_markdown or "the agent reports that it is blocked"
+    for escalation in outcome.escalations:
+        if escalation.kind is EscalationKind.BLOCKER:
+            return escalation.title or escalation.detail_markdown or "the agent reports that it is blocked"
+    return None
+
+
+def _why_not_believed(evidence: Evidence, outcome: Outcome, succeeded: Sequence[ChangeKind]) -> str:
+    """Give what speaks against the outcome, or nothing."""
+    committed = {commit.kind for commit in evidence.commits}
+    missing = [kind.value for kind in succeeded if kind not in committed]
+    if missing and evidence.commits_problem:
+        return f"its commits cannot be had: {evidence.commits_problem}"
+    if missing:
+        return f"it reports {missing[0]} as succeeded, but no commit of that kind is there"
+    if outcome.tests_passing_after and evidence.last_try_passed is False:
+        return f"it reports the test as passing, but pytest's last run of it failed: {evidence.last_failure}"
+    if outcome.tests_passing_before and outcome.tests_passing_after is False:
+        return "the test passed before and fails now"
+    if evidence.commits and not outcome.changes:
+        return f"it made {len(evidence.commits)} commits that its outcome does not speak of"
+    return ""
+
+
+def _judged(result: Result, reason: str) -> Judgement:
+    return Judgement(result, plain(reason, REASON_LIMIT))

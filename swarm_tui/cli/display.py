@@ -1,0 +1,126 @@
+"""The progress of a sweep on stderr: a bar split by state on a terminal, one plain line an event elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final, Protocol
+
+from swarm_tui.model.text import plain
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.live import Live
+
+    from swarm_tui.journal.open import OpenedSweep
+
+# In this order along the bar; a sweep goes from its right end to its left.
+_PARTS: Final = (
+    ("clean", "✓", "green"),
+    ("better", "●", "green"),
+    ("test_fix", "●", "green"),
+    ("tutorial_fix", "●", "green"),
+    ("impl_fix", "◆", "magenta"),
+    ("unresolved", "✗", "red"),
+    ("blocked", "■", "dark_orange"),
+    ("failed", "!", "bold red"),
+    ("stopped", "-", "dim"),
+    ("harvesting", "◍", "cyan"),
+    ("running", "◐", "cyan"),
+    ("waiting", "?", "bold yellow"),
+    ("launching", "◌", "dim cyan"),
+    ("queued", "·", "dim"),
+)
+_BAR_WIDTH: Final = 60
+
+
+class Display(Protocol):
+    """Shows a sweep again and again."""
+
+    def show(self, opened: OpenedSweep) -> None: ...
+
+
+@contextmanager
+def display_for(opened: OpenedSweep) -> Iterator[Display]:
+    """Give the display that fits stderr."""
+    if not sys.stderr.isatty():
+        yield PlainDisplay()
+        return
+    from rich.console import Console
+    from rich.live import Live
+
+    with Live(console=Console(stderr=True), auto_refresh=False, transient=False) as live:
+        yield BarDisplay(live)
+
+
+class PlainDisplay:
+    """One line for each thing that happened, for logs and pipes."""
+
+    def __init__(self) -> None:
+        self._told = 0.0
+        self._count = 0
+
+    def show(self, opened: OpenedSweep) -> None:
+        log = opened.state.log
+        new = [line for line in log if line.at > self._told]
+        for line in new:
+            name = f"{plain(line.test, 200)}: " if line.test else ""
+            moment = time.strftime("%H:%M:%S", time.localtime(line.at))
+            print(f"{moment} {name}{plain(line.text, 500)}", file=sys.stderr, flush=True)
+        if new:
+            self._told = new[-1].at
+
+
+class BarDisplay:
+    """A bar, the counts, the slots and a forecast, redrawn in place; what needs a person is printed above it."""
+
+    def __init__(self, live: Live) -> None:
+        self._live = live
+        self._told = 0.0
+
+    def show(self, opened: OpenedSweep) -> None:
+        from rich.text import Text
+
+        new = [line for line in opened.state.log if line.at > self._told]
+        for line in new:
+            if line.level != "info":
+                name = f"{plain(line.test, 100)}: " if line.test else ""
+                self._live.console.print(Text(f"{name}{plain(line.text, 300)}", style="yellow"))
+        if new:
+            self._told = new[-1].at
+        self._live.update(_picture(opened), refresh=True)
+
+
+def _picture(opened: OpenedSweep) -> RenderableType:
+    from rich.text import Text
+
+    from swarm_tui.insight.forecast import forecast_end
+
+    state = opened.state
+    now = time.time()
+    counts = [(word, glyph, style, state.counts[word]) for word, glyph, style in _PARTS if state.counts[word] > 0]
+    total = sum(count for *_, count in counts) or 1
+    bar = Text()
+    position = done = 0
+    for _, _, style, count in counts:
+        done += count
+        end = done * _BAR_WIDTH // total
+        bar.append(("░" if style == "dim" else "█") * (end - position), style=style)
+        position = end
+    numbers = Text(" ").join(
+        Text(f"{glyph}{count} {word.replace('_', ' ')}", style) for word, glyph, style, count in counts
+    )
+    elapsed = now - (state.started_at or now)
+    end_at = forecast_end(state, now)
+    left = f" · ~{_clock(end_at - now)} left" if end_at is not None and end_at > now else ""
+    line = Text(f"{opened.folder.name}  {_clock(elapsed)}{left} · slots {state.active}/{state.slots}")
+    if state.integration.state == "integrating":
+        line.append(" · integrating")
+    return Text("\n").join([line, bar, numbers])
+
+
+def _clock(seconds: float) -> str:
+    minutes, seconds = divmod(int(max(seconds, 0.0)), 60)
+    return f"{minutes // 60}:{minutes % 60:02d}:{seconds:02d}" if minutes >= 60 else f"{minutes}:{seconds:02d}"

@@ -1,0 +1,66 @@
+"""`swarm-tui list`: the sweeps of this repository."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+from swarm_tui.model.text import plain
+
+DESCRIPTION = """Lists the sweeps of this repository, the newest first."""
+EXAMPLES = """\
+  swarm-tui list          ids, states and counts
+  swarm-tui list --json   the same for a script"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `swarm-tui list`."""
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """List the sweeps; one that cannot be read is listed with the reason."""
+    from swarm_tui.cli.sweeps import repository_root
+    from swarm_tui.journal.folder import list_sweeps
+
+    rows = [_describe(folder) for folder in reversed(list_sweeps(repository_root(Path.cwd())))]
+    if arguments.json:
+        print(json.dumps(rows, indent=1))
+    elif not rows:
+        print("There is no sweep here yet; `swarm-tui run` starts one.")
+    for row in rows if not arguments.json else ():
+        counts = " · ".join(f"{count} {mark.replace('_', ' ')}" for mark, count in sorted(row["counts"].items()))
+        title = f"  {plain(row['title'], 60)}" if row["title"] else ""
+        print(
+            f"{row['sweep']:20} {row['state']:11} {_date(row['created'])}  {counts or plain(row['reason'], 200)}{title}"
+        )
+    return 0
+
+
+def _date(at: float | None) -> str:
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(at)) if at else " " * 16
+
+
+def _describe(folder: Any) -> dict[str, Any]:
+    from swarm_tui.cli.status import sweep_state
+    from swarm_tui.errors import SwarmError
+    from swarm_tui.journal.open import open_sweep
+
+    row: dict[str, Any] = {"sweep": folder.name, "folder": str(folder.root), "title": "", "created": None, "counts": {}}
+    try:
+        opened = open_sweep(folder)
+    except SwarmError as error:
+        return row | {"state": "unreadable", "reason": str(error)}
+    state = opened.state
+    return row | {
+        "state": sweep_state(opened),
+        "reason": state.ended_reason,
+        "title": opened.spec.title,
+        "created": opened.spec.created_at,
+        "base": opened.spec.base,
+        "integrated": state.integration.branch if state.integration.state == "done" else None,
+        "counts": {mark: count for mark, count in state.counts.items() if count},
+    }

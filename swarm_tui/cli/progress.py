@@ -1,0 +1,93 @@
+"""Follows a sweep without the room: a bar and its counts on a terminal, plain lines elsewhere, all on stderr."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from swarm_tui.errors import SwarmError
+from swarm_tui.model.text import plain
+
+if TYPE_CHECKING:
+    from swarm_tui.journal.folder import SweepFolder
+    from swarm_tui.journal.open import OpenedSweep
+
+EXIT_WELL, EXIT_FAILED, EXIT_INTERRUPTED = 0, 1, 130
+_INTERVAL: Final = 0.1
+# After the last event the engine needs a moment to let go; longer, and it has died.
+_SILENCE: Final = 2.0
+
+
+def say(text: str) -> None:
+    """Tell a person something beside the output that was asked for."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def exit_code_of(counts: Counter[str], is_finished: bool) -> int:
+    """Give 0 when all is harvested and nothing failed or is blocked, else 1."""
+    return EXIT_WELL if is_finished and not counts["failed"] and not counts["blocked"] else EXIT_FAILED
+
+
+def follow_sweep(folder: SweepFolder, *, is_json: bool = False) -> int:
+    """Show a sweep until its engine is done; ctrl+c once explains, twice stops the sweep, three times leaves."""
+    from swarm_tui.cli.display import display_for
+    from swarm_tui.journal.open import open_sweep
+
+    opened = open_sweep(folder)
+    interrupts = 0
+    with display_for(opened) as display:
+        while True:
+            try:
+                _follow_on(opened, display.show)
+                break
+            except KeyboardInterrupt:
+                interrupts += 1
+                if interrupts == 3:
+                    return EXIT_INTERRUPTED
+                _interrupted(opened, interrupts)
+    if is_json:
+        from swarm_tui.cli.status import describe_sweep
+
+        print(json.dumps(describe_sweep(opened), indent=1))
+    return EXIT_INTERRUPTED if interrupts else exit_code_of(opened.state.counts, opened.state.ended_why == "finished")
+
+
+def _interrupted(opened: OpenedSweep, times: int) -> None:
+    from swarm_tui.journal.requests import append_request
+    from swarm_tui.model.requests import RequestKind
+
+    if times == 1:
+        say(
+            f"\nThe sweep goes on without this terminal: `swarm-tui open {opened.folder.name}` shows it. "
+            "ctrl+c again stops it."
+        )
+    else:
+        append_request(opened.folder, RequestKind.STOP_SWEEP)
+        say("\nStopping: what is done is harvested, the rest can be resumed. ctrl+c again leaves at once.")
+
+
+def _follow_on(opened: OpenedSweep, show: Callable[[OpenedSweep], None]) -> None:
+    """Show what is new until the engine has let go."""
+    silent_since = time.monotonic()
+    seen = -1
+    while True:
+        opened.catch_up()
+        if opened.state.last_seq != seen:
+            seen, silent_since = opened.state.last_seq, time.monotonic()
+        show(opened)
+        if opened.state.is_over:
+            return
+        if time.monotonic() - silent_since > _SILENCE and not opened.has_living_engine:
+            raise SwarmError(_why_dead(opened), f"`swarm-tui resume {opened.folder.name}` takes it up again")
+        time.sleep(_INTERVAL)
+
+
+def _why_dead(opened: OpenedSweep) -> str:
+    from swarm_tui.engine.begin import last_words
+
+    words = plain(last_words(opened.folder), 500)
+    return f"the engine has ended: {words}" if words else "the engine has died"

@@ -1,0 +1,124 @@
+"""`swarm-tui status`: where every test of a sweep stands, for people and for machines."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from swarm_tui.model.text import plain
+
+if TYPE_CHECKING:
+    from swarm_tui.journal.open import OpenedSweep
+    from swarm_tui.model.state import TestRecord
+
+DESCRIPTION = """Shows where every test of a sweep stands. Looking changes nothing and asks no agent."""
+EXAMPLES = """\
+  swarm-tui status                         the newest sweep of this repository
+  swarm-tui status 20261118 --json         a sweep by the beginning of its id, for a script
+  swarm-tui status --only blocked,failed   those that need a look"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `swarm-tui status`."""
+    parser.add_argument("sweep", nargs="?", metavar="SWEEP", help="an id, the beginning of one, or a sweep folder")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--only", metavar="STATE,...", help="only tests in these states or with these results")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the state of a sweep."""
+    from swarm_tui.cli.sweeps import opened_sweep
+    from swarm_tui.errors import UsageError
+    from swarm_tui.model.states import MARKS
+
+    opened = opened_sweep(arguments.sweep, Path.cwd())
+    wanted = set(arguments.only.replace("-", "_").split(",")) if arguments.only else set(MARKS)
+    if not wanted <= set(MARKS):
+        raise UsageError(f"--only {arguments.only} names no state", f"there are {', '.join(MARKS)}")
+    records = [record for record in opened.state.tests() if record.mark in wanted]
+    if arguments.json:
+        print(json.dumps(describe_sweep(opened, records), indent=1))
+    else:
+        print("\n".join(_table(opened, records)))
+    return 0
+
+
+def describe_sweep(opened: OpenedSweep, records: Iterable[TestRecord] | None = None) -> dict[str, Any]:
+    """Give what a machine is told of a sweep."""
+    state, spec = opened.state, opened.spec
+    tests = list(state.tests() if records is None else records)
+    return {
+        "sweep": opened.folder.name,
+        "state": sweep_state(opened),
+        "repository": spec.repository,
+        "base": spec.base,
+        "integrated": state.integration.branch if state.integration.state == "done" else None,
+        "title": spec.title,
+        "agent": spec.agent_type,
+        "slots": state.slots or spec.slots,
+        "started": state.started_at,
+        "ended": state.ended_at,
+        "reason": state.ended_reason,
+        "counts": {mark: count for mark, count in state.counts.items() if count},
+        "tests": [describe_test(record) for record in tests],
+    }
+
+
+def describe_test(record: TestRecord) -> dict[str, Any]:
+    """Give what a machine is told of one test."""
+    return {
+        "test": record.test,
+        "agent": record.agent,
+        "state": record.state.value,
+        "result": record.result.value if record.result else None,
+        "tries": [
+            {"passed": made.passed, "seconds": made.seconds, "at": made.at, "failure": made.failure}
+            for made in record.tries
+        ],
+        "changes": {
+            change.kind: {"status": change.status, "summary": change.summary, "commit": change.commit}
+            for change in record.changes
+        },
+        "reason": record.reason,
+        "since": record.since,
+        "question": record.question,
+        "branch": record.branch,
+        "tip": record.tip,
+        "end": record.end,
+        "has_uncommitted": record.has_uncommitted,
+        "foreign_imports": list(record.foreign_imports),
+        "is_stale": record.stale_since is not None,
+    }
+
+
+def sweep_state(opened: OpenedSweep) -> str:
+    """Give one word for a sweep: begun, running, integrating, finished, stopped, failed or lost."""
+    state = opened.state
+    if opened.has_living_engine:
+        return "integrating" if state.integration.state == "integrating" else "running"
+    if state.started_at is None:
+        return "begun"
+    # Without its last word, an engine that is gone was killed: `resume` takes the sweep up again.
+    return state.ended_why or "lost"
+
+
+def _table(opened: OpenedSweep, records: list[TestRecord]) -> Iterable[str]:
+    state = opened.state
+    counts = " · ".join(f"{count} {mark.replace('_', ' ')}" for mark, count in sorted(state.counts.items()) if count)
+    yield f"{opened.folder.name}  {sweep_state(opened)}  {counts}"
+    if state.integration.branch:
+        yield f"integrated on {state.integration.branch}: {state.integration.fixes} fixes"
+    if sweep_state(opened) in ("lost", "stopped", "failed"):
+        reason = f" ({plain(state.ended_reason, 200)})" if state.ended_reason else ""
+        yield f"no engine works on it{reason}: `swarm-tui resume {opened.folder.name}` takes it up again"
+    if state.stale_reason:
+        yield f"states are stale: {plain(state.stale_reason, 200)}"
+    for record in records:
+        tries = "".join("." if made.passed is None else "✓" if made.passed else "✗" for made in record.tries[-8:])
+        reason = record.question if record.state.value == "waiting" else record.reason
+        yield f"  {record.mark.replace('_', ' '):12} {tries:8} {plain(record.test, 200)}" + (
+            f"  {plain(reason, 300)}" if reason else ""
+        )

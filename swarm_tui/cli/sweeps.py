@@ -1,0 +1,32 @@
+"""Finds the sweep that a command line means, in the repository that one stands in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from swarm_tui.journal.folder import SweepFolder
+    from swarm_tui.journal.open import OpenedSweep
+
+
+def repository_root(folder: Path) -> Path:
+    """Give the top of the repository that a folder belongs to, without asking git: a `.git` or a `.swarm` marks it."""
+    for candidate in (folder, *folder.parents):
+        if (candidate / ".swarm").is_dir() or (candidate / ".git").exists():
+            return candidate
+    return folder
+
+
+def chosen_sweep(name: str | None, folder: Path) -> SweepFolder:
+    """Give the sweep of that name, beginning or path, or the newest one."""
+    from swarm_tui.journal.folder import find_sweep
+
+    return find_sweep(repository_root(folder), name)
+
+
+def opened_sweep(name: str | None, folder: Path) -> OpenedSweep:
+    """Open the sweep of that name for looking."""
+    from swarm_tui.journal.open import open_sweep
+
+    return open_sweep(chosen_sweep(name, folder))

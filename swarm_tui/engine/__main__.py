@@ -1,0 +1,22 @@
+"""The engine as a process of its own: `python -m swarm_tui.engine FOLDER`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from swarm_tui.engine.engine import run_engine
+from swarm_tui.errors import SwarmError
+
+
+def main() -> int:
+    """Run the engine on the folder that the command line names."""
+    try:
+        return run_engine(Path(sys.argv[1]))
+    except SwarmError as error:
+        print(f"swarm-tui engine: {error}", file=sys.stderr, flush=True)
+        return error.exit_code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,88 @@
+"""Begins a sweep: its folder with what is asked and what is queued, and the engine as a process of its own."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Final
+
+from swarm_tui.doors.process import scrubbed_environment, start_detached
+from swarm_tui.errors import JournalError, SwarmError
+from swarm_tui.journal.append import JournalWriter, living_engine
+from swarm_tui.journal.folder import SweepFolder, create_runs_folder
+from swarm_tui.model.events import Queued
+from swarm_tui.model.sweep import SweepSpec, SweptTest
+from swarm_tui.model.text import plain
+
+START_DEADLINE: Final = 15.0
+
+
+def new_sweep_name(repository: Path) -> str:
+    """Give an id for a sweep that begins now; two in one second are told apart."""
+    runs = create_runs_folder(repository)
+    moment = time.time()
+    while True:
+        name = time.strftime("%Y%m%d-%H%M%S", time.gmtime(moment))
+        try:
+            (runs / name).mkdir()
+        except FileExistsError:
+            moment += 1
+        except OSError as error:
+            raise JournalError(f"{runs} cannot be written", error.strerror or str(error)) from error
+        else:
+            return name
+
+
+def write_sweep(folder: SweepFolder, spec: SweepSpec, tests: Iterable[SweptTest]) -> None:
+    """Write what is asked of a sweep and queue its tests."""
+    folder.write_spec(spec)
+    with JournalWriter(folder.events) as writer:
+        for test in tests:
+            writer.append(
+                Queued(
+                    test=test.test,
+                    agent=test.agent,
+                    branch=test.branch,
+                    file=test.file,
+                    line=test.line,
+                    block=test.block,
+                )
+            )
+        writer.sync()
+
+
+def start_engine(folder: SweepFolder, passed_environment: Sequence[str] = ()) -> int:
+    """Start the engine of a sweep apart from us and wait until it has taken hold; give its process id."""
+    passed = {name: os.environ[name] for name in passed_environment if name in os.environ}
+    root = folder.root.absolute()
+    log_size = folder.engine_log.stat().st_size if folder.engine_log.exists() else 0
+    process_id = start_detached(
+        [sys.executable, "-m", "swarm_tui.engine", str(root)],
+        cwd=root,
+        environment=scrubbed_environment(passed),
+        log=folder.engine_log,
+    )
+    deadline = time.monotonic() + START_DEADLINE
+    started_size = folder.events.stat().st_size
+    while time.monotonic() < deadline:
+        if living_engine(folder.lock) is not None or folder.events.stat().st_size > started_size:
+            return process_id
+        words = last_words(folder, log_size)
+        if words:
+            raise SwarmError(f"the engine did not start: {words}")
+        time.sleep(0.02)
+    raise SwarmError("the engine did not start", f"{folder.engine_log} may say why")
+
+
+def last_words(folder: SweepFolder, offset: int = 0) -> str:
+    """Give the last line that an engine wrote into its log after `offset`."""
+    try:
+        with folder.engine_log.open("rb") as file:
+            file.seek(offset)
+            lines = file.read(1 << 20).decode(errors="replace").strip().splitlines()
+    except OSError:
+        return ""
+    return plain(lines[-1], 500) if lines else ""

@@ -1,0 +1,229 @@
+"""Finds the tests of a sweep: the project's interpreter, what pytest collects there, and which of it is chosen."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from swarm_tui.agents.shipped import live_folder
+from swarm_tui.doors.git import Repository
+from swarm_tui.doors.pytest import Collected, PytestDoor
+from swarm_tui.errors import ProgramMissing, SwarmError, UsageError
+from swarm_tui.journal.folder import find_sweep
+from swarm_tui.journal.open import open_sweep
+from swarm_tui.model.states import Result, State
+from swarm_tui.model.text import plain, plain_lines
+
+Progress = Callable[[str], None]
+
+_WORTH_ANOTHER_TRY = frozenset({Result.FAILED, Result.BLOCKED, Result.UNRESOLVED})
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which of the collected tests are wanted; all of them when nothing is said."""
+
+    is_only_red: bool = False
+    changed_since: str | None = None
+    only_failed_of: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The tests of a sweep, and how a single one of them is run."""
+
+    tests: tuple[tuple[str, str, int], ...]
+    """Node id, file from the top of the repository, line."""
+    python: str
+    folder: str
+    root: str
+    run_options: tuple[str, ...]
+    import_roots: tuple[str, ...]
+
+
+async def find_tests(
+    repository: Repository,
+    folder: Path,
+    *,
+    python: str | None,
+    arguments: Sequence[str],
+    selection: Selection,
+    progress: Progress,
+) -> Found:
+    """Collect in the project's interpreter and choose; errors are told as pytest tells them."""
+    progress("collecting the tests")
+    door, collected = await _collect(repository, folder, python, arguments)
+    if collected.errors:
+        raise SwarmError(_told(collected), "correct this, or leave the files out with pytest's --ignore")
+    if not collected.tests:
+        raise UsageError("pytest finds no tests here", "`pytest --collect-only` shows what it sees")
+    top = repository.root.resolve()
+    root = collected.root.resolve()
+    if not root.is_relative_to(top):
+        raise UsageError(f"pytest's rootdir {root} lies outside of the repository {top}", "give --rootdir after --")
+    wanted = await _chosen(door, arguments, collected, repository, root, selection, progress)
+    tests = tuple(
+        (found.test, _file_of(found.test, root, top), found.line)
+        for found in collected.tests
+        if wanted is None or found.test in wanted
+    )
+    if not tests:
+        raise UsageError(f"none of the {len(collected.tests)} tests is chosen", _why_none(selection))
+    return Found(
+        tests=tests,
+        python=door.python,
+        folder=_relative(folder.resolve(), top),
+        root=_relative(root, top),
+        run_options=options_of(arguments, collected.positional),
+        import_roots=import_roots(collected, top),
+    )
+
+
+async def _collect(
+    repository: Repository, folder: Path, python: str | None, arguments: Sequence[str]
+) -> tuple[PytestDoor, Collected]:
+    candidates = [_checked_python(python)] if python else list(_candidates(repository.root, folder))
+    missing: ProgramMissing | None = None
+    for candidate in candidates:
+        door = PytestDoor(candidate, folder, live_folder())
+        try:
+            return door, await door.collect(arguments)
+        except ProgramMissing as error:
+            missing = missing or error
+    raise missing or UsageError("no Python was found for this project", "name one with --python")
+
+
+def _checked_python(python: str) -> str:
+    path = shutil.which(os.path.expanduser(python))
+    if path is None:
+        raise UsageError(f"--python names {plain(python, 200)}, which is no program", "give the path of a Python")
+    return os.path.abspath(path)
+
+
+def _candidates(top: Path, folder: Path) -> Iterator[str]:
+    """Give the interpreters that may be the project's: its venv, the active one, the one on PATH, our own."""
+    for place in dict.fromkeys((folder, top)):
+        for name in (".venv", "venv"):
+            if (place / name / "bin" / "python").exists():
+                yield str(place / name / "bin" / "python")
+    active = os.environ.get("VIRTUAL_ENV")
+    if active and Path(active, "bin", "python").exists():
+        yield str(Path(active, "bin", "python"))
+    for name in ("python3", "python"):
+        path = shutil.which(name)
+        if path:
+            yield os.path.abspath(path)
+    yield sys.executable
+
+
+def options_of(arguments: Sequence[str], positional: Sequence[str]) -> tuple[str, ...]:
+    """Give the arguments without the files and node ids among them: those say what is collected, not how it is run."""
+    left = list(positional)
+    options = []
+    for word in arguments:
+        if word in left:
+            left.remove(word)
+        elif word != "--":
+            options.append(word)
+    return tuple(options)
+
+
+def import_roots(collected: Collected, top: Path) -> tuple[str, ...]:
+    """Give the folders of the repository that its modules are imported from without pytest's help.
+
+    Those stand on the interpreter's own path (an editable install, PYTHONPATH), or were found by an import hook
+    (the other kind of editable install). In a copy of the repository they would lead back to the user's checkout.
+    """
+    prefix = os.path.realpath(collected.prefix) if collected.prefix else ""
+    by_pytest = {os.path.realpath(entry) for entry in collected.path}
+    hooked = [place for place in collected.loaded.values() if os.path.realpath(place) not in by_pytest]
+    # `python -m pytest` puts the folder it is started in on the path: in a copy that is the copy's own.
+    roots: dict[str, None] = {}
+    for entry in [*collected.startup_path[1:], *hooked]:
+        path = os.path.realpath(entry)
+        is_venv = prefix.startswith(str(top)) and (path == prefix or path.startswith(prefix + os.sep))
+        if Path(path).is_relative_to(top) and not is_venv and "site-packages" not in Path(path).parts:
+            roots[_relative(Path(path), top) or "."] = None
+    return tuple(roots)
+
+
+def _relative(path: Path, top: Path) -> str:
+    """Give a folder from the top of the repository; empty for the top, and for what lies outside."""
+    if not path.is_relative_to(top) or path == top:
+        return ""
+    return path.relative_to(top).as_posix()
+
+
+def _file_of(test: str, root: Path, top: Path) -> str:
+    file = os.path.normpath(root / test.partition("::")[0])
+    return os.path.relpath(file, top)
+
+
+async def _chosen(
+    door: PytestDoor,
+    arguments: Sequence[str],
+    collected: Collected,
+    repository: Repository,
+    root: Path,
+    selection: Selection,
+    progress: Progress,
+) -> Collection[str] | None:
+    """Give the tests that the selection leaves, or None for all."""
+    wanted: set[str] | None = None
+    if selection.only_failed_of:
+        wanted = _failed_of(repository.root, selection.only_failed_of)
+    if selection.changed_since:
+        changed = _changed_since(repository, selection.changed_since)
+        kept = {found.test for found in collected.tests if _is_concerned(found.test, changed, root, repository.root)}
+        wanted = kept if wanted is None else wanted & kept
+    if selection.is_only_red:
+        progress("running the tests once, to see which are red")
+        failed = (await door.run(arguments)).failed
+        # xdist's loadgroup appends its group to the id.
+        kept = {found.test for found in collected.tests if found.test in failed} | {
+            test.rpartition("@")[0] for test in failed
+        }
+        wanted = kept if wanted is None else wanted & kept
+    return wanted
+
+
+def _failed_of(top: Path, sweep: str) -> set[str]:
+    state = open_sweep(find_sweep(top, sweep)).state
+    return {
+        record.test for record in state.tests() if record.state is State.DONE and record.result in _WORTH_ANOTHER_TRY
+    }
+
+
+def _changed_since(repository: Repository, revision: str) -> frozenset[str]:
+    base = repository.resolve(revision)
+    return frozenset(repository.run("diff", "--name-only", "-z", "--no-renames", base, repository.head()).fields)
+
+
+def _is_concerned(test: str, changed: Collection[str], root: Path, top: Path) -> bool:
+    """Whether the test's file has changed, or a conftest.py above it."""
+    file = PurePosixPath(_file_of(test, root, top.resolve()))
+    conftests = {str(folder / "conftest.py") for folder in file.parents}
+    return str(file) in changed or any(path in conftests for path in changed)
+
+
+def _why_none(selection: Selection) -> str:
+    reasons: Mapping[str, bool] = {
+        "none is red": selection.is_only_red,
+        f"no test file has changed since {selection.changed_since}": bool(selection.changed_since),
+        f"none failed in {selection.only_failed_of}": bool(selection.only_failed_of),
+    }
+    return "; ".join(reason for reason, is_asked in reasons.items() if is_asked)
+
+
+def _told(collected: Collected) -> str:
+    """Give the collection errors as pytest shows them, also where the project has silenced its terminal."""
+    words = plain_lines(collected.text).strip()
+    if "ERROR" in words:
+        return f"pytest cannot collect these tests\n\n{words}\n"
+    count = len(collected.errors)
+    shown = "\n\n".join(plain_lines(text).strip() for text in collected.errors[:20])
+    return f"pytest cannot collect these tests ({count} {'error' if count == 1 else 'errors'})\n\n{shown}\n"

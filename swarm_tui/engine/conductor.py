@@ -1,0 +1,184 @@
+"""Conducts a sweep from its queue to its last harvest: fills slots, watches agents, harvests and stops them."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Coroutine
+from typing import Any, Final
+
+from swarm_tui.agents.judging import End, Evidence, judge
+from swarm_tui.doors.probe import Probe, Probed
+from swarm_tui.engine.answers import Answers
+from swarm_tui.engine.context import EngineContext
+from swarm_tui.engine.fleet import Fleet
+from swarm_tui.engine.harvest import harvest
+from swarm_tui.engine.launch import clear_debris, launch
+from swarm_tui.engine.schedule import back_off, tests_to_launch
+from swarm_tui.engine.stopping import Stopper
+from swarm_tui.errors import SwarmError, UsageError
+from swarm_tui.model.events import Harvested, LaunchFailed, ProbeFailed, ProbeRecovered
+from swarm_tui.model.states import State
+
+TICK: Final = 0.2
+PROBE_INTERVAL: Final = 1.0
+# An agent that still runs after its time is over is working against the next one.
+_STILL_WORKING: Final = frozenset({End.TIMEOUT, End.NO_ANSWER})
+
+
+class Conductor:
+    """One sweep under way. Everything runs on one event loop; only pulling and git leave it for a moment."""
+
+    def __init__(self, context: EngineContext, probe: Probe) -> None:
+        self.context = context
+        self.fleet = Fleet()
+        self.queue: dict[str, None] = dict.fromkeys(
+            record.test for record in context.state.tests() if record.state is State.QUEUED
+        )
+        self.is_stopping = False
+        self.stop_reason = ""
+        self._probe = probe
+        self._stopper = Stopper(context, self.fleet)
+        self._answers = Answers(context, self.fleet)
+        self._busy: dict[str, asyncio.Task[None]] = {}
+        self._creating: set[str] = set()
+        self._failures: dict[str, int] = {}
+        self._not_before: dict[str, float] = {}
+        self._is_stale = False
+        self._probe_due = 0.0
+        self.group: asyncio.TaskGroup
+
+    async def conduct(self) -> None:
+        """Work until nothing is left to do, or until somebody has the sweep stopped."""
+        async with asyncio.TaskGroup() as self.group:
+            while not self._is_over():
+                now = time.monotonic()
+                await self._look(now)
+                if now >= self._probe_due:
+                    self._probe_due = now + PROBE_INTERVAL
+                    await self._sight(now)
+                self._launch(now)
+                self._stopper.work(self.group, is_last=not self.queue and not self.fleet.watches and not self._busy)
+                await asyncio.sleep(TICK)
+
+    def _is_over(self) -> bool:
+        is_idle = not self.fleet.watches and not self._busy and not self._stopper.is_busy and not self._answers.is_busy
+        return is_idle and (self.is_stopping or not self.queue)
+
+    def begin(self, test: str, work: Coroutine[Any, Any, None]) -> None:
+        """Do something with one test; nothing else is done with it meanwhile."""
+        task = self.group.create_task(work)
+        self._busy[test] = task
+        task.add_done_callback(lambda _: self._busy.pop(test, None))
+
+    def is_busy(self, test: str) -> bool:
+        """Whether something is being done with a test."""
+        return test in self._busy
+
+    async def _look(self, now: float) -> None:
+        """Read the files of all living agents."""
+        for test, watch in list(self.fleet.watches.items()):
+            if test in self._busy:
+                continue
+            for event in await watch.look(now):
+                self.context.record(event)
+            if await watch.has_archive():
+                self.begin(test, self._harvest(test, End.ARCHIVE))
+            elif (end := watch.overdue(now)) is not None:
+                self.begin(test, self._harvest(test, end))
+
+    async def _sight(self, now: float) -> None:
+        """Ask once what all agents are doing."""
+        if not self.fleet.watches:
+            return
+        found = await self._probe.probe()
+        if not isinstance(found, Probed):
+            if not self._is_stale:
+                self._is_stale = True
+                self.context.record(ProbeFailed(reason=f"{found.reason}: {found.hint}" if found.hint else found.reason))
+            return
+        if self._is_stale:
+            self._is_stale = False
+            self.context.record(ProbeRecovered())
+        for test, watch in list(self.fleet.watches.items()):
+            if test in self._busy or watch.files.state_dir.name in found.unreadable:
+                continue
+            agent = found.agents.get(watch.agent)
+            seen, end = watch.sight(agent.state if agent else None, now)
+            if seen is not None:
+                self.context.record(seen)
+                if seen.state is State.WAITING:
+                    self._answers.consider(self.group, watch)
+            if end is not None:
+                self.begin(test, self._harvest(test, end))
+
+    def _launch(self, now: float) -> None:
+        state = self.context.state
+        if self.is_stopping or state.is_held or not self.queue:
+            return
+        chosen = tests_to_launch(
+            self.queue,
+            state.records,
+            slots=state.slots,
+            taken=state.active,
+            creating=len(self._creating),
+            not_before=self._not_before,
+            now=now,
+        )
+        for test in chosen:
+            if test not in self._busy:
+                del self.queue[test]
+                self._creating.add(test)
+                self.begin(test, self._create(test))
+
+    async def _create(self, test: str) -> None:
+        attempt = self.context.state.records[test].attempt + 1
+        try:
+            await launch(self.context, test, attempt)
+        except UsageError as error:
+            # The request itself is wrong, so that another attempt would fare no better.
+            self._give_up(test, attempt, str(error))
+        except SwarmError as error:
+            await self._after_failure(test, attempt, str(error))
+        else:
+            self._failures.pop(test, None)
+            self.fleet.join(self.context.spec, self.context.state.records[test], is_adopted=False)
+        finally:
+            self._creating.discard(test)
+
+    async def _after_failure(self, test: str, attempt: int, reason: str) -> None:
+        try:
+            await clear_debris(self.context, self.context.state.records[test].agent, attempt)
+        except SwarmError as error:
+            self.context.note(f"what the failed launch left could not be removed: {error}", level="warning", test=test)
+        failures = self._failures[test] = self._failures.get(test, 0) + 1
+        pause = back_off(failures)
+        if pause is None:
+            self._give_up(test, attempt, reason)
+            return
+        self.context.record(LaunchFailed(test=test, reason=reason, attempt=attempt))
+        self._not_before[test] = time.monotonic() + pause
+        self.queue[test] = None
+
+    def _give_up(self, test: str, attempt: int, reason: str) -> None:
+        self.context.record(LaunchFailed(test=test, reason=reason, attempt=attempt, is_final=True))
+        judgement = judge(Evidence(end=End.NOT_LAUNCHED, problem=f"it could not be launched: {reason}"))
+        self.context.record(
+            Harvested(
+                test=test,
+                result=judgement.result,
+                reason=judgement.reason,
+                errored=True,
+                end=End.NOT_LAUNCHED.value,
+            )
+        )
+
+    async def _harvest(self, test: str, end: End) -> None:
+        watch = self.fleet.watches[test]
+        # Between what was seen and now, the agent may have handed in its work after all.
+        if end is not End.ARCHIVE and await watch.has_archive():
+            end = End.ARCHIVE
+        for event in [*await watch.look(time.monotonic()), *watch.last_news()]:
+            self.context.record(event)
+        await harvest(self.context, test, watch.files, watch.session, end)
+        self.fleet.retire(test, is_working=end in _STILL_WORKING)

@@ -1,0 +1,105 @@
+"""The engine's life: takes hold of a sweep, repairs its journal, conducts it, has it integrated, and lets go."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+from pathlib import Path
+from typing import Literal
+
+from swarm_tui import __version__
+from swarm_tui.doors.git import Repository
+from swarm_tui.doors.mngr import Mngr, mngr_environment
+from swarm_tui.doors.probe import LocalProbe
+from swarm_tui.doors.tmux import Tmux
+from swarm_tui.engine.conductor import Conductor
+from swarm_tui.engine.context import EngineContext
+from swarm_tui.errors import JournalError, SwarmError, UsageError
+from swarm_tui.journal.append import EngineLock, JournalWriter
+from swarm_tui.journal.fold import SweepState
+from swarm_tui.journal.folder import SweepFolder, is_newer_format
+from swarm_tui.journal.recover import recover_journal
+from swarm_tui.model.events import EngineEnded, EngineStarted
+from swarm_tui.model.sweep import SweepSpec
+
+
+def run_engine(root: Path) -> int:
+    """Work on the sweep in a folder until it is done; give the exit code."""
+    folder = SweepFolder(root)
+    lock = EngineLock(folder.lock)
+    lock.acquire()
+    try:
+        return asyncio.run(_work(folder))
+    finally:
+        lock.release()
+
+
+async def _work(folder: SweepFolder) -> int:
+    spec = folder.read_spec()
+    if is_newer_format(spec):
+        raise UsageError(f"{folder.name} was made by a newer swarm-tui", "it can be looked at, not continued")
+    recovery = recover_journal(folder.events)
+    state = SweepState().apply_all(recovery.events)
+    with JournalWriter(folder.events, last_seq=state.last_seq, last_at=state.last_at) as writer:
+        context = make_context(folder, spec, writer, state)
+        context.record(
+            EngineStarted(
+                pid=os.getpid(),
+                machine=socket.gethostname(),
+                version=__version__,
+                is_resumed=state.started_at is not None,
+                slots=state.slots or spec.slots,
+            )
+        )
+        if recovery.words:
+            context.note(recovery.words, level="warning")
+        why, reason = await _conduct(context)
+        context.record(EngineEnded(why=why, reason=reason))
+        writer.sync()
+    return 1 if why == "failed" else 0
+
+
+def make_context(folder: SweepFolder, spec: SweepSpec, writer: JournalWriter, state: SweepState) -> EngineContext:
+    """Open the doors that a sweep is worked on through."""
+    passed = {name: os.environ[name] for name in spec.passed_environment if name in os.environ}
+    environment = mngr_environment(spec.mngr, passed)
+    repository = Path(spec.repository)
+    return EngineContext(
+        folder=folder,
+        spec=spec,
+        writer=writer,
+        state=state,
+        mngr=Mngr(spec.mngr.path, environment, repository),
+        tmux=Tmux(environment),
+        repository=Repository.open(repository),
+    )
+
+
+async def _conduct(context: EngineContext) -> tuple[Literal["finished", "stopped", "failed"], str]:
+    spec = context.spec
+    home = Path(spec.mngr.host_dir or "~/.mngr").expanduser()
+    conductor = Conductor(context, LocalProbe(home, spec.mngr.prefix, context.tmux, Path(spec.repository)))
+    working = asyncio.ensure_future(conductor.conduct())
+    # Asked to end, the engine lets go at once: the agents work on, and `resume` takes them up again.
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, working.cancel)
+    try:
+        await working
+    except asyncio.CancelledError:
+        return "stopped", "the engine was asked to end; its agents work on"
+    except BaseExceptionGroup as errors:
+        # What cannot be written down cannot be reported in the journal either: it goes to the engine's log.
+        if errors.subgroup(JournalError) is not None or errors.subgroup(SwarmError) is None:
+            raise _first(errors) from errors
+        return "failed", str(_first(errors))
+    if conductor.is_stopping:
+        return "stopped", conductor.stop_reason
+    return "finished", ""
+
+
+def _first(error: BaseException) -> BaseException:
+    """Give the first error inside groups of errors."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error

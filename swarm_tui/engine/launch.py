@@ -1,0 +1,162 @@
+"""Launches one agent: its task, its prompt, its environment, and the one call of mngr that creates it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import Final
+
+from swarm_tui.agents.contract import OUTPUT_FOLDER, TASK_VARIABLE
+from swarm_tui.agents.prompting import MAPPER_TEMPLATE, message_for, render_prompt
+from swarm_tui.agents.shipped import live_folder, write_offline_program
+from swarm_tui.agents.task import Task
+from swarm_tui.doors.mngr_words import CreateRequest
+from swarm_tui.engine.context import EngineContext
+from swarm_tui.engine.names import LABEL_ROLE, LABEL_SWEEP, LABEL_TEST, ROLE_MAPPER, AgentPlace, place_of
+from swarm_tui.errors import AgentExists, DoorError
+from swarm_tui.model.events import Launched, Launching
+from swarm_tui.model.outcome import OUTCOME_FILE
+from swarm_tui.model.state import TestRecord
+from swarm_tui.model.sweep import SweepSpec
+from swarm_tui.model.text import plain
+
+OFFLINE: Final = "offline"
+_PLAIN_WORDS: Final = re.compile(r"[\w.@+ -]+")
+
+
+async def launch(context: EngineContext, test: str, attempt: int) -> None:
+    """Create the agent of a test and record it; DoorError when it could not be created."""
+    spec, record = context.spec, context.state.records[test]
+    context.record(Launching(test=test, attempt=attempt))
+    place = place_of(spec, record.agent, attempt)
+    request = create_request(context, record, place)
+    is_adopted = False
+    try:
+        await context.mngr.create(request)
+    except AgentExists:
+        # The create of an engine that died may have gone on without it; any other agent of that name is not ours.
+        if not (place.state_dir / "data.json").exists():
+            raise
+        is_adopted = True
+    await protect(context, record.agent)
+    context.record(
+        Launched(
+            test=test,
+            agent_id=place.agent_id,
+            host=spec.provider,
+            work_dir=str(place.work_dir),
+            state_dir=str(place.state_dir),
+            is_adopted=is_adopted,
+        )
+    )
+
+
+async def protect(context: EngineContext, agent: str) -> None:
+    """Keep mngr's deadly keys from the agent's session; an agent without this protection is still an agent."""
+    try:
+        await context.tmux.protect_session(f"{context.spec.mngr.prefix}{agent}")
+    except DoorError as error:
+        context.note(f"{agent} could not be kept from mngr's ctrl+q and ctrl+t: {error}", level="warning")
+
+
+async def clear_debris(context: EngineContext, agent: str, attempt: int) -> None:
+    """Remove what a failed create of ours has left; never another agent of the same name."""
+    place = place_of(context.spec, agent, attempt)
+    if place.state_dir.exists():
+        await destroy_agent(context, agent, place.state_dir)
+
+
+async def destroy_agent(context: EngineContext, agent: str, state_dir: Path) -> None:
+    """Destroy an agent of ours with its copy, and the branch that it has in the user's repository."""
+    try:
+        owner = json.loads((state_dir / "data.json").read_bytes()).get("name")
+    except (OSError, ValueError, AttributeError):
+        return
+    if owner == agent:
+        await context.mngr.destroy([agent], is_branch_deleted=context.spec.transfer == "worktree")
+
+
+def create_request(context: EngineContext, record: TestRecord, place: AgentPlace) -> CreateRequest:
+    """Give what mngr is asked for; the task and the prompt are written beside."""
+    spec = context.spec
+    folder = context.agent_folder(record.agent).absolute()
+    task = task_for(spec, record)
+    task_file, prompt = folder / "task.json", folder / "prompt.md"
+    task.write(task_file)
+    template = Path(spec.mapper_prompt) if spec.mapper_prompt else MAPPER_TEMPLATE
+    prompt.write_text(render_prompt(template, task, block=record.block), encoding="utf-8", errors="replace")
+    is_offline = spec.agent_type == OFFLINE
+    command: tuple[str, ...]
+    if is_offline:
+        command = (str(write_offline_program(context.folder.root.absolute())), str(task_file))
+    else:
+        command = spec.agent_arguments
+    return CreateRequest(
+        name=record.agent,
+        agent_type="command" if is_offline else spec.agent_type,
+        command=command,
+        source=Path(spec.repository),
+        transfer="git-worktree" if spec.transfer == "worktree" else "git-mirror",
+        base=spec.base,
+        branch=record.branch,
+        labels=spec.labels | {LABEL_SWEEP: spec.sweep, LABEL_TEST: plain(record.test, 500), LABEL_ROLE: ROLE_MAPPER},
+        message=None if is_offline else message_for(prompt),
+        environment=environment_for(spec, place, task_file),
+        passed_environment=spec.passed_environment,
+        provider=spec.provider,
+        is_approved=True,
+        extra_arguments=("--id", place.agent_id, "--target-path", str(place.work_dir)),
+    )
+
+
+def environment_for(spec: SweepSpec, place: AgentPlace, task_file: Path) -> dict[str, str]:
+    """Give the variables of an agent: its task, and a PYTHONPATH on which its copy comes before the user's checkout."""
+    own = [str(place.work_dir / root) if root != "." else str(place.work_dir) for root in spec.import_roots]
+    given = [entry for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
+    behind = [_moved(entry, spec.repository, place.work_dir) for entry in given]
+    environment = {
+        TASK_VARIABLE: str(task_file),
+        "PYTHONPATH": os.pathsep.join([str(live_folder()), *own, *behind]),
+    }
+    name, address = spec.identity
+    if _PLAIN_WORDS.fullmatch(name) and _PLAIN_WORDS.fullmatch(address):
+        # An identity that only the user's repository knows is not in the copy's configuration.
+        for role in ("AUTHOR", "COMMITTER"):
+            environment |= {f"GIT_{role}_NAME": name, f"GIT_{role}_EMAIL": address}
+    return environment
+
+
+def _moved(entry: str, repository: str, copy: Path) -> str:
+    """Give the copy's folder for one inside the user's checkout; others stay."""
+    path = Path(entry)
+    is_inside = path.is_absolute() and path.is_relative_to(repository)
+    return str(copy / path.relative_to(repository)) if is_inside else entry
+
+
+def task_for(spec: SweepSpec, record: TestRecord) -> Task:
+    """Give the task file's content for one test."""
+    return Task(
+        sweep=spec.sweep,
+        test=record.test,
+        agent=record.agent,
+        branch=record.branch,
+        base=spec.base,
+        repository=spec.repository,
+        file=record.file,
+        rest=record.test.partition("::")[2],
+        folder=spec.folder,
+        pytest=(spec.python, "-m", "pytest", *spec.run_options, argument_for(spec, record)),
+        outcome=f"{OUTPUT_FOLDER}/{OUTCOME_FILE}",
+        records=spec.records or "",
+        speed=spec.speed,
+        identity=spec.identity,
+    )
+
+
+def argument_for(spec: SweepSpec, record: TestRecord) -> str:
+    """Give the test as pytest is told it: node ids begin at the rootdir, arguments at the folder pytest is run in."""
+    _, separator, rest = record.test.partition("::")
+    file = os.path.relpath(record.file, spec.folder or ".")
+    return ("./" if file.startswith("-") else "") + file + separator + rest

@@ -1,0 +1,215 @@
+"""From what a person orders to a sweep that is about to begin: everything is checked before anything is written."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Literal
+
+from swarm_tui.agents.prompting import MAPPER_TEMPLATE, render_prompt
+from swarm_tui.doors.git import Repository
+from swarm_tui.doors.mngr import Mngr, current_settings, mngr_environment
+from swarm_tui.doors.packages import how_to_get
+from swarm_tui.doors.provision import find_mngr
+from swarm_tui.engine.begin import new_sweep_name, write_sweep
+from swarm_tui.engine.collect import Found, Progress, Selection, find_tests
+from swarm_tui.engine.launch import OFFLINE, environment_for, task_for
+from swarm_tui.engine.names import place_of
+from swarm_tui.engine.reach import files_of
+from swarm_tui.errors import ProgramMissing, UsageError
+from swarm_tui.journal.folder import SweepFolder, runs_folder
+from swarm_tui.model.state import TestRecord
+from swarm_tui.model.sweep import MngrSettings, SweepSpec, SweptTest, derive_tests
+
+_NEEDED_PROGRAMS: Final = ("git", "tmux", "ps")
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What a person asks for."""
+
+    folder: Path
+    agent_type: str = "claude"
+    agent_arguments: tuple[str, ...] = ()
+    provider: str = "local"
+    transfer: Literal["mirror", "worktree"] = "mirror"
+    integrator: Literal["builtin", "agent", "none"] = "builtin"
+    slots: int = 4
+    timeout: float = 3600.0
+    wait_timeout: float = 1800.0
+    speed: float = 1.0
+    answers_itself: bool = False
+    keep_agents: bool = False
+    python: str | None = None
+    pytest_arguments: tuple[str, ...] = ()
+    selection: Selection = field(default_factory=Selection)
+    records: Path | None = None
+    mapper_prompt: Path | None = None
+    integrator_prompt: Path | None = None
+    setup: str | None = None
+    tutorial: Path | None = None
+    title: str = ""
+    mngr: str | None = None
+    mngr_settings: MngrSettings | None = None
+    """For a sweep with a mngr home of its own; else those of the person's environment."""
+    is_private: bool = False
+    passed_environment: tuple[str, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+async def prepare_sweep(order: Order, progress: Progress) -> tuple[SweepSpec, list[SweptTest]]:
+    """Check an order and give what the sweep is to be; its name is not taken yet."""
+    _check_numbers(order)
+    files_of(order.provider, Path(), Path())
+    repository = await asyncio.to_thread(Repository.open, order.folder)
+    base = await asyncio.to_thread(repository.head)
+    identity = await asyncio.to_thread(repository.identity)
+    for program in _NEEDED_PROGRAMS:
+        if shutil.which(program) is None:
+            raise ProgramMissing(f"{program} is not installed", how_to_get(program))
+    settings = await _settings(order)
+    await _check_agent_type(order, settings, repository.root)
+    for path, option in ((order.records, "--records"), (order.tutorial, "--tutorial")):
+        if path is not None and not path.exists():
+            raise UsageError(f"{option} names {path}, which does not exist")
+    found = await find_tests(
+        repository,
+        order.folder,
+        python=order.python,
+        arguments=order.pytest_arguments,
+        selection=order.selection,
+        progress=progress,
+    )
+    dirty = await asyncio.to_thread(repository.dirty_paths)
+    if dirty:
+        progress(f"{len(dirty)} uncommitted changes stay with you: the agents begin at commit {base[:10]}")
+    spec = _spec(order, found, settings, repository, base)
+    spec = spec.model_copy(update={"identity": (identity.name, identity.email)})
+    tests = derive_tests(spec.sweep, list(found.tests))
+    _check_launch(spec, tests[0])
+    return spec, tests
+
+
+def begin_sweep(spec: SweepSpec, tests: list[SweptTest]) -> SweepFolder:
+    """Take a name for the sweep and write it down; the engine may begin."""
+    repository = Path(spec.repository)
+    name = new_sweep_name(repository)
+    named = [(test.test, test.file, test.line) for test in tests]
+    folder = SweepFolder(runs_folder(repository) / name)
+    write_sweep(folder, spec.model_copy(update={"sweep": name}), derive_tests(name, named))
+    return folder
+
+
+def _check_numbers(order: Order) -> None:
+    if order.slots < 1:
+        raise UsageError(f"--slots {order.slots} would let no agent work", "give 1 or more")
+    for option, value in (("--timeout", order.timeout), ("--wait-timeout", order.wait_timeout)):
+        if value <= 0:
+            raise UsageError(f"{option} {value:g} is no time to work in", "give a time above 0, such as 30m")
+    if not 0 < order.speed <= 1e6:
+        raise UsageError(f"--speed {order.speed:g} is no speed", "give a number above 0; 10 is ten times as fast")
+
+
+async def _settings(order: Order) -> MngrSettings:
+    if order.mngr_settings is not None:
+        return order.mngr_settings
+    return current_settings((await find_mngr(order.mngr)).path)
+
+
+async def _check_agent_type(order: Order, settings: MngrSettings, repository: Path) -> None:
+    if order.agent_type == OFFLINE:
+        return
+    if order.agent_type == "command" and not order.agent_arguments:
+        raise UsageError("--agent command needs the command", "give its words with --agent-argument, one by one")
+    if order.agent_type == "claude" and shutil.which("claude") is None:
+        raise ProgramMissing(
+            "claude is not installed",
+            f"{how_to_get('claude')}; or try it without: `--agent offline` only runs the tests",
+        )
+    mngr = Mngr(settings.path, mngr_environment(settings), repository)
+    names = {plugin.name for plugin in await mngr.plugins() if plugin.is_enabled}
+    known = names | {name.replace("_", "-") for name in names} | _types_in_settings(settings, repository)
+    if order.agent_type not in known:
+        raise UsageError(
+            f"mngr knows no agent type {order.agent_type!r}", "`mngr plugin list` shows them; `--agent offline` is ours"
+        )
+
+
+def _types_in_settings(settings: MngrSettings, repository: Path) -> set[str]:
+    import tomllib
+
+    home = Path(settings.host_dir or "~/.mngr").expanduser()
+    files = [*home.glob("profiles/*/settings.toml"), *(repository / ".mngr").glob("settings*.toml")]
+    types: set[str] = set()
+    for file in files:
+        try:
+            content = tomllib.loads(file.read_text())
+        except (OSError, ValueError):
+            continue
+        named = content.get("agent_types")
+        types |= set(named) if isinstance(named, dict) else set()
+    return types
+
+
+def _spec(order: Order, found: Found, settings: MngrSettings, repository: Repository, base: str) -> SweepSpec:
+    def path(given: Path | None) -> str | None:
+        return str(given.absolute()) if given is not None else None
+
+    now = time.time()
+    return SweepSpec(
+        sweep=time.strftime("%Y%m%d-%H%M%S", time.gmtime(now)),
+        repository=str(repository.root.resolve()),
+        base=base,
+        base_name=repository.current_branch() or "",
+        created_at=now,
+        title=order.title,
+        agent_type=order.agent_type,
+        agent_arguments=order.agent_arguments,
+        provider=order.provider,
+        transfer=order.transfer,
+        integrator=order.integrator,
+        slots=order.slots,
+        timeout=order.timeout,
+        wait_timeout=order.wait_timeout,
+        speed=order.speed,
+        answers_itself=order.answers_itself,
+        keep_agents=order.keep_agents,
+        python=found.python,
+        pytest_arguments=order.pytest_arguments,
+        run_options=found.run_options,
+        folder=found.folder,
+        root=found.root,
+        import_roots=found.import_roots,
+        passed_environment=tuple(name for name in order.passed_environment if name in os.environ),
+        records=path(order.records),
+        mapper_prompt=path(order.mapper_prompt),
+        integrator_prompt=path(order.integrator_prompt),
+        setup=order.setup,
+        tutorial=path(order.tutorial),
+        is_private=order.is_private,
+        mngr=settings,
+        labels=dict(order.labels),
+    )
+
+
+def _check_launch(spec: SweepSpec, test: SweptTest) -> None:
+    """Find out now what would make every launch fail: the prompt, and paths that cannot be given to an agent."""
+    from swarm_tui.doors.mngr_words import CreateRequest
+
+    record = TestRecord(test=test.test, agent=test.agent, branch=test.branch, file=test.file)
+    template = Path(spec.mapper_prompt) if spec.mapper_prompt else MAPPER_TEMPLATE
+    render_prompt(template, task_for(spec, record))
+    task_file = SweepFolder(runs_folder(Path(spec.repository)) / spec.sweep).agent(test.agent) / "task.json"
+    environment = environment_for(spec, place_of(spec, test.agent, 1), task_file)
+    CreateRequest(
+        name=test.agent,
+        source=Path(spec.repository),
+        labels=spec.labels,
+        environment=environment,
+        passed_environment=spec.passed_environment,
+    )

@@ -1,0 +1,81 @@
+"""Reaches into an agent's folders: one protocol for all providers; on this machine the folders are simply there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal, Protocol
+
+from swarm_tui.doors.process import Finished, run_process, scrubbed_environment
+from swarm_tui.errors import UsageError
+
+LOCAL: Final = "local"
+Place = Literal["state", "work"]
+
+
+class AgentFiles(Protocol):
+    """What the engine does with an agent's state folder and its copy of the repository."""
+
+    async def read(self, place: Place, path: str, *, offset: int = 0, limit: int = 1 << 20) -> bytes | None:
+        """Give a part of a file, or None when there is none."""
+        ...
+
+    async def size(self, place: Place, path: str) -> int | None:
+        """Give the size of a regular file, or None when there is none."""
+        ...
+
+    async def list(self, place: Place, path: str) -> Sequence[str]:
+        """Give the names in a folder; none when it is not there."""
+        ...
+
+    async def execute(self, words: Sequence[str], *, timeout: float = 60.0) -> Finished:
+        """Run a command in the agent's copy of the repository."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class LocalFiles:
+    """The folders of an agent on this machine."""
+
+    state_dir: Path
+    work_dir: Path
+
+    def path(self, place: Place, path: str = "") -> Path:
+        """Give where a file lies; only on this machine is there such a thing."""
+        return (self.state_dir if place == "state" else self.work_dir) / path
+
+    async def read(self, place: Place, path: str, *, offset: int = 0, limit: int = 1 << 20) -> bytes | None:
+        try:
+            # A pipe that an agent put in the place of a file would never give an answer.
+            descriptor = os.open(self.path(place, path), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError:
+            return None
+        with os.fdopen(descriptor, "rb") as file:
+            file.seek(offset)
+            return file.read(limit)
+
+    async def size(self, place: Place, path: str) -> int | None:
+        try:
+            return self.path(place, path).stat().st_size
+        except OSError:
+            return None
+
+    async def list(self, place: Place, path: str) -> Sequence[str]:
+        try:
+            return sorted(os.listdir(self.path(place, path)))
+        except OSError:
+            return ()
+
+    async def execute(self, words: Sequence[str], *, timeout: float = 60.0) -> Finished:
+        return await run_process(words, cwd=self.work_dir, environment=scrubbed_environment(), timeout=timeout)
+
+
+def files_of(provider: str, state_dir: Path, work_dir: Path) -> LocalFiles:
+    """Give the way into an agent's folders; only agents on this machine can be reached so far."""
+    if provider != LOCAL:
+        raise UsageError(
+            f"agents on {provider!r} cannot be reached yet", "leave --provider out: they run on this machine"
+        )
+    return LocalFiles(state_dir, work_dir)

@@ -1,0 +1,43 @@
+"""Decides which tests are launched next: a pure function of the queue, the slots and what is under way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from swarm_tui.model.state import TestRecord
+from swarm_tui.model.states import State
+
+CREATES_AT_ONCE: Final = 3
+LAUNCH_ATTEMPTS: Final = 3
+_BACK_OFF: Final = (2.0, 10.0)
+
+
+def tests_to_launch(
+    queue: Iterable[str],
+    records: Mapping[str, TestRecord],
+    *,
+    slots: int,
+    taken: int,
+    creating: int,
+    not_before: Mapping[str, float],
+    now: float,
+) -> list[str]:
+    """Give the tests to launch now, in the order of the queue.
+
+    `taken` slots are in use, `creating` of them by launches; a held test, or one that backs off, lets others pass.
+    """
+    free = min(slots - taken, CREATES_AT_ONCE - creating)
+    chosen: list[str] = []
+    for test in queue:
+        if len(chosen) >= free:
+            break
+        record = records[test]
+        if record.state is State.QUEUED and not record.is_held and not_before.get(test, 0.0) <= now:
+            chosen.append(test)
+    return chosen
+
+
+def back_off(failures: int) -> float | None:
+    """Give how long to wait after that many failed launches of a test, or None to give up."""
+    return None if failures >= LAUNCH_ATTEMPTS else _BACK_OFF[min(failures, len(_BACK_OFF)) - 1]

@@ -1,0 +1,67 @@
+"""Stops agents whose work is harvested, many with one call: a call of mngr costs as much for one as for ten."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Final
+
+from swarm_tui.doors.git.names import branch_ref
+from swarm_tui.engine.context import EngineContext
+from swarm_tui.engine.fleet import Fleet
+from swarm_tui.errors import SwarmError
+from swarm_tui.model.events import AgentsStopped
+
+BATCH: Final = 12
+BATCH_AGE: Final = 30.0
+
+
+class Stopper:
+    """Stops the retired agents of a fleet, one batch after the other."""
+
+    def __init__(self, context: EngineContext, fleet: Fleet) -> None:
+        self._context = context
+        self._fleet = fleet
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether agents are being stopped, or wait for it."""
+        is_waiting = bool(self._fleet.retired) and not self._context.spec.keep_agents
+        return is_waiting or (self._task is not None and not self._task.done())
+
+    def work(self, group: asyncio.TaskGroup, *, is_last: bool) -> None:
+        """Begin with a batch when there is reason to."""
+        retired = self._fleet.retired
+        if self._context.spec.keep_agents or not retired or (self._task is not None and not self._task.done()):
+            return
+        is_old = time.monotonic() - min(retired.values()) >= BATCH_AGE
+        if is_last or self._fleet.is_urgent or is_old or len(retired) >= BATCH:
+            names = list(retired)
+            retired.clear()
+            self._fleet.is_urgent = False
+            self._task = group.create_task(self.stop(names))
+
+    async def stop(self, names: list[str]) -> None:
+        """Stop these agents; one that could not be stopped is said, and is nothing that a sweep ends for."""
+        try:
+            report = await self._context.mngr.stop(names)
+        except SwarmError as error:
+            self._context.note(f"{len(names)} agents could not be stopped: {error}", level="warning")
+            return
+        for failure in report.failed:
+            self._context.note(f"{failure.agent} could not be stopped: {failure.error}", level="warning")
+        self._context.record(AgentsStopped(agents=tuple(names)))
+        if self._context.spec.transfer == "worktree":
+            await asyncio.to_thread(self._forget_branches, set(names))
+
+    def _forget_branches(self, names: set[str]) -> None:
+        """Take the agents' branches off the user's list: their commits are kept under refs/swarm."""
+        repository = self._context.repository
+        for record in list(self._context.state.tests()):
+            if record.agent not in names:
+                continue
+            name = branch_ref(record.branch)
+            tip = repository.ref(name)
+            if tip is not None and tip in (record.tip, self._context.spec.base):
+                repository.delete_ref(name, old=tip)

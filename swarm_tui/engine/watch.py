@@ -1,0 +1,133 @@
+"""Watches one agent: tries and words from its files, its life from the probe; says what is new and how it ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from swarm_tui.agents.contract import ARCHIVE_PATH, TRIES_PATH
+from swarm_tui.agents.judging import End
+from swarm_tui.doors.probe import AgentState
+from swarm_tui.engine.pull import find_transcript
+from swarm_tui.engine.reach import LocalFiles
+from swarm_tui.engine.tail import Tail
+from swarm_tui.engine.tries import TryReader
+from swarm_tui.engine.words import Words
+from swarm_tui.model.events import KnownEvent, Said, Seen, Spent
+from swarm_tui.model.state import TestRecord
+from swarm_tui.model.states import State
+
+# What is seen once may be a moment between two things; what is seen twice, a second apart, is so.
+CONFIRMATIONS: Final = 2
+# An agent that has never been active may still be starting.
+START_GRACE: Final = 8.0
+SAID_INTERVAL: Final = 1.0
+SPENT_INTERVAL: Final = 5.0
+_END_OF: Final[dict[AgentState | None, End]] = {
+    "DONE": End.CRASH,
+    "STOPPED": End.CLOSED,
+    None: End.GONE,
+}
+
+
+@dataclass(slots=True)
+class Watch:
+    """One living agent. Times are those of the monotonic clock: the wall clock may jump."""
+
+    test: str
+    agent: str
+    files: LocalFiles
+    session: str
+    started: float
+    timeout: float
+    wait_timeout: float
+    state: State = State.RUNNING
+    waiting_since: float | None = None
+    waited: float = 0.0
+    questions: int = 0
+    _tries: Tail = field(init=False)
+    _reader: TryReader = field(init=False)
+    _transcript: Tail | None = None
+    _words: Words = field(default_factory=Words)
+    _told: Words = field(default_factory=Words)
+    _said_at: float = float("-inf")
+    _spent_at: float = float("-inf")
+    _was_active: bool = False
+    _sightings: tuple[AgentState | None, int] = ("RUNNING", 0)
+
+    def __post_init__(self) -> None:
+        self._tries = Tail(self.files, "state", TRIES_PATH)
+        self._reader = TryReader(self.test)
+
+    def know(self, record: TestRecord) -> None:
+        """Take over what the journal knows of an agent that was watched before."""
+        self._reader = TryReader(self.test, record.tries)
+        self._told.last_line = record.last_line
+        self._was_active = True
+
+    async def look(self, now: float) -> list[KnownEvent]:
+        """Read the agent's files; give what is new in them."""
+        events: list[KnownEvent] = list(self._reader.read(await self._tries.read()))
+        if self._transcript is None and now >= self._said_at + SAID_INTERVAL:
+            self._said_at = now
+            path = await find_transcript(self.files)
+            self._transcript = Tail(self.files, "state", path) if path else None
+        if self._transcript is not None:
+            self._words.take(await self._transcript.read())
+            events += self._news(now)
+        return events
+
+    def _news(self, now: float) -> list[KnownEvent]:
+        events: list[KnownEvent] = []
+        words, told = self._words, self._told
+        if words.last_line != told.last_line and now >= self._said_at + SAID_INTERVAL:
+            self._said_at, told.last_line = now, words.last_line
+            events.append(Said(test=self.test, line=words.last_line))
+        if (words.dollars, words.tokens) != (told.dollars, told.tokens) and now >= self._spent_at + SPENT_INTERVAL:
+            self._spent_at, told.dollars, told.tokens = now, words.dollars, words.tokens
+            events.append(Spent(test=self.test, dollars=words.dollars, tokens=words.tokens))
+        return events
+
+    def last_news(self) -> list[KnownEvent]:
+        """Give what was held back, at the end of the watch."""
+        self._said_at = self._spent_at = float("-inf")
+        return self._news(0.0)
+
+    async def has_archive(self) -> bool:
+        """Whether the agent has handed in its work."""
+        return await self.files.size("state", ARCHIVE_PATH) is not None
+
+    def sight(self, seen: AgentState | None, now: float) -> tuple[Seen | None, End | None]:
+        """Take what a probe saw (None: no such agent); give the change of state, or the end, that follows from it."""
+        known, times = self._sightings
+        self._sightings = (seen, times + 1 if seen == known else 1)
+        self._was_active = self._was_active or seen == "RUNNING"
+        if seen == "RUNNING" or seen == "REPLACED":
+            return self._became(State.RUNNING, now), None
+        if self._sightings[1] < CONFIRMATIONS:
+            return None, None
+        if seen == "WAITING":
+            is_starting = not self._was_active and now < self.started + START_GRACE
+            return (None if is_starting else self._became(State.WAITING, now)), None
+        return None, _END_OF[seen]
+
+    def _became(self, state: State, now: float) -> Seen | None:
+        if state is self.state:
+            return None
+        if state is State.WAITING:
+            self.waiting_since = now
+            self.questions += 1
+            question = self._words.last_line or self._told.last_line
+            self.state = state
+            return Seen(test=self.test, state=State.WAITING, source="process", question=question)
+        if self.waiting_since is not None:
+            self.waited += now - self.waiting_since
+        self.waiting_since = None
+        self.state = state
+        return Seen(test=self.test, state=State.RUNNING, source="process")
+
+    def overdue(self, now: float) -> End | None:
+        """Whether the agent has worked, or waited for an answer, longer than it may."""
+        if self.waiting_since is not None:
+            return End.NO_ANSWER if now - self.waiting_since >= self.wait_timeout else None
+        return End.TIMEOUT if now - self.started - self.waited >= self.timeout else None
