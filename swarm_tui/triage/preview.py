@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from swarm_tui.doors.git.objects import Entry, Merge, ObjectSpace
+from swarm_tui.doors.git.merging import Merge
+from swarm_tui.doors.git.objects import ObjectSpace
+from swarm_tui.doors.git.trees import Entry
 from swarm_tui.model.fixes import Commit, Conflict, IntegratedBranch, Preview
 from swarm_tui.triage import plan
 
@@ -77,10 +79,14 @@ class Previewer:
 
     def _compute(self, reverted: frozenset[str]) -> Preview:
         steps = self.steps(reverted)
-        conflicts = tuple(
-            Conflict(commit.id, self._opponents(commit, step.merge, reverted), step.merge.conflict_paths)
+        near = {
+            commit: (step.merge.conflict_paths, self._near(commit, step.merge, reverted))
             for commit, step in steps
             if step.merge is not None and step.is_conflict
+        }
+        self._find_fights([(commit, later) for commit, (_, others) in near.items() for later in others])
+        conflicts = tuple(
+            Conflict(commit.id, self._opponents(commit, others), paths) for commit, (paths, others) in near.items()
         )
         return Preview(
             reverted=tuple(commit.id for commit, _ in steps),
@@ -120,23 +126,40 @@ class Previewer:
             changes[change.path] = None if change.status == "A" else Entry(change.old_mode, change.old_id)
         return self._space.with_entries(ours, changes)
 
-    def _opponents(self, commit: Commit, merge: Merge, reverted: frozenset[str]) -> tuple[str, ...]:
-        """Give the later commits that stay and that this revert conflicts with."""
+    def _near(self, commit: Commit, merge: Merge, reverted: frozenset[str]) -> tuple[Commit, ...]:
+        """Give the later commits that stay and that a revert may conflict with."""
         stay = plan.later_commits_that_stay(self._branch, commit.id, reverted)
-        near = plan.touching(stay, {*merge.conflict_paths, *commit.paths})
-        proven = tuple(later.id for later in near if self._fight(commit, later))
+        return plan.touching(stay, merge.conflict_paths) or plan.touching(stay, commit.paths)
+
+    def _opponents(self, commit: Commit, near: Sequence[Commit]) -> tuple[str, ...]:
+        """Give those with which it does conflict; when no single one is to blame, all that come near."""
+        proven = tuple(later.id for later in near if self._fights[commit.id, later.id])
         return proven or tuple(later.id for later in near)
 
-    def _fight(self, commit: Commit, later: Commit) -> bool:
-        """Whether a revert of the commit conflicts when only that one later commit has been made since."""
-        known = self._fights.get((commit.id, later.id))
-        if known is None:
-            onto = self._space.merge(base=later.parent_tree, ours=commit.tree, theirs=later.tree)
-            known = onto.is_clean and not (
-                self._space.merge(base=commit.tree, ours=onto.tree, theirs=commit.parent_tree).is_clean
-            )
-            self._fights[commit.id, later.id] = known
-        return known
+    def _find_fights(self, pairs: Sequence[tuple[Commit, Commit]]) -> None:
+        """Find whether a revert of the first commit conflicts when only the second one has been made since.
+
+        Asked of trees that hold nothing but the paths of the two, all pairs at once.
+        """
+        only = self._space.only
+        unknown = [
+            (commit, later, commit.paths | later.paths)
+            for commit, later in pairs
+            if (commit.id, later.id) not in self._fights
+        ]
+        onto = self._space.merger.merge_many(
+            [
+                (only(later.parent_tree, paths), only(commit.tree, paths), only(later.tree, paths))
+                for commit, later, paths in unknown
+            ]
+        )
+        made = [(*pair, merge.tree) for pair, merge in zip(unknown, onto, strict=True) if merge.is_clean]
+        back = self._space.merger.merge_many(
+            [(only(commit.tree, paths), tree, only(commit.parent_tree, paths)) for commit, _, paths, tree in made]
+        )
+        self._fights.update({(commit.id, later.id): False for commit, later, _ in unknown})
+        for (commit, later, _, _), merge in zip(made, back, strict=True):
+            self._fights[commit.id, later.id] = not merge.is_clean
 
 
 def conflict_key(commit: str, merge: Merge) -> str:

@@ -2,6 +2,7 @@
 
     review = triage.of_sweep.review_sweep(sweep_folder)          or, without a sweep:
     review = Review.open(repository, base, tip)
+    review.warm_up()                    once, from a thread: the first preview is then as quick as the others
     review.fixes                        ranked, rank 1 first; `fix.commit` has author, message, changed paths and sizes
     review.verdict(fix)                 Verdict or None; `review.open_fixes`, `review.reverted`, `review.closing_line()`
     review.give(fix, Verdict.REVERT)    kept on disk when it returns; `undo()`, `redo()` give the fix that changed
@@ -210,6 +211,12 @@ class Review:
         self._verdicts = fold_verdicts(lines, frozenset(commits), self._contents)
 
     # What the verdicts would give
+
+    def warm_up(self) -> None:
+        """Start what the first diff and the first preview wait for; to be called once, beside the first frame."""
+        self.space.merger.warm_up(self.branch.tip_tree)
+        if self.fixes:
+            self.diff(self.fixes[0])
 
     def preview(self) -> Preview:
         """Give what the verdicts lead to."""

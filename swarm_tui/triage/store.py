@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from swarm_tui.doors.git.objects import Entry
+from swarm_tui.doors.git.trees import Entry
 from swarm_tui.errors import JournalError
 from swarm_tui.journal.append import LineAppender
 from swarm_tui.journal.follow import LineFollower

@@ -10,7 +10,7 @@ Nothing here writes to the user's checkout or index, and no hook runs.
 """
 
 from swarm_tui.doors.git.bundles import bundle_heads, create_bundle, fetch_bundle, verify_bundle
-from swarm_tui.doors.git.checkouts import add_worktree, clone_into, remove_worktree, switch_to
+from swarm_tui.doors.git.checkouts import add_worktree, clone_into, init_repository, remove_worktree, switch_to
 from swarm_tui.doors.git.command import Answer, GitError
 from swarm_tui.doors.git.names import branch_ref, checked_branch, checked_ref, checked_revision, is_commit_id
 from swarm_tui.doors.git.repository import Identity, RefMoved, Repository
@@ -30,6 +30,7 @@ __all__ = [
     "clone_into",
     "create_bundle",
     "fetch_bundle",
+    "init_repository",
     "is_commit_id",
     "remove_worktree",
     "switch_to",

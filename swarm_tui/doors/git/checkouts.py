@@ -5,7 +5,9 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+from swarm_tui.doors.git import command
 from swarm_tui.doors.git.names import branch_ref, checked_branch, checked_revision
+from swarm_tui.doors.git.objects import ObjectSpace, write_alternates
 from swarm_tui.doors.git.repository import Repository
 from swarm_tui.errors import UsageError
 
@@ -48,7 +50,37 @@ def remove_worktree(repository: Repository, folder: Path) -> None:
     repository.run("worktree", "prune")
 
 
+def check_out_tree(space: ObjectSpace, tree: str, folder: Path, *, parent: str) -> Repository:
+    """Make a repository whose checkout is this tree, committed on top of `parent`; it lives as long as the space."""
+    folder.mkdir(parents=True, exist_ok=True)
+    form = f"--object-format={space.repository.object_format}"
+    init = ("-c", "init.defaultBranch=scratch", "init", "--quiet", "--template=", form, "--", str(folder.absolute()))
+    space.original.run(*init)
+    objects = folder / ".git/objects"
+    (objects / "info").mkdir(exist_ok=True)
+    write_alternates(objects, space.object_folders)
+    scratch = Repository.open(folder)
+    change_tree(space, scratch, tree, parent=parent)
+    return scratch
+
+
+def change_tree(space: ObjectSpace, scratch: Repository, tree: str, *, parent: str) -> None:
+    """Check another tree out in a scratch repository; what git ignores there stays, all else goes."""
+    commit = space.made_up_commit(tree, parent)
+    scratch.run("checkout", "--quiet", "--force", "--detach", commit, timeout=600)
+    scratch.run("clean", "--quiet", "-ffd", timeout=600)
+
+
 def switch_to(repository: Repository, branch: str) -> None:
     """Check a branch out in the user's own checkout. Only ever after the person has said yes to just this."""
     branch_ref(branch)
     repository.run("switch", "--quiet", "--no-guess", checked_revision(branch), timeout=600)
+
+
+def init_repository(folder: Path, *, branch: str, identity: tuple[str, str]) -> Repository:
+    """Make a new repository in a folder, with who commits set in it alone."""
+    command.gitpython().init(folder, initial_branch=checked_branch(branch))
+    repository = Repository.open(folder)
+    for name, value in zip(("user.name", "user.email"), identity, strict=True):
+        repository.run("config", "--local", name, value)
+    return repository

@@ -93,6 +93,13 @@ def read_changes(repository: Repository, commits: Sequence[str]) -> dict[str, li
     return _parse_changes(answer.fields)
 
 
+def read_tree_changes(repository: Repository, old: str, new: str) -> list[FileChange]:
+    """Give what differs between two trees."""
+    options = ("-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--no-ext-diff", "--no-textconv")
+    fields = repository.run("diff-tree", *options, old, new).fields
+    return _parse_changes([new, *fields]).get(new, [])
+
+
 def _parse_changes(fields: Iterable[str]) -> dict[str, list[FileChange]]:
     found: dict[str, list[FileChange]] = {}
     current: dict[str, FileChange] = {}
