@@ -15,6 +15,8 @@ class Command(NamedTuple):
 
 # In the order in which a person meets them.
 COMMANDS: Final[tuple[Command, ...]] = (
+    Command("open", "swarm_tui.cli.open", "open the room on a sweep (what happens without a command)"),
+    Command("simulate", "swarm_tui.cli.simulate", "watch a simulated sweep of any size: nothing is run"),
     Command("run", "swarm_tui.cli.run", "start a sweep: one agent for each test"),
     Command("status", "swarm_tui.cli.status", "where every test of a sweep stands"),
     Command("list", "swarm_tui.cli.list", "the sweeps of this repository"),

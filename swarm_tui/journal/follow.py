@@ -81,9 +81,9 @@ class EventFollower:
         """Where the next reading begins."""
         return self._lines.offset
 
-    def read(self) -> News:
-        """Give what is new; a line that is no event is reported and passed over."""
-        lines, is_restarted = self._lines.read()
+    def read(self, limit: int = 1 << 26) -> News:
+        """Give what is new within the next `limit` bytes; a line that is no event is reported and passed over."""
+        lines, is_restarted = self._lines.read(limit)
         news = News(is_restarted=is_restarted)
         for offset, line in lines:
             if not line.strip():

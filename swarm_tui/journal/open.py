@@ -22,9 +22,9 @@ class OpenedSweep:
     follower: EventFollower
     bad_lines: list[BadLine] = field(default_factory=list)
 
-    def catch_up(self) -> bool:
+    def catch_up(self, limit: int = 1 << 26) -> bool:
         """Take what was appended since the last call; True when the journal began anew and the state with it."""
-        news = self.follower.read()
+        news = self.follower.read(limit)
         if news.is_restarted:
             self.state = SweepState()
             self.bad_lines = []

@@ -1,0 +1,72 @@
+"""`swarm-tui open`: the room on a sweep; also what `swarm-tui` without a command does."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from swarm_tui.errors import UsageError
+from swarm_tui.journal.folder import SweepFolder, find_sweep, list_sweeps
+
+DESCRIPTION = """\
+Open the room on a sweep: every test in one grid, live. Without a name, on the newest sweep of this repository.
+Looking changes nothing; a folder from another machine can be opened too. `?` in the room shows its keys.
+
+$XDG_CONFIG_HOME/swarm-tui/config.toml may set a theme, notices and keys:
+  [room]
+  theme = "nord"
+  notify = "bell"                # or "desktop", "none"
+  [keys]
+  "sweep.wanted" = ["w", "n"]    # `?` in the room lists the names"""
+EXAMPLES = """\
+  swarm-tui                              the newest sweep here
+  swarm-tui open 20261118                the sweep whose id begins so
+  swarm-tui open ./copied/20261118-0612  a folder, also from another machine"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("sweep", nargs="?", metavar="SWEEP|FOLDER", help="an id, the beginning of one, or a folder")
+    parser.add_argument("--ascii", action="store_true", help="draw with ASCII signs only")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    here = Path.cwd()
+    is_first_run = arguments.sweep is None and not list_sweeps(here)
+    folder = None if is_first_run else find_sweep(here, arguments.sweep)
+    require_terminal()
+    prepare_textual()
+    if folder is None:
+        return _first_run(arguments.ascii)
+    return show_room(folder, is_ascii=arguments.ascii)
+
+
+def show_room(folder: SweepFolder, *, is_ascii: bool = False) -> int:
+    """Open the room on a sweep."""
+    prepare_textual()
+    from swarm_tui.room.app import open_room
+
+    return open_room(folder.root, ascii=is_ascii)
+
+
+def _first_run(is_ascii: bool) -> int:
+    from swarm_tui.cli.main import run_command_line
+    from swarm_tui.room.app import open_first_run
+
+    words = open_first_run(is_ascii=is_ascii)
+    return run_command_line(words) if words else 0
+
+
+def require_terminal() -> None:
+    """Refuse to draw where nobody sees it."""
+    # Textual draws on stderr, so that stdout stays free for a pipe.
+    if not (sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()):
+        raise UsageError("the room needs a terminal", "`swarm-tui status` prints where the sweep stands")
+
+
+def prepare_textual() -> None:
+    """Set what Textual reads while it is imported."""
+    # A key after a frame waits for the next one: at 60 a second up to 17 ms, at 120 half of that (textual #6333).
+    os.environ.setdefault("TEXTUAL_FPS", "120")
+    os.environ.setdefault("TEXTUAL_ANIMATIONS", "none")

@@ -1,0 +1,115 @@
+"""`swarm-tui simulate`: a believable sweep of any size, played live into a folder, and the room on it."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from swarm_tui.errors import SwarmError, UsageError
+
+DESCRIPTION = """\
+Play a simulated sweep into a folder and open the room on it. No agent runs, no test is run, nothing but the folder
+is written. It answers requests as an engine would: stop, retry, hold, slots. It ends when the room is left."""
+EXAMPLES = """\
+  swarm-tui simulate                                   120 tests, in a folder that is removed afterwards
+  swarm-tui simulate --tests 10000 --rate 1000         as much as the room must bear
+  swarm-tui simulate --headless --seconds 0 --ahead 0.6 /tmp/sweep   only write a sweep that is 60 % done"""
+
+APPEARS_WITHIN = 20.0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", nargs="?", type=Path, metavar="FOLDER", help="where to write; must be new or empty")
+    parser.add_argument("--tests", type=int, default=120, metavar="N", help="how many tests (120)")
+    parser.add_argument("--rate", type=float, default=20.0, metavar="R", help="events a second (20)")
+    parser.add_argument("--seconds", type=float, metavar="S", help="stop after so long; default: play to the end")
+    parser.add_argument("--seed", type=int, default=1, metavar="K", help="another seed, another sweep (1)")
+    parser.add_argument("--slots", type=int, default=24, metavar="N", help="agents at once (24)")
+    parser.add_argument("--ahead", type=float, default=0.0, metavar="F", help="begin with this part of them done (0)")
+    parser.add_argument("--headless", action="store_true", help="only write, do not open the room")
+    parser.add_argument("--ascii", action="store_true", help="draw with ASCII signs only")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from swarm_tui.cli.open import prepare_textual, require_terminal
+
+    if arguments.tests < 1 or arguments.rate < 0 or not 0 <= arguments.ahead <= 1 or arguments.slots < 0:
+        raise UsageError("that cannot be simulated", "--tests from 1, --rate and --slots from 0, --ahead from 0 to 1")
+    if not arguments.headless:
+        require_terminal()
+    with _folder(arguments) as folder, _feeder(arguments, folder) as feeder:
+        if arguments.headless:
+            print(folder)
+            _wait_for_end(feeder)
+            return 0
+        # The room's modules are read while the feeder writes its first events.
+        prepare_textual()
+        from swarm_tui.room.app import open_room
+
+        _wait_for_sweep(folder, feeder)
+        return open_room(folder, ascii=arguments.ascii)
+
+
+@contextlib.contextmanager
+def _folder(arguments: argparse.Namespace) -> Iterator[Path]:
+    if arguments.folder is not None:
+        folder = arguments.folder.expanduser().absolute()
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise UsageError(f"{folder} is not empty", "name a folder that is new")
+        yield folder
+        return
+    if arguments.headless:
+        raise UsageError("nobody would find the sweep", "name a FOLDER with --headless")
+    with tempfile.TemporaryDirectory(prefix="swarm-simulated-", ignore_cleanup_errors=True) as place:
+        yield Path(place) / time.strftime("%Y%m%d-%H%M%S")
+
+
+@contextlib.contextmanager
+def _feeder(arguments: argparse.Namespace, folder: Path) -> Iterator[int]:
+    from swarm_tui.doors.process import start_detached
+
+    words = [sys.executable, "-m", "swarm_tui.simulate.feeder", str(folder)]
+    for name in ("tests", "rate", "seed", "slots", "ahead"):
+        words += [f"--{name}", str(getattr(arguments, name))]
+    if arguments.seconds is not None:
+        words += ["--seconds", str(arguments.seconds)]
+    package_folder = Path(__file__).parents[2]
+    environment = {**os.environ, "PYTHONPATH": str(package_folder)}
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    log = folder.parent / f"{folder.name}.feeder.log"
+    process = start_detached(words, cwd=Path.cwd(), environment=environment, log=log)
+    try:
+        yield process
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process, signal.SIGTERM)
+        if log.exists() and not log.stat().st_size:
+            log.unlink()
+
+
+def _wait_for_sweep(folder: Path, feeder: int) -> None:
+    end = time.monotonic() + APPEARS_WITHIN
+    while not (folder / "sweep.json").is_file():
+        if time.monotonic() > end or not _is_alive(feeder):
+            raise SwarmError("the simulated sweep did not begin", f"see {folder.parent / folder.name}.feeder.log")
+        time.sleep(0.01)
+
+
+def _wait_for_end(feeder: int) -> None:
+    while _is_alive(feeder):
+        time.sleep(0.05)
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True

@@ -1,0 +1,61 @@
+"""Everything that needs something from outside its test: escalations and blocked outcomes, the same ones together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from swarm_tui.insight.patterns import normalised
+from swarm_tui.model.outcome import EscalationKind
+from swarm_tui.model.state import TestRecord
+from swarm_tui.model.states import Result, State
+from swarm_tui.model.text import plain, plain_lines
+
+
+class Blocker(NamedTuple):
+    """One thing that somebody else must do."""
+
+    kind: str
+    title: str
+    detail: str
+    tests: tuple[str, ...]
+
+
+def find_blockers(records: Iterable[TestRecord]) -> list[Blocker]:
+    """Give all blockers, those of the most tests first."""
+    found: dict[tuple[str, str], list[tuple[str, str, str]]] = {}
+    for record in records:
+        for kind, title, detail in _told(record):
+            found.setdefault((kind, normalised(title).casefold()), []).append((title, detail, record.test))
+    blockers = [
+        Blocker(
+            kind=kind,
+            title=plain(told[0][0], 300),
+            detail=plain_lines(max((detail for _, detail, _ in told), key=len)[:4000]),
+            tests=tuple(dict.fromkeys(test for _, _, test in told)),
+        )
+        for (kind, _), told in found.items()
+    ]
+    return sorted(blockers, key=lambda blocker: (blocker.kind != "blocker", -len(blocker.tests), blocker.title))
+
+
+def _told(record: TestRecord) -> Iterable[tuple[str, str, str]]:
+    for escalation in record.escalations:
+        kind = "blocker" if escalation.kind is EscalationKind.BLOCKER else "pattern"
+        yield kind, escalation.title or record.reason or "(no title)", escalation.detail_markdown
+    is_blocked = record.state is State.DONE and record.result is Result.BLOCKED
+    if is_blocked and not record.escalations:
+        yield "blocker", record.reason or record.summary or "(no reason given)", record.summary
+    elif record.state is State.WAITING:
+        yield "question", record.question or "(no question seen)", ""
+
+
+def blockers_as_markdown(blockers: Iterable[Blocker], sweep: str) -> str:
+    """Give the list as text to hand to someone."""
+    lines = [f"# What the sweep {plain(sweep, 100)} needs", ""]
+    for blocker in blockers:
+        lines.append(f"## {blocker.title} ({blocker.kind}, {len(blocker.tests)})")
+        if blocker.detail:
+            lines += ["", blocker.detail]
+        lines += ["", *(f"- `{plain(test, 500)}`" for test in blocker.tests), ""]
+    return "\n".join(lines)

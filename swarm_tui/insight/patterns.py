@@ -1,0 +1,132 @@
+"""What fails alike: failures, waits and blockers grouped by their normalised cause across tests."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from swarm_tui.model.state import TestRecord
+from swarm_tui.model.states import Result, State
+from swarm_tui.model.text import plain
+
+_VARYING: Final = (
+    (re.compile(r"0x[0-9a-fA-F]+"), "0x…"),
+    (re.compile(r"\b[0-9a-f]{7,40}\b(?<=[0-9])|\b[0-9a-f]{8}-[0-9a-f-]{27}\b"), "<id>"),
+    (re.compile(r"(?:/[\w.+@-]+){2,}/?"), "<path>"),
+    (re.compile(r"\d+(?:\.\d+)*"), "N"),
+)
+FEWEST: Final = 2
+"""One test alone is no pattern."""
+
+
+class Pattern(NamedTuple):
+    """Tests that stumble over the same thing."""
+
+    cause: str
+    tests: tuple[str, ...]
+    kind: str
+    """What most of them are: failing, waiting, blocked."""
+    shared: tuple[str, ...]
+    """What they have in common, as words: `all in tests/e2e`, `host modal-3`."""
+    representative: str
+    example: str
+    """The cause of the representative as it was, with its numbers."""
+
+
+def raw_cause(record: TestRecord) -> str:
+    """Give what stands between a test and its end, in the words in which it was found; "" when nothing does."""
+    if record.state is State.WAITING:
+        return record.question or "waits for an answer"
+    if record.state is State.DONE and record.result is Result.BLOCKED and record.escalations:
+        return record.escalations[0].title or record.reason
+    if record.state is State.DONE and record.result in (Result.FAILED, Result.BLOCKED, Result.UNRESOLVED):
+        return _last_failure(record) or record.reason or record.result.value
+    if record.state in (State.RUNNING, State.QUEUED):
+        return _last_failure(record) or (record.reason if record.attempt else "")
+    return ""
+
+
+def _last_failure(record: TestRecord) -> str:
+    if record.tries and record.tries[-1].passed is False:
+        return record.tries[-1].failure
+    return ""
+
+
+def cause_of(record: TestRecord) -> str:
+    """Give the normalised cause of a test; equal for tests that fail alike."""
+    cause = raw_cause(record)
+    return normalised(cause) if cause else ""
+
+
+@lru_cache(maxsize=20_000)
+def normalised(text: str) -> str:
+    """Give a text without what differs from one occurrence to the next: numbers, ids, paths."""
+    line = plain(text.strip().split("\n", 1)[0], 300)
+    for pattern, replacement in _VARYING:
+        line = pattern.sub(replacement, line)
+    return line
+
+
+def find_patterns(records: Iterable[TestRecord]) -> list[Pattern]:
+    """Give all patterns, those of the most tests first."""
+    alike: dict[str, list[TestRecord]] = {}
+    for record in records:
+        cause = cause_of(record)
+        if cause:
+            alike.setdefault(cause, []).append(record)
+    patterns = [_pattern(cause, group) for cause, group in alike.items() if len(group) >= FEWEST]
+    return sorted(patterns, key=lambda pattern: (-len(pattern.tests), pattern.cause))
+
+
+def _pattern(cause: str, group: list[TestRecord]) -> Pattern:
+    representative = max(group, key=lambda record: (record.result is not None, record.since))
+    return Pattern(
+        cause=cause,
+        tests=tuple(record.test for record in group),
+        kind=Counter(_kind(record) for record in group).most_common(1)[0][0],
+        shared=tuple(_shared(group)),
+        representative=representative.test,
+        example=plain(raw_cause(representative), 2_000),
+    )
+
+
+def _kind(record: TestRecord) -> str:
+    if record.state is State.WAITING:
+        return "waiting"
+    return "blocked" if record.result is Result.BLOCKED else "failing"
+
+
+def _shared(group: list[TestRecord]) -> Iterable[str]:
+    files = {record.file for record in group}
+    if len(files) == 1 and (file := next(iter(files))):
+        yield f"all in {plain(file, 120)}"
+    elif folder := _common_folder(files):
+        yield f"all under {plain(folder, 120)}"
+    parameters = [set(_parameters(record.test)) for record in group]
+    for parameter in sorted(set.intersection(*parameters)):
+        yield f"parameter {plain(parameter, 60)}"
+    hosts = {record.host for record in group if record.host}
+    if len(hosts) == 1 and len(group) > FEWEST:
+        yield f"host {plain(next(iter(hosts)), 60)}"
+    times = sorted(record.since for record in group)
+    if len(group) > FEWEST and times[-1] - times[0] < 120:
+        yield "within two minutes"
+
+
+def _common_folder(files: set[str]) -> str:
+    parts = [file.split("/")[:-1] for file in files]
+    common = []
+    for level in zip(*parts, strict=False):
+        if len(set(level)) > 1:
+            break
+        common.append(level[0])
+    # The tests' top folder is shared by all tests, so it says nothing.
+    return "/".join(common) if len(common) > 1 else ""
+
+
+def _parameters(test: str) -> list[str]:
+    _, bracket, rest = test.partition("[")
+    return rest.removesuffix("]").split("-") if bracket else []

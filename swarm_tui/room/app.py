@@ -1,0 +1,318 @@
+"""The room's app: follows the sweep, passes on what changed, opens screens. What they show is theirs."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import importlib
+import sys
+import time
+import traceback
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+from rich.text import Text
+from textual import events
+from textual.app import App
+from textual.binding import Binding, BindingType
+from textual.screen import Screen
+
+from swarm_tui.journal.folder import SweepFolder
+from swarm_tui.room.actions import SCREENS
+from swarm_tui.room.crash import write_crash_report
+from swarm_tui.room.draw.arrange import GROUPINGS, SORTINGS, Choice, Zoom
+from swarm_tui.room.looks import Looks
+from swarm_tui.room.marks import Marks
+from swarm_tui.room.notices import POP_TITLE, PUSH_TITLE, Notices
+from swarm_tui.room.screens.base import RoomScreen
+from swarm_tui.room.settings import DEFAULT_THEME, TERMINAL_THEME, Settings, read_settings, state_folder
+from swarm_tui.room.store import Changes, Store
+
+HOME = "sweep"
+FLUSH_SECONDS = 0.1
+FIRST_LOOK_SECONDS = 0.12
+"""What can be read of the journal in this time is there with the first frame."""
+
+
+class RoomApp(App[str]):
+    """The room on one sweep. It ends with a sentence for the terminal, or with none."""
+
+    CSS_PATH = "room.tcss"
+    ENABLE_COMMAND_PALETTE = False
+    BINDINGS: ClassVar[list[BindingType]] = [
+        # mngr's tmux binds ctrl+q to "destroy this agent": nobody may get used to it. Textual would quit.
+        Binding("ctrl+q", "hint_leave", show=False, priority=True),
+        Binding("ctrl+c", "copy_or_hint", show=False, priority=True),
+    ]
+
+    def __init__(self, store: Store, settings: Settings, *, is_ascii: bool = False) -> None:
+        super().__init__()
+        self.store = store
+        self.settings = settings
+        self.is_ascii = is_ascii
+        self.marks = Marks()
+        self.current_test: str | None = None
+        remembered = settings.remembered
+        self.choice = Choice(
+            zoom=Zoom(remembered.zoom) if remembered.zoom in list(Zoom) else Zoom.DOTS,
+            group=remembered.group if remembered.group in GROUPINGS else "file",
+            sort=remembered.sort if remembered.sort in SORTINGS else "file",
+        )
+        self.key_at = 0.0
+        self._screens: dict[str, RoomScreen] = {}
+        self._history: list[str] = []
+        self._engine_checked_at = 0.0
+        self._passed_on_at = 0.0
+        self._noticed_at = 0.0
+        self.theme = self._first_theme()
+        self.looks = Looks(self, is_ascii)
+        self.notices = Notices(self.write_to_terminal, settings.notify, store.opened.spec.sweep)
+
+    def _first_theme(self) -> str:
+        for name in (self.settings.theme, self.settings.remembered.theme):
+            if name in self.available_themes:
+                return name
+        return TERMINAL_THEME if self.console.color_system == "standard" else DEFAULT_THEME
+
+    # Screens.
+
+    def get_default_screen(self) -> Screen[Any]:
+        return self._screen_of(HOME)
+
+    def has_screen(self, name: str) -> bool:
+        """Whether there is a screen of this name."""
+        return any(entry.name == name for entry in SCREENS)
+
+    def _screen_of(self, name: str) -> RoomScreen:
+        screen = self._screens.get(name)
+        if screen is None:
+            module, _, kind = next(entry.place for entry in SCREENS if entry.name == name).partition(":")
+            screen = getattr(importlib.import_module(module), kind)()
+            assert isinstance(screen, RoomScreen)
+            self._screens[name] = screen
+            self.install_screen(screen, name)
+        return screen
+
+    def open_screen(self, name: str) -> None:
+        """Bring up a screen; `go_back` leads back to the one before."""
+        here = self.room_screen
+        if here is None or name == here.NAME:
+            return
+        self._history = [*[seen for seen in self._history if seen != name][-20:], here.NAME]
+        self._bring_up(name)
+
+    def _bring_up(self, name: str) -> None:
+        # Home lies at the bottom of the stack for good; one other screen lies over it at most.
+        if name == HOME:
+            self.pop_screen()
+        elif len(self.screen_stack) > 1:
+            self.switch_screen(self._screen_of(name))
+        else:
+            self.push_screen(self._screen_of(name))
+
+    def go_back(self) -> None:
+        """Go back to the screen before; at home that is the way out."""
+        here = self.room_screen
+        if here is not None and here.NAME == HOME:
+            self.leave()
+        else:
+            self._bring_up(self._history.pop() if self._history else HOME)
+
+    @property
+    def room_screen(self) -> RoomScreen | None:
+        """The screen of the room that is up, be there a dialog over it or not."""
+        return next((screen for screen in reversed(self.screen_stack) if isinstance(screen, RoomScreen)), None)
+
+    def show_test(self, test: str) -> None:
+        """Go to a test in the grid; a filter that hides it is taken off."""
+        from swarm_tui.room.screens.sweep import SweepScreen
+
+        self.open_screen(HOME)
+        screen = self._screen_of(HOME)
+        assert isinstance(screen, SweepScreen)
+        screen.go_to(test)
+
+    def show_only(self, tests: Iterable[str], name: str) -> None:
+        """Go to the grid and show only these tests there."""
+        self.choice = replace(self.choice, only=frozenset(tests), only_name=name, words="", pills=frozenset())
+        self.open_screen(HOME)
+
+    def resume_sweep(self, screen: RoomScreen) -> None:
+        """Start an engine that goes on with this sweep; it outlives the room."""
+        import os
+
+        from swarm_tui.doors.process import start_detached
+
+        folder = self.store.folder
+        words = [sys.executable, "-m", "swarm_tui", "resume", str(folder.root), "--detached"]
+        start_detached(words, cwd=Path.cwd(), environment=os.environ, log=folder.engine_log)
+        screen.say(f"an engine is started; {folder.engine_log.name} tells what it does")
+
+    def leave(self) -> None:
+        """Leave the room."""
+        state = self.store.state
+        if state.ended_why is not None or not state.records:
+            self.exit("")
+        else:
+            self.exit(
+                "You have left the room; the agents go on. `swarm-tui` brings you back, `swarm-tui stop` stops them."
+            )
+
+    # Following the sweep.
+
+    async def on_mount(self) -> None:
+        self.write_to_terminal(PUSH_TITLE)
+        self.run_worker(self._follow(), group="follow", name="follow the journal")
+
+    async def _follow(self) -> None:
+        is_frozen = False
+        while True:
+            has_more = self.store.catch_up()
+            now = time.monotonic()
+            if not has_more or now - self._passed_on_at > 3 * FLUSH_SECONDS:
+                self._pass_on(now)
+            if not has_more and not is_frozen:
+                # Ten thousand records are walked by the collector for 70 ms: they are here to stay.
+                is_frozen = True
+                gc.collect()
+                gc.freeze()
+            await asyncio.sleep(0 if has_more else FLUSH_SECONDS)
+
+    def _pass_on(self, now: float) -> None:
+        is_second = now - self._engine_checked_at >= 1.0
+        if is_second:
+            self._engine_checked_at = now
+            self.store.check_engine()
+        changes = self.store.drain()
+        screen = self.room_screen
+        if screen is None or not screen.is_mounted:
+            return
+        if changes.is_reset or changes.tests or changes.has_news or is_second:
+            self._passed_on_at = now
+            screen.take_in(changes)
+            self._say_answers(screen, changes)
+        if is_second and self.store.is_loaded:
+            self.notices.look(self.store.state)
+
+    def _say_answers(self, screen: RoomScreen, changes: Changes) -> None:
+        for answer in changes.answered:
+            if answer.startswith("!"):
+                self.store.note("error", answer[1:])
+                screen.say(f"{answer[1:]} (6 tells more)", "error")
+            else:
+                screen.say(answer, "good")
+
+    # Marks, memory, looks.
+
+    def marks_undo(self) -> None:
+        self.marks = self.marks.undone()
+
+    def marks_redo(self) -> None:
+        self.marks = self.marks.redone()
+
+    @property
+    def shown_pills(self) -> frozenset[str]:
+        return self.choice.pills
+
+    def remember(self, **changes: Any) -> None:
+        """Remember a choice for the next time."""
+        self.settings = self.settings.remember(**changes)
+
+    def watch_theme(self, theme: str) -> None:
+        if hasattr(self, "looks"):
+            self.looks = Looks(self, self.is_ascii)
+            self.remember(theme=theme)
+            for screen in self._screens.values():
+                for lines in screen.query("Lines, Band"):
+                    lines.notify_style_update()
+                    lines.refresh()
+
+    # Dialogs that every screen may open; imported when they are.
+
+    def open_themes(self) -> None:
+        from swarm_tui.room.screens.dialog import Choosable, PickScreen
+
+        def picked(values: tuple[str, ...] | None) -> None:
+            if values:
+                self.theme = values[0]
+
+        names = sorted(self.available_themes)
+        self.push_screen(PickScreen("Theme", [Choosable(name, name) for name in names], current=self.theme), picked)
+
+    def open_help(self, screen: RoomScreen) -> None:
+        from swarm_tui.room.screens.help import HelpScreen
+
+        self.push_screen(HelpScreen(screen), lambda action: screen.do(action) if action is not None else None)
+
+    def open_palette(self, screen: RoomScreen) -> None:
+        from swarm_tui.room.screens.palette import PaletteScreen
+
+        self.push_screen(PaletteScreen(screen), lambda command: command() if command is not None else None)
+
+    def open_filter(self, screen: RoomScreen) -> None:
+        from swarm_tui.room.widgets.filter_line import FilterLine
+
+        screen.mount(FilterLine(screen))
+
+    def action_hint_leave(self) -> None:
+        self._say("ctrl+q does nothing here, for in an agent's tmux it destroys the agent. q leaves the room.")
+
+    def action_copy_or_hint(self) -> None:
+        selection = self.screen.get_selected_text()
+        if selection:
+            self.copy_to_clipboard(selection)
+            self._say("copied")
+        else:
+            self._say("q leaves the room; the agents go on")
+
+    def _say(self, text: str) -> None:
+        if self.room_screen is not None:
+            self.room_screen.say(text)
+
+    # The terminal.
+
+    def write_to_terminal(self, text: str) -> None:
+        """Write control sequences of our own; never text of an agent that was not made plain."""
+        if self._driver is not None and not self.is_headless:
+            self._driver.write(text)
+
+    async def on_event(self, event: events.Event) -> None:
+        if isinstance(event, events.Key):
+            self.key_at = self.store.clock()
+        await super().on_event(event)
+
+    def on_unmount(self) -> None:
+        self.write_to_terminal(f"\x1b]2;\x07{POP_TITLE}")
+
+    def _fatal_error(self) -> None:
+        # Textual would print a traceback with all locals, agents' text among them. What fails after the first
+        # failure, while everything is taken down, tells nothing.
+        if self._exit_renderables:
+            return
+        report = write_crash_report(state_folder(), traceback.format_exc())
+        self._exit_renderables.append(
+            Text(f"swarm-tui: the room has crashed; the agents go on. The report is in {report}")
+        )
+        self._close_messages_no_wait()
+
+
+def open_room(folder: Path, *, ascii: bool = False, settings: Settings | None = None) -> int:
+    """Open the room on a sweep folder and give the exit code when it is left."""
+    store = Store(SweepFolder(folder))
+    end = time.monotonic() + FIRST_LOOK_SECONDS
+    while store.catch_up() and time.monotonic() < end:
+        pass
+    app = RoomApp(store, settings or read_settings(), is_ascii=ascii)
+    farewell = app.run()
+    if farewell:
+        print(farewell, file=sys.stderr)
+    return app.return_code or 0
+
+
+def open_first_run(**options: Any) -> list[str]:
+    """Show what can be done where there is no sweep yet; give the words of the command that was chosen, if any."""
+    from swarm_tui.room.first_run import FirstRunApp
+
+    return FirstRunApp(**options).run() or []

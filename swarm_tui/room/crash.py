@@ -1,0 +1,23 @@
+"""Keeps the report of a crash where a person finds it; a crash must never end in a screen full of somebody's text."""
+
+from __future__ import annotations
+
+import platform
+import time
+from pathlib import Path
+
+from swarm_tui import __version__
+from swarm_tui.model.text import plain_lines
+
+
+def write_crash_report(folder: Path, trace: str, *, now: float | None = None) -> str:
+    """Write the report and give its path, or say why there is none."""
+    stamp = time.strftime("%Y%m%d-%H%M%S", time.localtime(now))
+    path = folder / "crashes" / f"{stamp}.txt"
+    head = f"swarm-tui {__version__}, Python {platform.python_version()}, {platform.system()}\n\n"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(head + plain_lines(trace), encoding="utf-8")
+    except OSError as error:
+        return f"no file ({error.strerror or error}): {plain_lines(trace.strip().splitlines()[-1])}"
+    return str(path)

@@ -1,0 +1,175 @@
+"""Which tests the grid shows, in which groups and in which order."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final, NamedTuple
+
+from swarm_tui.insight.attention import need_of
+from swarm_tui.insight.patterns import cause_of
+from swarm_tui.model.state import TestRecord
+from swarm_tui.model.states import MARKS
+from swarm_tui.model.text import plain
+from swarm_tui.room.draw.glyphs import LOOKS, PILLS, word_of
+
+
+class Zoom(StrEnum):
+    """How large a test is drawn."""
+
+    DOTS = "dots"
+    CHIPS = "chips"
+    ROWS = "rows"
+
+
+GROUPINGS: Final = ("file", "state", "result", "cause", "host", "none")
+SORTINGS: Final = ("file", "state", "need", "duration", "cost", "name")
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """How a person wants to see the tests."""
+
+    zoom: Zoom = Zoom.DOTS
+    group: str = "file"
+    sort: str = "file"
+    pills: frozenset[str] = frozenset()
+    """Only tests with these pills; all, when empty."""
+    words: str = ""
+    """What is typed behind `/`."""
+    only: frozenset[str] | None = None
+    """Only these tests: a pattern, for example."""
+    only_name: str = ""
+
+    @property
+    def is_filtering(self) -> bool:
+        return bool(self.pills or self.words or self.only is not None)
+
+    @property
+    def moves_by_state(self) -> bool:
+        """Whether a change of a test may put it into another place or out of view."""
+        return bool(self.pills or self.words or self.group not in ("file", "none") or self.sort not in ("file", "name"))
+
+
+class Group(NamedTuple):
+    """Some tests under one label, in their order."""
+
+    label: str
+    tests: tuple[str, ...]
+
+
+def arrange(records: Mapping[str, TestRecord], choice: Choice, now: float) -> list[Group]:
+    """Give the groups to show."""
+    shown = [record for record in _in_scope(records, choice) if _fits(choice, record)]
+    key = _sort_key(choice.sort, now)
+    if key is not None:
+        shown.sort(key=key)
+    if choice.group == "none":
+        return [Group("", tuple(record.test for record in shown))] if shown else []
+    groups: dict[str, list[str]] = {}
+    label_of = _GROUP_LABELS[choice.group]
+    for record in shown:
+        groups.setdefault(label_of(record), []).append(record.test)
+    names = short_file_names(groups) if choice.group == "file" else {}
+    ordered = sorted(groups.items(), key=_group_order(choice.group))
+    return [Group(names.get(label, label), tuple(tests)) for label, tests in ordered]
+
+
+def _in_scope(records: Mapping[str, TestRecord], choice: Choice) -> Iterable[TestRecord]:
+    if choice.only is None:
+        return records.values()
+    return (record for test, record in records.items() if test in choice.only)
+
+
+def _fits(choice: Choice, record: TestRecord) -> bool:
+    if choice.pills and not any(record.mark in PILLS[pill] for pill in choice.pills):
+        return False
+    return not choice.words or fits_words(choice.words, searched_text(record))
+
+
+def fits_words(words: str, text: str) -> bool:
+    """Whether a text has all these words; `!word` asks for its absence. Case does not matter."""
+    lowered = text.casefold()
+    for word in words.casefold().split():
+        if word.startswith("!"):
+            if len(word) > 1 and word[1:] in lowered:
+                return False
+        elif word not in lowered:
+            return False
+    return True
+
+
+def searched_text(record: TestRecord) -> str:
+    """Give everything of a test that a filter looks at."""
+    return f"{record.test} {word_of(record)} {record.block} {record.host} {record.reason} {record.question}"
+
+
+def _sort_key(sort: str, now: float) -> Callable[[TestRecord], Any] | None:
+    match sort:
+        case "file":
+            return lambda record: (record.file or record.test, record.line)
+        case "state":
+            return lambda record: MARKS.index(record.mark)
+        case "need":
+            return lambda record: need_of(record, now)
+        case "duration":
+            return lambda record: -_duration(record, now)
+        case "cost":
+            return lambda record: -(record.dollars or 0.0)
+        case "name":
+            return lambda record: record.test.rsplit("::", 1)[-1]
+        case _:
+            return None
+
+
+def _duration(record: TestRecord, now: float) -> float:
+    return (record.ended_at or now) - record.launched_at if record.launched_at is not None else -1.0
+
+
+_GROUP_LABELS: Final[dict[str, Callable[[TestRecord], str]]] = {
+    "file": lambda record: record.file or record.test.split("::", 1)[0],
+    "state": lambda record: record.state.value,
+    "result": lambda record: word_of(record) if record.result is not None else "no result yet",
+    "cause": lambda record: cause_of(record) or "nothing failed",
+    "host": lambda record: record.host or "no host yet",
+}
+_STATES_IN_ORDER: Final = (
+    "waiting", "running", "launching", "harvesting", "queued", "done", "stopped",
+)  # fmt: skip
+
+
+def _group_order(group: str) -> Callable[[tuple[str, list[str]]], Any]:
+    match group:
+        case "state":
+            return lambda entry: _STATES_IN_ORDER.index(entry[0])
+        case "result":
+            words = [LOOKS[mark].word for mark in MARKS]
+            return lambda entry: words.index(entry[0]) if entry[0] in words else len(words)
+        case "cause":
+            return lambda entry: (entry[0] == "nothing failed", -len(entry[1]), entry[0])
+        case _:
+            return lambda entry: natural(entry[0])
+
+
+_DIGITS: Final = re.compile(r"(\d+)")
+
+
+def natural(text: str) -> list[tuple[int, int, str]]:
+    """Give the key under which `x2` comes before `x10`."""
+    return [(0, int(part), "") if part.isdecimal() and part.isascii() else (1, 0, part) for part in _DIGITS.split(text)]
+
+
+def short_file_names(files: Iterable[str]) -> dict[str, str]:
+    """Give a short name for each file: without the folder that all share, `test_` and `.py`."""
+    names = list(files)
+    folder = posixpath.commonpath(names) if len(names) > 1 and not any(posixpath.isabs(name) for name in names) else ""
+    shortened = {}
+    for name in names:
+        rest = name[len(folder) :].lstrip("/") if folder and name.startswith(f"{folder}/") else name
+        head, _, tail = rest.rpartition("/")
+        tail = tail.removesuffix(".py").removeprefix("test_") or tail
+        shortened[name] = plain(f"{head}/{tail}" if head else tail, 300) or name
+    return shortened if len(set(shortened.values())) == len(names) else {name: plain(name, 300) for name in names}

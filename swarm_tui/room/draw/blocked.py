@@ -1,0 +1,31 @@
+"""Rows and detail of the blockers."""
+
+from __future__ import annotations
+
+from swarm_tui.insight.blockers import Blocker
+from swarm_tui.model.text import plain
+from swarm_tui.room.draw.parts import Line, Part, cut_line, cut_middle, wrap_text
+
+KIND_ROLES = {"blocker": "blocked", "question": "waiting", "pattern": "impl_fix"}
+
+
+def draw_blocker_row(blocker: Blocker, width: int) -> Line:
+    """Give a blocker as one row of the list."""
+    line = [
+        Part(f"{len(blocker.tests):>4,} ", "strong"),
+        Part(f"{blocker.kind:9}", KIND_ROLES.get(blocker.kind, "")),
+        Part(blocker.title),
+    ]
+    if blocker.detail and blocker.detail != blocker.title:
+        line.append(Part(f"  {blocker.detail.splitlines()[0]}", "dim"))
+    return cut_line(line, width)
+
+
+def draw_blocker_detail(blocker: Blocker, width: int) -> list[Line]:
+    """Give all about one blocker: what is needed, in the agent's words, and by which tests."""
+    lines: list[Line] = [[Part(text, "strong")] for text in wrap_text(blocker.title, width, 6)]
+    if blocker.detail:
+        lines += [(), *([Part(text)] for text in wrap_text(blocker.detail, width, 60))]
+    lines.append(())
+    lines += [[Part("· ", "faint"), Part(cut_middle(plain(test, 1000), max(8, width - 2)))] for test in blocker.tests]
+    return lines

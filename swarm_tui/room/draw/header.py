@@ -1,0 +1,111 @@
+"""The two lines on top of every screen: the sweep in numbers, and the bar of states with its pills."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from swarm_tui.room.draw.glyphs import PILLS, pill_look
+from swarm_tui.room.draw.parts import Line, Part, cut_line, spread, whole_entries, width_of
+from swarm_tui.room.draw.words import clock, money
+
+
+@dataclass(frozen=True, slots=True)
+class HeaderFacts:
+    """What the header tells."""
+
+    sweep: str
+    title: str
+    place: str
+    """`main@3f1764b`"""
+    elapsed: float | None
+    left: float | None
+    """Seconds to the end as forecast; None when nobody can know."""
+    slots: int
+    wanted_slots: int
+    active: int
+    dollars: float | None
+    counts: Mapping[str, int]
+    shown_pills: frozenset[str]
+    """The pills that filter; empty when all states are shown."""
+    status: str = ""
+    """`held`, `engine gone`, `over` ..., with the role in which it is shown."""
+    status_role: str = ""
+    screen: str = ""
+
+
+BAR_ROLES = {"clean": "clean", "fixed": "fixed", "queued": "queued", "launching": "launching"}
+
+
+def draw_header(facts: HeaderFacts, width: int, height: int = 2) -> list[Line]:
+    """Give the header in at most two lines of the given width."""
+    return [_facts_line(facts, width), _bar_line(facts, width)][: max(1, height)]
+
+
+def _facts_line(facts: HeaderFacts, width: int) -> Line:
+    left = [Part(" "), Part(facts.sweep, "strong")]
+    if facts.screen:
+        left += [Part(" · ", "faint"), Part(facts.screen, "accent")]
+    about = " · ".join(word for word in (facts.title, facts.place) if word)
+    entries: list[list[Part]] = []
+    if facts.status:
+        entries.append([Part(facts.status, facts.status_role)])
+    if facts.elapsed is not None:
+        entries.append([Part(clock(facts.elapsed))])
+    if facts.left is not None:
+        entries.append([Part(f"~{clock(facts.left)} left", "dim")])
+    slots = [Part("slots ", "dim"), Part(f"{facts.active}/{facts.slots}")]
+    if facts.wanted_slots != facts.slots:
+        slots.append(Part(f"→{facts.wanted_slots}", "pending"))
+    entries.append(slots)
+    if facts.dollars is not None:
+        entries.append([Part(money(facts.dollars))])
+    right = [*whole_entries(entries, max(0, width - width_of(left) - 3), 3), Part(" ")]
+    if about and width_of(left) + len(about) + width_of(right) + 4 <= width:
+        left += [Part("  "), Part(about, "dim")]
+    return spread(left, right, width)
+
+
+def _bar_line(facts: HeaderFacts, width: int) -> Line:
+    total = sum(facts.counts.values())
+    pills = _pills(facts)
+    pills_line = whole_entries([*pills, [Part(f"{total:,}", "dim")]], max(10, width - 2), 1)
+    room = width - width_of(pills_line) - 4
+    if room < 12 or not total:
+        return cut_line([Part(" "), *pills_line], width)
+    return [Part(" "), *draw_bar(facts.counts, room), Part("  "), *pills_line, Part(" ")]
+
+
+def _pills(facts: HeaderFacts) -> list[list[Part]]:
+    pills = []
+    for pill, marks in PILLS.items():
+        number = sum(facts.counts.get(mark, 0) for mark in marks)
+        if not number and pill not in facts.shown_pills:
+            continue
+        look = pill_look(pill)
+        role = look.role if not facts.shown_pills or pill in facts.shown_pills else "faint"
+        role += " underline" if pill in facts.shown_pills else ""
+        pills.append([Part(f"{look.glyph}{number:,}", role, f"pill:{pill}")])
+    return pills
+
+
+def draw_bar(counts: Mapping[str, int], width: int) -> list[Part]:
+    """Give one bar of exactly `width` cells, split by state; what is there at all gets a cell, if there are enough."""
+    numbers = {pill: sum(counts.get(mark, 0) for mark in marks) for pill, marks in PILLS.items()}
+    total = sum(numbers.values())
+    if not total or width <= 0:
+        return [Part("─" * width, "faint")]
+    present = [pill for pill, number in numbers.items() if number]
+    cells = {pill: max(1, numbers[pill] * width // total) for pill in present}
+    while (extra := sum(cells.values()) - width) != 0:
+        # Take from, or give to, the widest: there a cell more or less is seen least.
+        widest = max(present, key=lambda pill: cells[pill])
+        if extra > 0 and cells[widest] <= 1:
+            present.remove(widest)
+            del cells[widest]
+            continue
+        cells[widest] -= 1 if extra > 0 else extra
+    return [
+        Part(("░" if pill in ("queued", "launching") else "█") * cells[pill], pill_look(pill).role, f"pill:{pill}")
+        for pill in cells
+    ]

@@ -1,0 +1,49 @@
+"""Patterns: one line of the strip below the grid, rows of the list, and the detail of one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from swarm_tui.insight.patterns import Pattern
+from swarm_tui.model.state import TestRecord
+from swarm_tui.model.text import plain
+from swarm_tui.room.draw.glyphs import glyph_of, role_of
+from swarm_tui.room.draw.parts import Line, Part, cut_line, cut_middle, cut_text, spread, wrap_text
+from swarm_tui.room.draw.words import counted
+
+KIND_ROLES = {"failing": "unresolved", "waiting": "waiting", "blocked": "blocked"}
+
+
+def draw_strip(patterns: Sequence[Pattern], width: int) -> list[Line]:
+    """Give the strip: the largest pattern, and how many more there are. Without any it takes no line."""
+    if not patterns:
+        return []
+    first = patterns[0]
+    more = [Part(f"  {counted(len(patterns), 'pattern')} ", "faint", "pattern:0"), Part("4 ", "key", "pattern:0")]
+    line: list[Part] = [
+        Part(f" {len(first.tests):,} {first.kind} alike: ", KIND_ROLES[first.kind], "pattern:0"),
+        Part(first.cause, "", "pattern:0"),
+    ]
+    if first.shared:
+        line.append(Part(f" · {', '.join(first.shared)}", "dim", "pattern:0"))
+    return [spread(line, more, width)]
+
+
+def draw_pattern_row(pattern: Pattern, width: int) -> Line:
+    """Give a pattern as one row of the list."""
+    line = [Part(f"{len(pattern.tests):>5,} ", "strong"), Part(f"{pattern.kind:8}", KIND_ROLES[pattern.kind])]
+    shared = f"  {', '.join(pattern.shared)}" if pattern.shared else ""
+    room = max(10, width - 14)
+    cause = cut_text(pattern.cause, max(10, room - min(len(shared), room // 3)))
+    return cut_line([*line, Part(cause), Part(shared, "dim")], width)
+
+
+def draw_pattern_detail(pattern: Pattern, records: Sequence[TestRecord], width: int) -> list[Line]:
+    """Give all about one pattern: the cause as it was seen, what is shared, the tests."""
+    lines: list[Line] = [[Part(text, "strong")] for text in wrap_text(pattern.example, width, 12)]
+    lines += [[Part("· ", "faint"), Part(shared, "dim")] for shared in pattern.shared]
+    lines.append(())
+    for record in records:
+        name = cut_middle(plain(record.test, 1000), max(8, width - 2))
+        lines.append([Part(f"{glyph_of(record)} ", role_of(record)), Part(name)])
+    return lines

@@ -1,0 +1,143 @@
+"""The panel about one test: what it is, why it is in its state, from what that is known and since when."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from swarm_tui.model.requests import RequestKind
+from swarm_tui.model.state import TestRecord
+from swarm_tui.model.text import plain, plain_lines
+from swarm_tui.room.draw.cells import draw_tries
+from swarm_tui.room.draw.glyphs import glyph_of, role_of, word_of
+from swarm_tui.room.draw.parts import Line, Part, cut_line, wrap_text
+from swarm_tui.room.draw.words import age, duration, money
+
+TRIES_SHOWN = 6
+SOURCES = {
+    "queue": "the queue", "engine": "the engine", "process": "its process", "live tries": "its live tries",
+    "archive": "its archive", "outcome": "its outcome", "person": "a person", "mngr list": "mngr list",
+    "screen": "its screen",
+}  # fmt: skip
+
+
+def draw_side(record: TestRecord, width: int, now: float, asked: RequestKind | None = None) -> list[Line]:
+    """Give the panel's lines, each at most `width` cells."""
+    lines: list[Line] = [cut_line(_first_line(record, now), width)]
+    if asked is not None:
+        lines.append(cut_line([Part(f"{asked.value} was asked, no answer yet", "pending")], width))
+    lines += _node_id(record, width)
+    if record.block:
+        lines += _paragraph("tutorial: ", plain(record.block, 300), width)
+    lines += _why(record, width, now)
+    if record.question:
+        lines.append(())
+        lines += _paragraph("asks: ", plain_lines(record.question[:2000]), width, "waiting")
+    lines += _changes(record, width)
+    lines += _tries(record, width)
+    lines += _agent(record, width)
+    if record.last_line and not record.is_finished:
+        lines.append(())
+        lines += _paragraph("", plain(record.last_line), width, "dim")
+    return lines
+
+
+def side_title(record: TestRecord) -> str:
+    """Give the title of the panel."""
+    return plain(record.test.rsplit("::", 1)[-1], 300)
+
+
+def _first_line(record: TestRecord, now: float) -> list[Part]:
+    role = role_of(record)
+    line = [Part(f"{glyph_of(record)} {word_of(record)}", role)]
+    if record.launched_at is not None:
+        line.append(Part(f" · {duration((record.ended_at or now) - record.launched_at)}", "dim"))
+    if record.tries:
+        plural = "try" if len(record.tries) == 1 else "tries"
+        line.append(Part(f" · {len(record.tries)} {plural} {draw_tries(record, 12)}", "dim"))
+    if record.dollars is not None:
+        line.append(Part(f" · {money(record.dollars)}", "dim"))
+    if record.is_held:
+        line.append(Part(" · held", "warning"))
+    return line
+
+
+def _node_id(record: TestRecord, width: int) -> Iterable[Line]:
+    file, separator, name = plain(record.test, 2000).rpartition("::")
+    where = f"{file}:{record.line}" if record.line and file else file
+    for text in wrap_text(where, width, 4) if separator else ():
+        yield [Part(text, "dim")]
+    for text in wrap_text(name, width, 12):
+        yield [Part(text, "strong")]
+
+
+def _why(record: TestRecord, width: int, now: float) -> Iterable[Line]:
+    yield ()
+    if record.summary and record.summary != record.reason:
+        yield from _paragraph("", plain_lines(record.summary[:4000]), width)
+    known_from = SOURCES.get(record.source, plain(record.source, 40))
+    since = f"{known_from}, {age(now - record.since)}" if record.since else known_from
+    why = f"{plain(record.reason)} ({since})" if record.reason else since
+    yield from _paragraph("why: ", why, width)
+    if record.stale_since is not None:
+        yield from _paragraph("", f"stale: the probe failed {age(now - record.stale_since)}", width, "warning")
+    if record.foreign_imports:
+        modules = ", ".join(plain(module, 60) for module in record.foreign_imports[:5])
+        yield from _paragraph("", f"ran against your checkout, not its copy: {modules}", width, "warning")
+    if record.passing_before is not None and record.passing_after is not None:
+        before, after = (
+            "passing" if passing else "failing" for passing in (record.passing_before, record.passing_after)
+        )
+        yield cut_line([Part("reported: ", "dim"), Part(f"{before} before, {after} after")], width)
+
+
+def _changes(record: TestRecord, width: int) -> Iterable[Line]:
+    if record.changes or record.escalations:
+        yield ()
+    for change in record.changes:
+        role = {"SUCCEEDED": "good", "FAILED": "unresolved", "BLOCKED": "blocked"}.get(change.status, "")
+        head = f"{plain(change.kind, 40)} {plain(change.commit, 60)[:7]}".rstrip()
+        if change.status != "SUCCEEDED":
+            head += f" {plain(change.status, 40).lower()}"
+        yield cut_line([Part(head, role)], width)
+        yield from _paragraph("  ", plain(change.summary), width)
+    for escalation in record.escalations:
+        yield cut_line([Part(escalation.kind.value.replace("_", " ").lower(), "blocked")], width)
+        yield from _paragraph("  ", plain(f"{escalation.title}. {escalation.detail_markdown}"), width)
+    if record.has_uncommitted:
+        yield from _paragraph("", "left changes that it did not commit", width, "warning")
+
+
+def _tries(record: TestRecord, width: int) -> Iterable[Line]:
+    if not record.tries:
+        return
+    yield ()
+    hidden = len(record.tries) - TRIES_SHOWN
+    if hidden > 0:
+        yield [Part(f"… {hidden} earlier tries", "faint")]
+    for made in record.tries[-TRIES_SHOWN:]:
+        sign, role = {None: ("…", "running"), True: ("✓", "good"), False: ("✗", "unresolved")}[made.passed]
+        spent = f"{made.seconds:.1f} s" if made.passed is not None else "runs"
+        line = [
+            Part(f"try {made.number} ", "dim"),
+            Part(sign, role),
+            Part(f" {spent} ", "dim"),
+            Part(plain(made.failure)),
+        ]
+        yield cut_line(line, width)
+
+
+def _agent(record: TestRecord, width: int) -> Iterable[Line]:
+    if not record.agent:
+        return
+    yield ()
+    yield cut_line([Part("agent ", "dim"), Part(plain(record.agent, 300))], width)
+    where = [plain(record.host, 80)] if record.host else []
+    if record.attempt > 1:
+        where.append(f"launch {record.attempt}")
+    if where:
+        yield cut_line([Part("host ", "dim"), Part(", ".join(where))], width)
+
+
+def _paragraph(lead: str, text: str, width: int, role: str = "") -> Iterable[Line]:
+    for number, line in enumerate(wrap_text(text, max(8, width - len(lead)), 30)):
+        yield [Part(lead if number == 0 else " " * len(lead), "dim"), Part(line, role)]

@@ -1,0 +1,61 @@
+"""Gathers from the store what the header tells."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from swarm_tui.insight.forecast import forecast_end, total_cost
+from swarm_tui.model.text import plain
+from swarm_tui.room.draw.header import HeaderFacts
+from swarm_tui.room.draw.words import age
+from swarm_tui.room.store import EngineState, Store
+
+if TYPE_CHECKING:
+    from swarm_tui.room.screens.base import RoomScreen
+
+
+def header_facts(store: Store, screen: RoomScreen | None = None) -> HeaderFacts:
+    """Give the header's facts as they are now."""
+    state, spec = store.state, store.opened.spec
+    status, role = _status(store)
+    end = store.clock() if store.engine is EngineState.LIVING else state.ended_at or state.last_at
+    return HeaderFacts(
+        sweep=plain(spec.sweep, 60),
+        title=plain(spec.title, 60),
+        place=f"{plain(spec.base_name, 30)}@{plain(spec.base, 60)[:7]}" if spec.base_name else plain(spec.base, 60)[:7],
+        elapsed=end - state.started_at if state.started_at is not None else None,
+        left=store.slow_facts(forecast_end) if store.engine is EngineState.LIVING else None,
+        slots=state.slots,
+        wanted_slots=store.wanted_slots,
+        active=state.active,
+        dollars=store.slow_facts(total_cost),
+        counts=state.counts,
+        shown_pills=screen.room.shown_pills if screen is not None else frozenset(),
+        status=status,
+        status_role=role,
+        screen=screen.TITLE_WORD if screen is not None else "",
+    )
+
+
+def _status(store: Store) -> tuple[str, str]:
+    state = store.state
+    if store.trouble:
+        return "folder gone" if "vanished" in store.trouble else "cannot be read", "error"
+    if not store.is_loaded:
+        return "reading", "dim"
+    if store.engine is EngineState.GONE:
+        return f"engine gone · {age(store.clock() - state.last_at)}", "error"
+    if store.engine is EngineState.ELSEWHERE:
+        return "from another machine", "dim"
+    if state.is_held:
+        return "queue held", "warning"
+    if state.integration.state == "integrating":
+        return "integrating", "running"
+    if store.engine is EngineState.ENDED and state.ended_why is not None:
+        role = {"finished": "good", "stopped": "warning"}.get(state.ended_why, "error")
+        return ("engine failed" if state.ended_why == "failed" else state.ended_why), role
+    if state.stale_reason:
+        return "stale", "warning"
+    if store.is_from_newer:
+        return "from a newer swarm-tui", "warning"
+    return "", ""

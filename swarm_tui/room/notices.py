@@ -1,0 +1,57 @@
+"""Tells a person who looks elsewhere that someone waits or that the sweep has ended: bell, desktop, terminal title."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from swarm_tui.journal.fold import SweepState
+from swarm_tui.model.text import plain
+from swarm_tui.room.draw.words import counted
+
+PUSH_TITLE: Final = "\x1b[22;2t"
+POP_TITLE: Final = "\x1b[23;2t"
+
+
+class Notices:
+    """Compares what it saw last with what is now, and writes to the terminal what is worth a look."""
+
+    def __init__(self, write: Callable[[str], None], kind: str, sweep: str) -> None:
+        self._write = write
+        self._kind = kind
+        self._sweep = plain(sweep, 60)
+        self._waiting: int | None = None
+        self._ended: str | None = None
+        self._title = ""
+
+    def look(self, state: SweepState) -> None:
+        """Look at the state; the first look only remembers."""
+        waiting, ended = state.counts["waiting"], state.ended_why
+        is_first = self._waiting is None
+        before = self._waiting or 0
+        is_ended_now = ended is not None and ended != self._ended
+        self._waiting, self._ended = waiting, ended
+        if not is_first and waiting > before:
+            self._tell(f"{counted(waiting, 'test')} wait for an answer")
+        if not is_first and is_ended_now:
+            self._tell(f"the sweep is over: {ended}")
+        self._set_title(state)
+
+    def _tell(self, text: str) -> None:
+        if self._kind == "bell":
+            self._write("\x07")
+        elif self._kind == "desktop":
+            self._write(f"\x1b]9;swarm-tui {self._sweep}: {text}\x07")
+
+    def _set_title(self, state: SweepState) -> None:
+        total = sum(state.counts.values())
+        done = sum(1 for record in state.records.values() if record.is_finished)
+        words = [f"swarm {self._sweep}", f"{done}/{total}"]
+        if state.counts["waiting"]:
+            words.append(f"?{state.counts['waiting']}")
+        if state.counts["failed"]:
+            words.append(f"!{state.counts['failed']}")
+        title = " ".join(words)
+        if title != self._title:
+            self._title = title
+            self._write(f"\x1b]2;{title}\x07")

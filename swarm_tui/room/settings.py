@@ -1,0 +1,132 @@
+"""What the room remembers (theme, zoom, order) and what the config file sets (keys, notices); XDG folders.
+
+`$XDG_CONFIG_HOME/swarm-tui/config.toml` belongs to the person and is only read:
+
+    [room]
+    theme = "nord"          # else the one chosen last
+    notify = "bell"         # or "desktop", "none"
+    [keys]
+    "sweep.wanted" = ["w", "n"]
+
+`$XDG_STATE_HOME/swarm-tui/room.json` is the room's own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, Final
+
+from swarm_tui.errors import JournalError, UsageError
+from swarm_tui.journal.folder import write_beside
+from swarm_tui.room.actions import all_actions
+
+NOTICES: Final = ("bell", "desktop", "none")
+DEFAULT_THEME: Final = "textual-dark"
+TERMINAL_THEME: Final = "ansi-dark"
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """What the room remembers from one time to the next."""
+
+    theme: str = ""
+    zoom: str = "dots"
+    group: str = "file"
+    sort: str = "file"
+    has_side: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How this room is set up."""
+
+    remembered: Remembered = Remembered()
+    theme: str = ""
+    notify: str = "bell"
+    keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    state_file: Path | None = None
+    """Where `remembered` is kept; None remembers nothing, as in tests."""
+
+    def remember(self, **changes: Any) -> Settings:
+        """Give the settings with these things remembered, on disk too where that is possible."""
+        remembered = replace(self.remembered, **changes)
+        if self.state_file is not None and remembered != self.remembered:
+            try:
+                self.state_file.parent.mkdir(parents=True, exist_ok=True)
+                write_beside(self.state_file, json.dumps(asdict(remembered)).encode())
+            except (OSError, JournalError):
+                # A choice that is forgotten is no reason to stop anybody's work.
+                return replace(self, remembered=remembered, state_file=None)
+        return replace(self, remembered=remembered)
+
+
+def config_file(environment: Mapping[str, str] = os.environ) -> Path:
+    """Give the path of the config file."""
+    base = environment.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
+    return Path(base) / "swarm-tui" / "config.toml"
+
+
+def state_folder(environment: Mapping[str, str] = os.environ) -> Path:
+    """Give the folder of what the room remembers and of its crash reports."""
+    base = environment.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
+    return Path(base) / "swarm-tui"
+
+
+def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
+    """Read config and memory; what cannot be understood in the config is told, not passed over."""
+    config_path = config_file(environment)
+    try:
+        config = tomllib.loads(config_path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        config = {}
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{config_path} cannot be read", str(error)) from error
+    state_file = state_folder(environment) / "room.json"
+    room = _table(config, "room", config_path)
+    notify = room.get("notify", "bell")
+    if notify not in NOTICES:
+        raise UsageError(f"{config_path}: room.notify is {notify!r}", f"it can be {', '.join(NOTICES)}")
+    return Settings(
+        remembered=_read_remembered(state_file),
+        theme=str(room.get("theme", "")),
+        notify=notify,
+        keys=_read_keys(_table(config, "keys", config_path), config_path),
+        state_file=state_file,
+    )
+
+
+def _table(config: dict[str, Any], name: str, path: Path) -> dict[str, Any]:
+    table = config.get(name, {})
+    if not isinstance(table, dict):
+        raise UsageError(f"{path}: [{name}] is no table", "see `swarm-tui open --help`")
+    return table
+
+
+def _read_keys(table: dict[str, Any], path: Path) -> dict[str, tuple[str, ...]]:
+    known = {action.id for action in all_actions()}
+    keys = {}
+    for name, value in table.items():
+        if name not in known:
+            raise UsageError(f"{path}: there is no action {name!r}", "`?` in the room lists them with their names")
+        listed = [value] if isinstance(value, str) else value
+        if not isinstance(listed, list) or not all(isinstance(key, str) and key for key in listed):
+            raise UsageError(f"{path}: the keys of {name} are {value!r}", 'write them as "w" or ["w", "ctrl+n"]')
+        keys[name] = tuple(listed)
+    return keys
+
+
+def _read_remembered(path: Path) -> Remembered:
+    try:
+        content = json.loads(path.read_bytes())
+        plain_values = {entry.name: content[entry.name] for entry in fields(Remembered) if entry.name in content}
+        known = asdict(Remembered())
+        return replace(
+            Remembered(), **{name: value for name, value in plain_values.items() if type(value) is type(known[name])}
+        )
+    except (OSError, ValueError, TypeError):
+        return Remembered()

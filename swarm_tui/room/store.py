@@ -1,0 +1,241 @@
+"""What the room knows of one sweep: fold and follow over its folder, and what changed since the last look.
+
+Everything on the screen comes from here. Nothing here draws, and nothing here is changed by a screen:
+a screen asks the engine (`ask`) and the engine's events change the state.
+"""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final, TypeVar, cast
+
+from swarm_tui.errors import JournalError
+from swarm_tui.journal.append import living_engine
+from swarm_tui.journal.fold import SweepState
+from swarm_tui.journal.folder import SweepFolder, is_newer_format
+from swarm_tui.journal.follow import EventFollower
+from swarm_tui.journal.open import OpenedSweep
+from swarm_tui.journal.requests import append_request
+from swarm_tui.journal.snapshot import read_snapshot
+from swarm_tui.model.requests import Request, RequestKind
+from swarm_tui.model.state import LogLine, TestRecord
+
+Fact = TypeVar("Fact")
+
+SLICE: Final = 1 << 18
+"""How much of a journal is read at once: about 10 ms of work, so that keys are answered while a long one loads."""
+
+
+class EngineState(StrEnum):
+    """What is known of the engine of the sweep."""
+
+    LIVING = "living"
+    GONE = "gone"
+    """No engine holds the sweep, and none said goodbye."""
+    ENDED = "ended"
+    ELSEWHERE = "elsewhere"
+    """It ran on another machine: whether it lives cannot be known from here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request that the engine has not answered yet."""
+
+    request: Request
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What is different since the last look."""
+
+    tests: frozenset[str]
+    is_reset: bool
+    """Everything is different: the journal was opened, or began anew."""
+    has_news: bool
+    """Something was appended, if only a line of the log."""
+    answered: tuple[str, ...]
+    """What the engine said to requests of this room, as sentences; failures begin with "!"."""
+
+
+class Store:
+    """The state of one sweep as this room sees it."""
+
+    def __init__(self, folder: SweepFolder, *, clock: Callable[[], float] = time.time) -> None:
+        self.folder = folder
+        self.clock = clock
+        spec = folder.read_spec()
+        state, offset = read_snapshot(folder.snapshot, folder.events)
+        self.opened = OpenedSweep(folder, spec, state, EventFollower(folder.events, offset))
+        self.engine = EngineState.ENDED
+        self.trouble = ""
+        self.is_loaded = False
+        self.pending: dict[str, Asked] = {}
+        self.room_log: list[LogLine] = []
+        self._is_reset = True
+        self._has_news = False
+        self._answered: list[str] = []
+        self._slice = SLICE
+        self._facts: dict[Callable[[SweepState, float], Any], tuple[float, int, Any]] = {}
+        self.check_engine()
+
+    @property
+    def state(self) -> SweepState:
+        return self.opened.state
+
+    @property
+    def is_from_newer(self) -> bool:
+        """Whether a newer swarm-tui wrote this sweep: then some of it may not be understood here."""
+        return is_newer_format(self.opened.spec) or self.state.unknown_events > 0
+
+    def record(self, test: str | None) -> TestRecord | None:
+        return self.state.records.get(test) if test is not None else None
+
+    def log(self) -> list[LogLine]:
+        """Give the journal's log and the room's own lines in the order of time."""
+        if not self.room_log:
+            return list(self.state.log)
+        return sorted([*self.state.log, *self.room_log], key=lambda line: line.at)
+
+    # Reading.
+
+    def catch_up(self) -> bool:
+        """Take in a slice of what was appended; True when more is waiting."""
+        offset = self.opened.follower.offset
+        try:
+            is_restarted = self.opened.catch_up(self._slice)
+            size = self.folder.events.stat().st_size
+        except FileNotFoundError:
+            self._set_trouble("" if self.folder.root.is_dir() else f"{self.folder.root} has vanished")
+            self.is_loaded = True
+            return False
+        except (JournalError, OSError) as error:
+            self._set_trouble(str(error))
+            return False
+        self._set_trouble("")
+        self._is_reset |= is_restarted
+        has_moved = self.opened.follower.offset != offset
+        self._has_news |= has_moved or is_restarted
+        has_more = size > self.opened.follower.offset
+        if has_more and not has_moved and size - offset > self._slice:
+            # One line longer than the slice; a torn last line is not, it is waited for.
+            self._slice *= 4
+            return True
+        self._slice = SLICE
+        has_more = has_more and has_moved
+        self.is_loaded = self.is_loaded or not has_more
+        self._take_answers()
+        return has_more
+
+    def _set_trouble(self, trouble: str) -> None:
+        if trouble != self.trouble:
+            self.trouble = trouble
+            self._has_news = True
+            if trouble:
+                self.note("error", trouble)
+
+    def check_engine(self) -> bool:
+        """Look whether the engine lives; True when that is different from before."""
+        state = self.state
+        if living_engine(self.folder.lock) is not None:
+            engine = EngineState.LIVING
+        elif state.ended_why is not None or state.started_at is None:
+            engine = EngineState.ENDED
+        elif state.engine_machine and state.engine_machine != platform.node():
+            engine = EngineState.ELSEWHERE
+        else:
+            engine = EngineState.GONE
+        is_different = engine is not self.engine
+        self.engine = engine
+        return is_different
+
+    def drain(self) -> Changes:
+        """Give what changed since the last call."""
+        changes = Changes(frozenset(self.state.drain_changed()), self._is_reset, self._has_news, tuple(self._answered))
+        self._is_reset = self._has_news = False
+        self._answered = []
+        return changes
+
+    def slow_facts(self, tell: Callable[[SweepState, float], Fact]) -> Fact:
+        """Give a fact that takes a walk over all records, at most a second old while the sweep changes."""
+        now = self.clock()
+        known = self._facts.get(tell)
+        if known is not None and known[1] == self.state.last_seq and now - known[0] < 5.0:
+            return cast(Fact, known[2])
+        if known is not None and now - known[0] < 1.0:
+            return cast(Fact, known[2])
+        fact = tell(self.state, now)
+        self._facts[tell] = (now, self.state.last_seq, fact)
+        return fact
+
+    # Asking.
+
+    def why_not_ask(self) -> str:
+        """Give the reason why nothing can be asked of the engine now, or ""."""
+        match self.engine:
+            case EngineState.LIVING:
+                return ""
+            case EngineState.ENDED:
+                return "the sweep is over: `swarm-tui resume` goes on with it"
+            case EngineState.GONE:
+                return "the engine of this sweep is gone: R starts one that goes on with it"
+            case EngineState.ELSEWHERE:
+                return (
+                    f"the engine runs on {self.state.engine_machine or 'another machine'}: this is a view of its folder"
+                )
+
+    def ask(
+        self, kind: RequestKind, tests: Iterable[str] = (), *, slots: int | None = None, text: str | None = None
+    ) -> Request:
+        """Ask something of the engine; what it answers comes with a later `drain`."""
+        request = append_request(self.folder, kind, tests=tests, slots=slots, text=text)
+        self.pending[request.id] = Asked(request, self.clock())
+        return request
+
+    def pending_for(self, test: str) -> RequestKind | None:
+        """Give what was asked for this test and is not answered yet."""
+        for asked in self.pending.values():
+            if test in asked.request.tests:
+                return asked.request.kind
+        return None
+
+    @property
+    def wanted_slots(self) -> int:
+        """How many slots there will be when everything asked is done."""
+        wanted = [asked.request.slots for asked in self.pending.values() if asked.request.slots is not None]
+        return wanted[-1] if wanted else self.state.slots
+
+    def note(self, level: str, text: str, test: str = "") -> None:
+        """Write a line into the log of this room: what failed here explains itself there."""
+        self.room_log.append(LogLine(self.clock(), level, text, test))
+        del self.room_log[:-1000]
+        self._has_news = True
+
+    def _take_answers(self) -> None:
+        for name in [name for name in self.pending if name in self.state.answers]:
+            asked = self.pending.pop(name)
+            answer = self.state.answers[name]
+            what = tell_request(asked.request)
+            if answer.is_done:
+                self._answered.append(f"{what}: done" + (f", {answer.detail}" if answer.detail else ""))
+            else:
+                self._answered.append(f"!{what}: {answer.detail or 'the engine could not'}")
+            self._is_reset |= len(asked.request.tests) > 0
+
+
+def tell_request(request: Request) -> str:
+    """Give a request in a few words: `stop 3 tests`."""
+    match request.kind:
+        case RequestKind.SLOTS:
+            return f"{request.slots} slots"
+        case RequestKind.STOP_SWEEP:
+            return "stop the sweep"
+        case RequestKind.HOLD | RequestKind.RELEASE if not request.tests:
+            return f"{request.kind.value} the queue"
+        case _:
+            number = len(request.tests)
+            return f"{request.kind.value} {number} test{'' if number == 1 else 's'}" if number else request.kind.value

@@ -1,0 +1,61 @@
+"""The line in which a filter is typed; it stands in the footer's place and filters at every key."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import events
+from textual.binding import BindingType
+from textual.widgets import Input
+
+if TYPE_CHECKING:
+    from swarm_tui.room.screens.base import RoomScreen
+
+
+class FilterLine(Input):
+    """Enter keeps the filter, Escape clears it and returns to the old place."""
+
+    BINDINGS: ClassVar[list[BindingType]] = []
+
+    def __init__(self, screen: RoomScreen) -> None:
+        super().__init__(
+            value=screen.filter_words, placeholder="filter; !word: without it; Enter keeps, Esc clears", id="filter"
+        )
+        self.compact = True
+        self.cursor_blink = False
+        self.select_on_focus = False
+        self._owner = screen
+        self._return = screen.remember_place()
+
+    def on_mount(self) -> None:
+        self._owner.footer.visible = False
+        self.focus()
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        event.stop()
+        self._owner.set_filter(event.value)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        self._close()
+
+    async def on_key(self, event: events.Key) -> None:
+        if event.key == "escape":
+            event.stop()
+            event.prevent_default()
+            self._owner.set_filter("")
+            self._close()
+            self._return()
+        elif event.key in ("up", "down"):
+            event.stop()
+            self._owner.do_up() if event.key == "up" else self._owner.do_down()
+
+    def on_blur(self) -> None:
+        if self.is_attached:
+            self._close()
+
+    def _close(self) -> None:
+        self._owner.footer.visible = True
+        self._owner.focus_main()
+        self.remove()
+        self._owner.draw_frame()

@@ -1,0 +1,220 @@
+"""The grid of tests in its three zooms. The cursor is on a test, not on a place: it stays there whatever moves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from textual.message import Message
+
+from swarm_tui.room.draw.arrange import Zoom
+from swarm_tui.room.draw.cells import (
+    Cell,
+    draw_chips,
+    draw_dots,
+    draw_heading,
+    draw_table_heading,
+    draw_table_row,
+)
+from swarm_tui.room.draw.glyphs import glyph_of, role_of
+from swarm_tui.room.draw.layout import Layout
+from swarm_tui.room.draw.parts import Line
+from swarm_tui.room.widgets.lines import Lines
+
+
+class TestGrid(Lines):
+    """Every test of the sweep that is shown."""
+
+    __test__ = False
+
+    class TestChanged(Message):
+        """The cursor is on another test."""
+
+    def __init__(self, cell_of: Callable[[str], Cell], clock: Callable[[], float], *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.cells = Layout([], {}, Zoom.DOTS)
+        self.test: str | None = None
+        self.sort = "file"
+        self._cell_of = cell_of
+        self._clock = clock
+        self._goal_x = 0
+        self._order: list[str] = []
+        self._rank: dict[str, int] = {}
+        self._drawn: dict[str, tuple[str, str]] = {}
+
+    # What is shown.
+
+    def show_layout(self, layout: Layout, sort: str) -> None:
+        """Show the tests in another arrangement; the cursor keeps its test, and that its height on the screen."""
+        row, x = self.cells.places.get(self.test or "", (self.cursor, self._goal_x))
+        height_on_screen = row - self.first_visible
+        self.cells, self.sort = layout, sort
+        self.has_heading = layout.zoom is Zoom.ROWS
+        self._order = layout.order()
+        self._rank = {test: rank for rank, test in enumerate(self._order)}
+        self._drawn.clear()
+        if self.test not in layout.places:
+            self.test = self._nearest(row, x)
+            self.post_message(self.TestChanged())
+        self.cursor = layout.places[self.test][0] if self.test is not None else 0
+        self.redraw()
+        self.scroll_rows(self.cursor - max(0, min(height_on_screen, self.visible_rows - 1)))
+        self.show_line(self.cursor)
+
+    def _nearest(self, row: int, x: int) -> str | None:
+        for distance in range(len(self.cells.rows) + row + 1):
+            for candidate in (row + distance, row - distance):
+                test = self.cells.test_at(candidate, x)
+                if test is not None:
+                    return test
+        return None
+
+    def tests_changed(self, tests: Iterable[str]) -> None:
+        """Draw these tests again, where they look different now."""
+        places = self.cells.places
+        if self.cells.zoom is Zoom.ROWS:
+            self.lines_changed({places[test][0] for test in tests if test in places})
+            return
+        rows = set()
+        for test in tests:
+            place = places.get(test)
+            if place is None:
+                continue
+            look = self._look(test)
+            if self._drawn.get(test) != look:
+                self._drawn[test] = look
+                rows.add(place[0])
+        self.lines_changed(rows)
+
+    def overlays_changed(self, tests: Iterable[str]) -> None:
+        """Draw these tests again: a mark or a request lies over them, or no longer does."""
+        self.lines_changed({self.cells.places[test][0] for test in tests if test in self.cells.places})
+
+    def _look(self, test: str) -> tuple[str, str]:
+        record = self._cell_of(test).record
+        return glyph_of(record, self.cells.zoom is Zoom.CHIPS), role_of(record)
+
+    def visible_tests(self) -> list[str]:
+        """Give the tests that can be seen now."""
+        rows = self.cells.rows[self.first_visible : self.first_visible + self.visible_rows]
+        return [test for row in rows for run in row for test in run.tests]
+
+    def order(self) -> list[str]:
+        """Give all tests that are shown, in their order."""
+        return self._order
+
+    def range_to(self, test: str) -> list[str]:
+        """Give the tests from another one to the one under the cursor, both included."""
+        here, there = self._rank.get(self.test or ""), self._rank.get(test)
+        if here is None or there is None:
+            return []
+        return self._order[min(here, there) : max(here, there) + 1]
+
+    # The cursor.
+
+    def go_to(self, test: str) -> bool:
+        """Put the cursor on a test; False when it is not shown."""
+        place = self.cells.places.get(test)
+        if place is None:
+            return False
+        self._goal_x = place[1]
+        self._put(test)
+        return True
+
+    def _put(self, test: str | None) -> None:
+        if test is None or test == self.test:
+            return
+        old_row, row = self.cursor, self.cells.places[test][0]
+        self.test, self.cursor = test, row
+        # With the first test its group's heading comes into view too.
+        self.show_line(0 if row == 1 and not any(run.tests for run in self.cells.rows[0]) else row)
+        self.show_line(row)
+        self.lines_changed({old_row, row})
+        self.post_message(self.TestChanged())
+
+    def move(self, rows: int, columns: int = 0) -> None:
+        if not self._order:
+            return
+        if columns:
+            rank = self._rank.get(self.test or "", 0) + columns
+            self._put(self._order[max(0, min(len(self._order) - 1, rank))])
+            self._goal_x = self.cells.places[self.test or ""][1]
+        if rows:
+            step = 1 if rows > 0 else -1
+            wanted = max(0, min(len(self.cells.rows) - 1, self.cursor + rows))
+            # Headings are stepped over: onwards when there is something, else back towards where we came from.
+            onwards = range(wanted, len(self.cells.rows) if step > 0 else -1, step)
+            back = range(wanted, self.cursor, -step)
+            for row in (*onwards, *back):
+                test = self.cells.test_at(row, self._goal_x)
+                if test is not None:
+                    self._put(test)
+                    return
+
+    def rank_of_cursor(self) -> int:
+        """Give the place of the cursor in the order, from 0."""
+        return self._rank.get(self.test or "", 0)
+
+    def move_group(self, step: int) -> None:
+        """Move to the first test of the next group, or of this one and then the one before."""
+        starts = [
+            (number, run)
+            for number, row in enumerate(self.cells.rows)
+            for run in row
+            if run.label or (run.tests and run.tests[0] == self._order[0])
+        ]
+        firsts = sorted({rank for number, run in starts if (rank := self._first_rank(number, run)) is not None})
+        here = self._rank.get(self.test or "", 0)
+        if step > 0:
+            target = next((rank for rank in firsts if rank > here), None)
+        else:
+            target = next((rank for rank in reversed(firsts) if rank < here), None)
+        if target is not None:
+            self.go_to(self._order[target])
+
+    def _first_rank(self, row: int, run: object) -> int | None:
+        for number in range(row, min(row + 2, len(self.cells.rows))):
+            for candidate in self.cells.rows[number]:
+                if candidate.tests and (number > row or candidate is run):
+                    return self._rank[candidate.tests[0]]
+        return None
+
+    def move_to(self, index: int) -> None:
+        self._put(self.cells.test_at(max(0, min(len(self.cells.rows) - 1, index)), self._goal_x))
+
+    def move_end(self, is_bottom: bool) -> None:
+        if self._order:
+            self.go_to(self._order[-1 if is_bottom else 0])
+            if not is_bottom:
+                self.scroll_rows(0)
+
+    def choose(self, index: int, x: int) -> None:
+        self._goal_x = x
+        self._put(self.cells.test_at(index, x))
+
+    # Drawing.
+
+    def line_count(self) -> int:
+        return len(self.cells.rows)
+
+    def line_role(self, index: int) -> str:
+        return "line" if self.cells.zoom is Zoom.ROWS and index == self.cursor and self.test is not None else ""
+
+    def draw_heading(self, width: int) -> Line:
+        return draw_table_heading(width, self.sort)
+
+    def draw_line(self, index: int, width: int) -> Line:
+        row = self.cells.rows[index]
+        run = row[0]
+        if not run.tests:
+            return draw_heading(run.label, run.size, width)
+        match self.cells.zoom:
+            case Zoom.DOTS:
+                return draw_dots(row, self._cell, width)
+            case Zoom.CHIPS:
+                return draw_chips(run, self._cell)
+            case Zoom.ROWS:
+                return draw_table_row(self._cell_of(run.tests[0]), width, self._clock())
+
+    def _cell(self, test: str) -> Cell:
+        cell = self._cell_of(test)
+        return cell._replace(over=f"{cell.over} cursor".lstrip()) if test == self.test else cell

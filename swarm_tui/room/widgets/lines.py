@@ -1,0 +1,261 @@
+"""The one widget behind every list of the room: grid, table, log, transcript and diff are uses of it.
+
+A subclass says how many lines there are (`line_count`) and what one looks like (`draw_line`, pure); this base
+has the cursor, paging, scrolling, following, the mouse, a cache of strips, and redraws single lines:
+
+* `lines_changed(indices)` when lines look different: only the visible ones are drawn again;
+* `count_changed()` when their number is another; `redraw()` when everything is different.
+
+It draws by Textual's line API: what a frame costs is what visibly changed, however long the list is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import ClassVar, Protocol, runtime_checkable
+
+from textual import events
+from textual.binding import BindingType
+from textual.content import Content
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from swarm_tui.model.text import plain
+from swarm_tui.room.draw.parts import Line
+from swarm_tui.room.looks import looks_of
+
+
+@runtime_checkable
+class TakesKeys(Protocol):
+    """A screen that turns keys into actions."""
+
+    def press(self, event: events.Key) -> bool: ...
+
+
+class Lines(ScrollView, can_focus=True, inherit_bindings=False):
+    """A list of lines with a cursor, of any length."""
+
+    ALLOW_SELECT = False
+    ALLOW_MAXIMIZE = False
+    BINDINGS: ClassVar[list[BindingType]] = []
+    STRIPS_KEPT: ClassVar[int] = 4096
+
+    class CursorMoved(Message):
+        """The cursor is on another line."""
+
+        def __init__(self, lines: Lines) -> None:
+            self.lines = lines
+            super().__init__()
+
+        @property
+        def control(self) -> Lines:
+            return self.lines
+
+    class Opened(Message):
+        """A line was opened by a double click (Enter is an action of the screen)."""
+
+        def __init__(self, lines: Lines) -> None:
+            self.lines = lines
+            super().__init__()
+
+        @property
+        def control(self) -> Lines:
+            return self.lines
+
+    def __init__(self, *, id: str | None = None, has_cursor: bool = True, has_heading: bool = False) -> None:
+        super().__init__(id=id)
+        self.cursor = 0
+        self.has_cursor = has_cursor
+        self.has_heading = has_heading
+        self.is_following = False
+        self._strips: dict[int, Strip] = {}
+        self._titles: dict[str, str] = {}
+
+    # What a subclass says.
+
+    def line_count(self) -> int:
+        """Give the number of lines."""
+        return 0
+
+    def draw_line(self, index: int, width: int) -> Line:
+        """Give one line; called again only after the line was said to have changed."""
+        return ()
+
+    def draw_heading(self, width: int) -> Line:
+        """Give the line that stays on top when `has_heading`."""
+        return ()
+
+    def line_role(self, index: int) -> str:
+        """Give the role that is laid over a whole line: the cursor, as a rule."""
+        return "line" if self.has_cursor and index == self.cursor else ""
+
+    # What changed.
+
+    def lines_changed(self, indices: Iterable[int]) -> None:
+        """Draw these lines again, those of them that can be seen."""
+        regions = []
+        top, rows, width = self.first_visible, self.visible_rows, self.size.width
+        shift = int(self.has_heading) - top
+        for index in indices:
+            self._strips.pop(index, None)
+            if top <= index < top + rows:
+                regions.append(Region(0, index + shift, width, 1))
+        if regions:
+            self.refresh(*regions)
+
+    def count_changed(self) -> None:
+        """Take in that there are more or fewer lines; lines that were there before look as they did."""
+        count = self.line_count()
+        height = count + int(self.has_heading)
+        if self.virtual_size.height != height:
+            self.virtual_size = Size(0, height)
+        last = max(0, count - 1)
+        if self.is_following or self.cursor > last:
+            self.move_to(last)
+        self.refresh()
+
+    def redraw(self) -> None:
+        """Forget every drawn line and draw anew."""
+        self._strips.clear()
+        self.count_changed()
+
+    def title(self, title: str, subtitle: str = "") -> None:
+        """Set the facts in the panel's border. They are text, never markup."""
+        for side, text in (("border_title", title), ("border_subtitle", subtitle)):
+            content = Content(plain(text, 200))
+            if self._titles.get(side) != content.plain:
+                self._titles[side] = content.plain
+                setattr(self, side, content if content.plain else None)
+
+    # Cursor and scroll.
+
+    @property
+    def first_visible(self) -> int:
+        return self.scroll_offset.y
+
+    @property
+    def visible_rows(self) -> int:
+        return max(1, self.size.height - int(self.has_heading))
+
+    def move(self, rows: int, columns: int = 0) -> None:
+        """Move the cursor, or scroll where there is none."""
+        if not self.has_cursor:
+            self.scroll_rows(self.first_visible + rows)
+        elif rows:
+            self.move_to(self.cursor + rows)
+
+    def move_page(self, pages: float) -> None:
+        """Move by pages; half ones too."""
+        self.move(int(self.visible_rows * pages) or (1 if pages > 0 else -1))
+
+    def move_end(self, is_bottom: bool) -> None:
+        """Move to the first or the last line."""
+        self.move(self.line_count() if is_bottom else -self.line_count())
+
+    def move_to(self, index: int) -> None:
+        """Put the cursor on a line and bring it into view."""
+        index = max(0, min(self.line_count() - 1, index))
+        old, self.cursor = self.cursor, index
+        self.show_line(index)
+        if old != index:
+            self.lines_changed((old, index))
+            self.post_message(self.CursorMoved(self))
+
+    def show_line(self, index: int) -> None:
+        """Scroll as little as is needed to have a line in view."""
+        top, rows = self.first_visible, self.visible_rows
+        if index < top:
+            self.scroll_rows(index)
+        elif index >= top + rows:
+            self.scroll_rows(index - rows + 1)
+
+    def scroll_rows(self, top: int) -> None:
+        """Scroll so that the line `top` is the first in view."""
+        top = max(0, min(top, self.line_count() - self.visible_rows))
+        if top != self.first_visible:
+            self.scroll_to(y=top, animate=False, force=True, immediate=True)
+
+    # Drawing.
+
+    def render_line(self, y: int) -> Strip:
+        width = self.size.width
+        looks = looks_of(self)
+        if self.has_heading:
+            if y == 0:
+                return looks.strip(self.draw_heading(width), width)
+            y -= 1
+        index = y + self.first_visible
+        if index >= self.line_count():
+            return Strip.blank(width, looks.base)
+        strip = self._strips.get(index)
+        if strip is None:
+            if len(self._strips) >= self.STRIPS_KEPT:
+                self._strips.clear()
+            strip = looks.strip(self.draw_line(index, width), width, self.line_role(index))
+            self._strips[index] = strip
+        return strip
+
+    def notify_style_update(self) -> None:
+        """Another theme: nothing drawn before holds."""
+        self._strips.clear()
+        super().notify_style_update()
+
+    def on_mount(self) -> None:
+        self.count_changed()
+
+    def on_resize(self, event: events.Resize) -> None:
+        self._strips.clear()
+        self.count_changed()
+        if self.has_cursor:
+            self.show_line(self.cursor)
+
+    # Keys go straight to the screen's actions; the mouse does what it does in every list.
+
+    def on_key(self, event: events.Key) -> None:
+        if isinstance(self.screen, TakesKeys) and self.screen.press(event):
+            event.stop()
+            event.prevent_default()
+
+    def index_at(self, y: int) -> int | None:
+        """Give the line at a height of the widget's content, or None."""
+        index = y - int(self.has_heading) + self.first_visible
+        return index if 0 <= index < self.line_count() and y >= int(self.has_heading) else None
+
+    def on_click(self, event: events.Click) -> None:
+        at = event.get_content_offset(self)
+        index = self.index_at(at.y) if at is not None else None
+        if index is None or at is None:
+            return
+        event.stop()
+        if self.has_cursor:
+            self.choose(index, at.x)
+        if event.chain == 2:
+            self.post_message(self.Opened(self))
+
+    def choose(self, index: int, x: int) -> None:
+        """Put the cursor where the mouse was clicked."""
+        self.move_to(index)
+
+
+class TextLines(Lines):
+    """A panel of ready lines: detail panels, help, previews."""
+
+    def __init__(self, *, id: str | None = None, has_cursor: bool = False) -> None:
+        super().__init__(id=id, has_cursor=has_cursor)
+        self.lines: list[Line] = []
+
+    def show(self, lines: list[Line]) -> None:
+        """Show these lines; what looks the same is not drawn again."""
+        old, self.lines = self.lines, lines
+        if len(old) != len(lines):
+            self.redraw()
+            return
+        self.lines_changed(index for index, (was, now) in enumerate(zip(old, lines, strict=True)) if was != now)
+
+    def line_count(self) -> int:
+        return len(self.lines)
+
+    def draw_line(self, index: int, width: int) -> Line:
+        return self.lines[index]

@@ -1,0 +1,147 @@
+"""Plays the scripts of all simulated agents against a cap of slots, in the order in which things would happen."""
+
+from __future__ import annotations
+
+import heapq
+import random
+from typing import Any, NamedTuple
+
+from swarm_tui.simulate.material import SimulatedTest
+from swarm_tui.simulate.script import Fields, Step, write_script
+
+
+class Happening(NamedTuple):
+    """One event and the moment, in seconds of the simulated sweep, at which it happens."""
+
+    at: float
+    fields: Fields
+
+
+class Play:
+    """A simulated sweep in motion. Its clock is simulated too: whoever asks `next` decides how fast it goes."""
+
+    def __init__(self, sweep: str, tests: list[SimulatedTest], slots: int, seed: int) -> None:
+        self.sweep = sweep
+        self.tests = {test.test: test for test in tests}
+        self.slots = slots
+        self.now = 0.0
+        self.is_held = False
+        self._chance = random.Random(seed)
+        self._queue = [test.test for test in self._chance.sample(tests, len(tests))]
+        self._held: set[str] = set()
+        self._steps: dict[str, list[Step]] = {}
+        self._round: dict[str, int] = dict.fromkeys(self.tests, 0)
+        self._places = {test.test: place for place, test in enumerate(tests)}
+        self._due: list[tuple[float, int, int]] = []
+        self._names = [test.test for test in tests]
+        self._waiting: set[str] = set()
+
+    def opening(self, pid: int, machine: str) -> list[Fields]:
+        """Give the events with which the sweep begins: the engine and every test in the queue."""
+        events: list[Fields] = [{"type": "engine_started", "pid": pid, "machine": machine, "slots": self.slots}]
+        for place, test in enumerate(self.tests.values()):
+            slug = f"{test.name.removeprefix('test_').split('[')[0].replace('_', '-')[:32]}-{place}"
+            events.append(
+                {
+                    "type": "queued",
+                    "test": test.test,
+                    "agent": f"swarm-{self.sweep}-{slug}",
+                    "branch": f"swarm/{self.sweep}/{slug}",
+                    "file": test.file,
+                    "line": test.line,
+                    "block": test.block,
+                }
+            )
+        return events
+
+    @property
+    def is_over(self) -> bool:
+        return not self._steps and not self._queue
+
+    @property
+    def done(self) -> int:
+        """How many tests have ended."""
+        return len(self.tests) - len(self._queue) - len(self._steps)
+
+    def next(self) -> Happening | None:
+        """Let the next thing happen; None when nothing can happen (over, or the queue is held)."""
+        self._fill_slots()
+        while self._due:
+            at, place, round_number = heapq.heappop(self._due)
+            test = self._names[place]
+            steps = self._steps.get(test)
+            if steps is None or self._round[test] != round_number:
+                continue
+            self.now = max(self.now, at)
+            step = steps.pop(0)
+            self._note_waiting(test, step)
+            if steps:
+                heapq.heappush(self._due, (self.now + steps[0].wait, place, round_number))
+            else:
+                del self._steps[test]
+            return Happening(self.now, {"type": step.type, "test": test, **step.fields})
+        return None
+
+    def _note_waiting(self, test: str, step: Step) -> None:
+        self._waiting.discard(test)
+        if step.type == "seen" and step.fields["state"] == "waiting":
+            self._waiting.add(test)
+
+    def _fill_slots(self) -> None:
+        while not self.is_held and len(self._steps) - len(self._waiting) < self.slots:
+            test = next((test for test in self._queue if test not in self._held), None)
+            if test is None:
+                return
+            self._queue.remove(test)
+            self._round[test] += 1
+            self._steps[test] = write_script(self.tests[test], self._round[test], self._chance)
+            wait = self._steps[test][0].wait + self._chance.random() * 0.5
+            heapq.heappush(self._due, (self.now + wait, self._places[test], self._round[test]))
+
+    # What people may ask of the simulated engine.
+
+    def answer(self, request: dict[str, Any]) -> list[Fields]:
+        """Carry out a request and give the events that it makes."""
+        named = [test for test in request.get("tests") or () if test in self.tests]
+        events: list[Fields] = []
+        match request.get("kind"):
+            case "slots" if isinstance(request.get("slots"), int):
+                self.slots = max(0, request["slots"])
+                events = [{"type": "slots_changed", "slots": self.slots}]
+            case "hold":
+                self._held.update(named)
+                self.is_held = self.is_held or not named
+                events = [{"type": "queue_held", "tests": named, "reason": "a person asked"}]
+            case "release":
+                self._held.difference_update(named)
+                self.is_held = self.is_held and bool(named)
+                events = [{"type": "queue_released", "tests": named}]
+            case "stop":
+                events = [self._stop(test) for test in named if test in self._steps or test in self._queue]
+            case "retry":
+                events = [self._retry(test) for test in named if test not in self._steps and test not in self._queue]
+            case "message":
+                events = [event for test in named for event in self._tell(test, str(request.get("text") or ""))]
+            case kind:
+                detail = f"the simulated engine cannot do {str(kind)[:40]}"
+                return [{"type": "request_answered", "request": request["id"], "is_done": False, "detail": detail}]
+        return [*events, {"type": "request_answered", "request": request["id"], "is_done": True}]
+
+    def _stop(self, test: str) -> Fields:
+        self._steps.pop(test, None)
+        self._waiting.discard(test)
+        if test in self._queue:
+            self._queue.remove(test)
+        return {"type": "stopped", "test": test, "reason": "a person asked"}
+
+    def _retry(self, test: str) -> Fields:
+        self._queue.insert(0, test)
+        return {"type": "queued", "test": test, "reason": "a person asked for another round"}
+
+    def _tell(self, test: str, text: str) -> list[Fields]:
+        events: list[Fields] = [{"type": "message_sent", "test": test, "text": text, "by": "a person"}]
+        if test in self._waiting and self._steps.get(test):
+            self._waiting.discard(test)
+            self._steps[test][0] = self._steps[test][0]._replace(wait=1.0)
+            heapq.heappush(self._due, (self.now + 1.0, self._places[test], self._round[test]))
+        return events

@@ -1,0 +1,114 @@
+"""What one simulated agent does, as the events of its test with the seconds that pass before each."""
+
+from __future__ import annotations
+
+import random
+from typing import Any, Final, NamedTuple
+
+from swarm_tui.simulate.material import QUESTIONS, SAYINGS, SUMMARIES, TROUBLES, SimulatedTest
+
+Fields = dict[str, Any]
+
+
+class Step(NamedTuple):
+    """One event of a script and how long after the one before it happens."""
+
+    wait: float
+    type: str
+    fields: Fields
+
+
+RESULTS: Final = {
+    "clean": 52, "better": 16, "test_fix": 7, "tutorial_fix": 3, "impl_fix": 8, "unresolved": 5, "blocked": 6,
+    "failed": 3,
+}  # fmt: skip
+KIND_OF_RESULT: Final = {
+    "better": "IMPROVE_TEST", "test_fix": "FIX_TEST", "tutorial_fix": "FIX_TUTORIAL", "impl_fix": "FIX_IMPL",
+}  # fmt: skip
+
+
+def write_script(test: SimulatedTest, attempt: int, chance: random.Random) -> list[Step]:
+    """Write down what the agent of this test will do, from its launch to what was harvested."""
+    result = chance.choices(tuple(RESULTS), tuple(RESULTS.values()))[0]
+    steps = [Step(0.0, "launching", {"attempt": attempt})]
+    if result == "failed" and chance.random() < 0.5:
+        reason = "mngr create: no free port for sshd on this host"
+        steps.append(
+            Step(chance.uniform(2, 9), "launch_failed", {"reason": reason, "attempt": attempt, "is_final": True})
+        )
+        steps.append(Step(0.1, "harvested", {"result": "failed", "reason": reason, "errored": True}))
+        return steps
+    host = chance.choice(("localhost", "localhost", "modal-1", "modal-2", "modal-3"))
+    steps.append(
+        Step(chance.uniform(1, 6), "launched", {"agent_id": f"agent-{chance.getrandbits(64):016x}", "host": host})
+    )
+    trouble = _trouble(test, chance)
+    tries = _tries(result, chance)
+    dollars = 0.0
+    for number, passed in enumerate(tries, 1):
+        for _ in range(chance.randrange(2, 7)):
+            line = chance.choice(SAYINGS).format(file=test.file, name=test.name.split("[")[0])
+            steps.append(Step(chance.expovariate(1 / 9), "said", {"line": line}))
+        if chance.random() < 0.04 and number > 1:
+            steps.append(
+                Step(4.0, "seen", {"state": "waiting", "source": "screen", "question": chance.choice(QUESTIONS)})
+            )
+            steps.append(Step(chance.expovariate(1 / 900), "seen", {"state": "running", "source": "process"}))
+        steps.append(Step(chance.uniform(1, 8), "try_started", {"number": number}))
+        seconds = round(chance.uniform(0.4, 12), 2)
+        failure = "" if passed else trouble.failure.format(n=chance.randrange(2, 90))
+        steps.append(
+            Step(seconds, "try_finished", {"number": number, "passed": passed, "seconds": seconds, "failure": failure})
+        )
+        dollars += chance.uniform(0.01, 0.07)
+        steps.append(Step(0.2, "spent", {"dollars": round(dollars, 4), "tokens": int(dollars * 190_000)}))
+    steps.append(Step(chance.uniform(3, 20), "harvesting", {"source": "archive"}))
+    steps.append(
+        Step(chance.uniform(0.5, 3), "harvested", _harvest(result, tries, trouble.reason, trouble.title, chance))
+    )
+    return steps
+
+
+def _trouble(test: SimulatedTest, chance: random.Random) -> Any:
+    fitting = [
+        trouble for trouble in TROUBLES if trouble.area and (trouble.area == test.topic or trouble.area in test.name)
+    ]
+    return chance.choice(fitting) if fitting and chance.random() < 0.85 else chance.choice(TROUBLES)
+
+
+def _tries(result: str, chance: random.Random) -> list[bool]:
+    match result:
+        case "clean":
+            return [True] * chance.choice((1, 1, 2))
+        case "better":
+            return [True, True]
+        case "test_fix" | "tutorial_fix" | "impl_fix":
+            return [False] * chance.choice((1, 1, 2, 3)) + [True]
+        case _:
+            return [False] * chance.choice((1, 2, 3, 5))
+
+
+def _harvest(result: str, tries: list[bool], reason: str, title: str, chance: random.Random) -> Fields:
+    fields: Fields = {"result": result, "passing_before": tries[0], "passing_after": tries[-1]}
+    kind = KIND_OF_RESULT.get(result)
+    if kind:
+        summary = chance.choice(SUMMARIES[kind])
+        commit = f"{chance.getrandbits(160):040x}"
+        fields |= {
+            "summary": summary,
+            "changes": [{"kind": kind, "status": "SUCCEEDED", "summary": summary, "commit": commit}],
+            "tip": commit,
+        }
+    elif result == "clean":
+        fields["summary"] = "Passes, and says what it checks; nothing to change."
+    elif result == "unresolved":
+        fields |= {"reason": f"tried, could not: {reason}", "summary": reason}
+        fields["changes"] = [{"kind": "FIX_TEST", "status": "FAILED", "summary": reason}]
+    elif result == "blocked":
+        fields |= {"reason": reason, "summary": reason}
+        fields["escalations"] = [{"kind": "BLOCKER", "title": title, "detail_markdown": f"This test {reason}."}]
+    elif result == "failed":
+        why = chance.choice(("no outcome within 3600 s", "the agent's process ended without an outcome",
+                             "the outcome file is broken: changes.FIX_IMPL.status: Field required"))  # fmt: skip
+        fields |= {"reason": why, "errored": True}
+    return fields
