@@ -1,0 +1,214 @@
+"""Gathers everything of one test that the page shows when the test is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from swarm_tui.journal.folder import SweepFolder
+from swarm_tui.model.outcome import BrokenReport, Outcome, parse_outcome
+from swarm_tui.model.state import TestRecord
+from swarm_tui.report.diffs import CommitDiffs
+from swarm_tui.report.pulled import PulledFile, list_files, read_end, read_start
+from swarm_tui.report.recordings import CAST_SIZE_LIMIT, BrokenCast, Cast, read_cast
+from swarm_tui.report.words import decoded, line, lines
+from swarm_tui.transcripts.entries import Entry, parse_record
+
+TRANSCRIPT_TAIL: Final = 400_000
+TRANSCRIPT_ENTRIES: Final = 400
+ENTRY_LIMIT: Final = 4_000
+TEXT_FILE_LIMIT: Final = 200_000
+TEXTS_LIMIT: Final = 60
+TEXTS_SIZE_LIMIT: Final = 1_500_000
+CASTS_LIMIT: Final = 30
+_TEXT_ENDINGS: Final = frozenset(
+    {".txt", ".log", ".md", ".out", ".err", ".json", ".jsonl", ".xml", ".yaml", ".toml", ""}
+)
+_SHOWN_OTHERWISE: Final = frozenset({"outcome.json", "branch.bundle", "transcript.jsonl", "screen.txt"})
+
+
+@dataclass(slots=True)
+class Details:
+    """What the page loads when one test is opened, and the recordings that are loaded when they are played."""
+
+    content: dict[str, Any]
+    casts: list[Cast] = field(default_factory=list)
+    has_material: bool = False
+
+
+def gather_details(folder: SweepFolder, record: TestRecord, diffs: CommitDiffs) -> Details:
+    """Read what was pulled from the agent of a test, and tell it together with what the journal knows."""
+    pulled = _agent_folder(folder, record.agent)
+    files = list_files(pulled) if pulled else []
+    outcome, outcome_note = _outcome(pulled)
+    casts, cast_rows = _casts(files)
+    content = {
+        "test": line(record.test),
+        "facts": _facts(record),
+        "question": lines(record.question, 2_000),
+        "summary": lines(outcome.summary_markdown or record.summary),
+        "note": outcome_note,
+        "tries": [_try(made) for made in record.tries],
+        "changes": list(_changes(record, outcome, diffs)),
+        "runs": [
+            {"name": line(run.run_name, 200), "text": lines(run.description_markdown, 4_000)}
+            for run in outcome.test_runs[:50]
+        ],
+        "escalations": [
+            {"kind": found.kind.value, "title": line(found.title), "text": lines(found.detail_markdown)}
+            for found in record.escalations
+        ],
+        "texts": list(_texts(files)),
+        "casts": cast_rows,
+        "files": [{"name": line(file.name, 300), "size": file.size} for file in files],
+        **_transcript(pulled),
+        "screen": _screen(pulled),
+    }
+    return Details(content, casts, bool(files))
+
+
+def _agent_folder(folder: SweepFolder, agent: str) -> Path | None:
+    try:
+        return folder.agent(agent)
+    except ValueError:
+        return None
+
+
+def _facts(record: TestRecord) -> list[list[str]]:
+    facts = [
+        ["why", line(" · ".join(part for part in (record.reason, f"known from: {record.source}") if part))],
+        ["agent", line(record.agent)],
+        ["branch", line(record.branch)],
+        ["host", line(record.host)],
+        ["tutorial block", lines(record.block, 4_000)],
+        ["passing before / after", _before_after(record)],
+        ["tip", record.tip[:12]],
+    ]
+    if record.attempt > 1:
+        facts.append(["launches", str(record.attempt)])
+    if record.tokens is not None:
+        facts.append(["tokens", f"{record.tokens:,}"])
+    if record.has_uncommitted:
+        facts.append(["left behind", "changes that were never committed"])
+    if record.foreign_imports:
+        facts.append(["doubt", line("ran against modules of the checkout: " + ", ".join(record.foreign_imports[:5]))])
+    return [fact for fact in facts if fact[1]]
+
+
+def _before_after(record: TestRecord) -> str:
+    if record.passing_before is None and record.passing_after is None:
+        return ""
+    words = {True: "passing", False: "failing", None: "unknown"}
+    return f"{words[record.passing_before]} → {words[record.passing_after]}"
+
+
+def _try(made: Any) -> dict[str, Any]:
+    return {
+        "number": made.number,
+        "passed": made.passed,
+        "seconds": round(made.seconds, 2),
+        "at": made.at,
+        "failure": lines(made.failure, 8_000),
+    }
+
+
+def _outcome(pulled: Path | None) -> tuple[Outcome, str]:
+    content = read_start(pulled / "outcome.json", 2_000_001) if pulled else None
+    if content is None:
+        return Outcome(), ""
+    try:
+        return parse_outcome(content.raw), ""
+    except BrokenReport as error:
+        return Outcome(), line(str(error))
+
+
+def _changes(record: TestRecord, outcome: Outcome, diffs: CommitDiffs) -> Iterator[dict[str, Any]]:
+    told = {kind.value: change.summary_markdown for kind, change in outcome.changes.items()}
+    for change in record.changes:
+        diff = diffs.diff(change.commit) if change.commit else None
+        yield {
+            "kind": line(change.kind, 40),
+            "status": line(change.status, 40),
+            "summary": lines(told.get(change.kind) or change.summary),
+            "commit": line(change.commit, 64),
+            "diff": diff.text if diff else "",
+            "diff_note": diff.note if diff else "",
+        }
+
+
+def _texts(files: list[PulledFile]) -> Iterator[dict[str, Any]]:
+    """Give the text files, transcripts of commands first."""
+    chosen = [file for file in files if _is_text(file) and file.name not in _SHOWN_OTHERWISE]
+    chosen.sort(key=lambda file: (not _is_cli_transcript(file.name), file.name))
+    room = TEXTS_SIZE_LIMIT
+    for file in chosen[:TEXTS_LIMIT]:
+        content = read_start(file.path, min(TEXT_FILE_LIMIT, room))
+        if content is None or b"\0" in content.raw[:4_096]:
+            continue
+        room -= len(content.raw)
+        yield {
+            "name": line(file.name, 300),
+            "text": decoded(content.raw, TEXT_FILE_LIMIT),
+            "is_cli": _is_cli_transcript(file.name),
+            "is_cut": content.is_cut,
+        }
+        if room <= 0:
+            return
+
+
+def _is_text(file: PulledFile) -> bool:
+    # The outcome is shown in parts; its older name inside test_output is the same file.
+    return Path(file.name).suffix.lower() in _TEXT_ENDINGS and not file.name.endswith("testing_agent_outcome.json")
+
+
+def _is_cli_transcript(name: str) -> bool:
+    return "transcript" in name.rpartition("/")[2].lower()
+
+
+def _casts(files: list[PulledFile]) -> tuple[list[Cast], list[dict[str, Any]]]:
+    casts: list[Cast] = []
+    rows = []
+    for file in [file for file in files if file.name.endswith(".cast")][:CASTS_LIMIT]:
+        row: dict[str, Any] = {"name": line(file.name, 300), "size": file.size}
+        content = read_start(file.path, CAST_SIZE_LIMIT)
+        try:
+            cast = read_cast(content.raw if content else b"", is_cut=bool(content and content.is_cut))
+        except BrokenCast as error:
+            row["problem"] = line(str(error))
+        else:
+            row |= {"place": len(casts), "seconds": cast.seconds, "note": cast.note}
+            row |= {"columns": cast.columns, "rows": cast.rows}
+            casts.append(cast)
+        rows.append(row)
+    return casts, rows
+
+
+def _transcript(pulled: Path | None) -> dict[str, Any]:
+    content = read_end(pulled / "transcript.jsonl", TRANSCRIPT_TAIL) if pulled else None
+    if content is None:
+        return {"transcript": [], "transcript_note": ""}
+    entries: list[Entry] = []
+    for raw in content.raw.split(b"\n"):
+        if raw.strip():
+            entries += parse_record(raw)
+    is_cut = content.is_cut or len(entries) > TRANSCRIPT_ENTRIES
+    return {
+        "transcript": [
+            {
+                "role": entry.role.value,
+                "tool": line(entry.tool, 60),
+                "at": entry.at,
+                "is_error": entry.is_error,
+                "text": lines(entry.text, ENTRY_LIMIT),
+            }
+            for entry in entries[-TRANSCRIPT_ENTRIES:]
+        ],
+        "transcript_note": "only the end of the transcript is shown" if is_cut else "",
+    }
+
+
+def _screen(pulled: Path | None) -> str:
+    content = read_start(pulled / "screen.txt", 100_000) if pulled else None
+    return decoded(content.raw) if content else ""

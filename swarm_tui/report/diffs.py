@@ -1,0 +1,93 @@
+"""Reads what commits change, many in a row, masked and bounded; a commit that is not here is a note, not an error."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import TracebackType
+from typing import Final, NamedTuple, Self
+
+from swarm_tui.doors.git import GitError, Repository, is_commit_id
+from swarm_tui.doors.git.history import DiffReader
+from swarm_tui.doors.git.objects import ObjectSpace
+from swarm_tui.errors import SwarmError
+from swarm_tui.model.diff import visible
+from swarm_tui.report.masking import mask_secrets
+
+DIFF_SIZE_LIMIT: Final = 200_000
+
+
+class CommitDiff(NamedTuple):
+    """What one commit changes, as text; `note` says why there is none, or that it was cut."""
+
+    text: str
+    note: str = ""
+
+
+class CommitDiffs:
+    """The diffs of commits of one repository. It may be gone, as when the sweep came from another machine."""
+
+    def __init__(self, repository: Path) -> None:
+        self.problem = ""
+        self.repository: Repository | None = None
+        self._space: ObjectSpace | None = None
+        self._reader: DiffReader | None = None
+        self._known: dict[str, CommitDiff] = {}
+        try:
+            self.repository = Repository.open(repository)
+            self._space = ObjectSpace(self.repository)
+            self._reader = DiffReader(self._space)
+        except (SwarmError, OSError) as error:
+            self.problem = f"no diffs: the repository cannot be opened ({error})"
+
+    def diff(self, commit: str) -> CommitDiff:
+        """Give what a commit changes against its first parent."""
+        if not is_commit_id(commit):
+            return CommitDiff("", "no commit is known")
+        if self._space is None or self._reader is None:
+            return CommitDiff("", "the repository is not on this machine")
+        if commit not in self._known:
+            self._known[commit] = self._read(self._space, self._reader, commit)
+        return self._known[commit]
+
+    def _read(self, space: ObjectSpace, reader: DiffReader, commit: str) -> CommitDiff:
+        try:
+            new, parent = _tree_and_parent(space, commit)
+            old = _tree_and_parent(space, parent)[0] if parent else space.write("tree", b"")
+            raw, is_truncated = reader.raw_diff(old, new)
+        except GitError:
+            return CommitDiff("", f"commit {commit[:10]} is not in the repository")
+        is_cut = is_truncated or len(raw) > DIFF_SIZE_LIMIT
+        text = visible(raw[:DIFF_SIZE_LIMIT].decode("utf-8", "replace"))
+        if is_cut:
+            text = text[: text.rfind("\n") + 1]
+        return CommitDiff(mask_secrets(text), "only the beginning: the diff is too large" if is_cut else "")
+
+    def close(self) -> None:
+        if self._reader is not None:
+            self._reader.close()
+        if self._space is not None:
+            self._space.close()
+        if self.repository is not None:
+            self.repository.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _tree_and_parent(space: ObjectSpace, commit: str) -> tuple[str, str]:
+    kind, content = space.read(commit)
+    if kind != "commit":
+        raise GitError(f"{commit[:12]} is no commit")
+    tree = parent = ""
+    for line in content.split(b"\n\n", 1)[0].split(b"\n"):
+        word, _, value = line.partition(b" ")
+        if word == b"tree":
+            tree = value.decode("ascii", "replace")
+        elif word == b"parent" and not parent:
+            parent = value.decode("ascii", "replace")
+    return tree, parent

@@ -1,0 +1,42 @@
+"""Lays the tests of a sweep out over time: one lane for each agent that worked at once. Pure."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable
+from typing import NamedTuple
+
+
+class Span(NamedTuple):
+    """One test from the launch of its agent to its end."""
+
+    start: float
+    end: float
+    test: int
+    """Its place in the list of tests."""
+
+
+class Placed(NamedTuple):
+    """A span and the lane that it got."""
+
+    span: Span
+    lane: int
+
+
+def place_in_lanes(spans: Iterable[Span]) -> list[Placed]:
+    """Give every span the lowest lane that is free at its start, so that lanes count agents at work."""
+    placed: list[Placed] = []
+    free: list[int] = []
+    busy: list[tuple[float, int]] = []
+    lanes = 0
+    for span in sorted(spans):
+        while busy and busy[0][0] <= span.start:
+            heapq.heappush(free, heapq.heappop(busy)[1])
+        if free:
+            lane = heapq.heappop(free)
+        else:
+            lane = lanes
+            lanes += 1
+        heapq.heappush(busy, (max(span.end, span.start), lane))
+        placed.append(Placed(span, lane))
+    return placed

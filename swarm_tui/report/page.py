@@ -1,0 +1,87 @@
+"""Renders the page: one HTML file whose own script and style are the only ones that the browser will run."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+from functools import cache
+from importlib.resources import files
+from string import Template
+from typing import Any, Final
+
+_SCRIPTS: Final = ("elements.js", "markdown.js", "overview.js", "details.js", "filter.js", "main.js")
+PLAYER_FILES: Final = ("asciinema-player.min.js", "asciinema-player.LICENSE")
+_STYLES: Final = ("page.css",)
+
+
+def render_page(summary: dict[str, Any]) -> str:
+    """Give the page. What comes from agents is in it only as JSON that the script sets as text."""
+    script, style = _script(), _style()
+    name = summary.get("title") or f"sweep {summary.get('sweep', '')}"
+    return Template(_template("index.html")).substitute(
+        title=html.escape(str(name)),
+        policy=content_security_policy(),
+        style=style,
+        script=script,
+        summary=json_for_html(summary),
+    )
+
+
+def content_security_policy() -> str:
+    """Give the policy of the page: its own script by hash, and what that script loads from beside the page.
+
+    `strict-dynamic` rather than 'self', because 'self' names nothing when a page is opened from a disk in Firefox.
+    The player of recordings draws by WebAssembly. There is no network for anything.
+    """
+    return "; ".join(
+        (
+            "default-src 'none'",
+            f"script-src '{_hash(_script())}' 'strict-dynamic' 'wasm-unsafe-eval'",
+            f"style-src '{_hash(_style())}'",
+            "img-src data:",
+            "base-uri 'none'",
+            "form-action 'none'",
+        )
+    )
+
+
+def json_for_html(value: Any) -> str:
+    """Give JSON that may stand in a script element: no `<` ends it, no line separator breaks it."""
+    return (
+        json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        .replace("<", "\\u003c")
+        .replace(">", "\\u003e")
+        .replace("&", "\\u0026")
+        .replace("\u2028", "\\u2028")
+        .replace("\u2029", "\\u2029")
+    )
+
+
+def script_of_data(name: str, value: Any) -> str:
+    """Give a script that hands data to the page: files on a disk cannot be fetched, but scripts can be loaded."""
+    return f"swarmReport.take({json_for_html(name)},{json_for_html(value)});\n"
+
+
+def vendored(name: str) -> bytes:
+    """Give a file of the player of recordings."""
+    return (files("swarm_tui.report") / "vendor" / name).read_bytes()
+
+
+@cache
+def _script() -> str:
+    return '"use strict";\n' + "\n".join(_template(name) for name in _SCRIPTS)
+
+
+@cache
+def _style() -> str:
+    return vendored("asciinema-player.css").decode() + "\n" + "\n".join(_template(name) for name in _STYLES)
+
+
+def _template(name: str) -> str:
+    return (files("swarm_tui.report") / "templates" / name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

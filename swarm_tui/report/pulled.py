@@ -1,0 +1,82 @@
+"""Reads what was pulled from an agent: regular files inside its folder only, bounded in number and size."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+FILES_LIMIT: Final = 1_000
+DEPTH_LIMIT: Final = 8
+
+
+class PulledFile(NamedTuple):
+    """One regular file that was pulled from an agent."""
+
+    name: str
+    """Its path inside the agent's folder, with slashes."""
+    path: Path
+    size: int
+
+
+class Content(NamedTuple):
+    """What was read of a file."""
+
+    raw: bytes
+    is_cut: bool
+
+
+def list_files(folder: Path, limit: int = FILES_LIMIT) -> list[PulledFile]:
+    """Give the regular files below a folder in order of their names; links and devices are passed over."""
+    found = []
+    for file in _walk(folder, "", 0):
+        found.append(file)
+        if len(found) >= limit:
+            break
+    return sorted(found)
+
+
+def read_start(path: Path, limit: int) -> Content | None:
+    """Give the beginning of a regular file, or None when there is none to read."""
+    return _read(path, limit, is_tail=False)
+
+
+def read_end(path: Path, limit: int) -> Content | None:
+    """Give the end of a regular file, from the start of a line, or None when there is none to read."""
+    content = _read(path, limit, is_tail=True)
+    if content is None or not content.is_cut:
+        return content
+    return Content(content.raw.partition(b"\n")[2], True)
+
+
+def _walk(folder: Path, prefix: str, depth: int) -> Iterator[PulledFile]:
+    try:
+        with os.scandir(folder) as scan:
+            entries = sorted(scan, key=lambda entry: entry.name)
+    except OSError:
+        return
+    for entry in entries:
+        if entry.is_symlink():
+            continue
+        if entry.is_dir(follow_symlinks=False):
+            if depth < DEPTH_LIMIT:
+                yield from _walk(Path(entry.path), f"{prefix}{entry.name}/", depth + 1)
+        elif entry.is_file(follow_symlinks=False):
+            yield PulledFile(prefix + entry.name, Path(entry.path), entry.stat(follow_symlinks=False).st_size)
+
+
+def _read(path: Path, limit: int, *, is_tail: bool) -> Content | None:
+    try:
+        # A pipe that an agent put there must not keep us waiting, nor a link lead us out of the folder.
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)
+    except OSError:
+        return None
+    with os.fdopen(descriptor, "rb") as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            return None
+        if is_tail and status.st_size > limit:
+            file.seek(status.st_size - limit)
+        return Content(file.read(limit), status.st_size > limit)

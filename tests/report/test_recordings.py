@@ -1,0 +1,80 @@
+"""Recordings come from agents: cut short, of other versions, damaged, endless; the page gets what can be played."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from swarm_tui.report.recordings import BrokenCast, read_cast
+from tests.report.sweeps import SECRET, cast_of
+
+
+def events_of(text: str) -> list[list[object]]:
+    """Give the events of a written recording."""
+    return [json.loads(line) for line in text.splitlines()[1:]]
+
+
+def test_a_recording_comes_through_as_it_was() -> None:
+    cast = read_cast(cast_of(["a", "b\r\n"]).encode())
+    assert (cast.columns, cast.rows, cast.seconds, cast.note) == (60, 10, 0.1, "")
+    assert events_of(cast.text) == [[0.0, "o", "a"], [0.1, "o", "b\r\n"]]
+
+
+def test_version_three_becomes_version_two_with_its_intervals_added_up() -> None:
+    lines = ['{"version": 3, "term": {"cols": 80, "rows": 24}}', "# a comment", '[0.5, "o", "a"]', '[0.5, "o", "b"]']
+    cast = read_cast("\n".join(lines).encode())
+    assert json.loads(cast.text.splitlines()[0]) == {"version": 2, "width": 80, "height": 24}
+    assert events_of(cast.text) == [[0.5, "o", "a"], [1.0, "o", "b"]]
+
+
+def test_what_was_typed_is_left_out() -> None:
+    raw = cast_of(["password: "]) + '[1.0, "i", "hunter22"]\n[2.0, "m", "marker"]\n[3.0, "r", "100x30"]\n'
+    cast = read_cast(raw.encode())
+    assert "hunter22" not in cast.text
+    assert events_of(cast.text)[-1] == [3.0, "r", "100x30"]
+
+
+def test_a_secret_that_comes_letter_by_letter_is_masked() -> None:
+    cast = read_cast(cast_of(["$ echo ", *SECRET, "\r\n"]).encode())
+    shown = "".join(str(event[2]) for event in events_of(cast.text))
+    assert SECRET not in shown
+    assert shown.startswith("$ echo ghp_•")
+
+
+def test_a_recording_that_was_cut_short_plays_up_to_there() -> None:
+    cast = read_cast((cast_of(["a", "b"]) + '[2.0, "o", "ha').encode())
+    assert [event[2] for event in events_of(cast.text)] == ["a", "b"]
+    assert cast.note == "cut short, or damaged, after this"
+
+
+@pytest.mark.parametrize(
+    ("raw", "words"),
+    [
+        (b"", "its first line is no header"),
+        (b"\x00\xff\n", "its first line is no header"),
+        (b'{"version": 1, "width": 80, "height": 24, "stdout": []}', "version 1 cannot be played, 2 and 3 can"),
+        (b'{"version": 9}\n', "version 9 cannot be played"),
+        (b'{"version": 2}\n[0, "o", "x"]\n', "does not say how large"),
+        (b'{"version": 2, "width": 80, "height": 24}\n', "holds no output"),
+    ],
+)
+def test_what_cannot_be_played_says_why(raw: bytes, words: str) -> None:
+    with pytest.raises(BrokenCast, match=words):
+        read_cast(raw)
+
+
+def test_a_terminal_of_absurd_size_is_bounded() -> None:
+    raw = b'{"version": 2, "width": 9999999, "height": 9999999}\n[0, "o", "x"]\n[1, "r", "9999999x9999999"]\n'
+    cast = read_cast(raw)
+    assert (cast.columns, cast.rows) == (500, 200)
+    assert "9999999" not in cast.text
+
+
+@given(st.binary(max_size=60), st.lists(st.binary(max_size=30), max_size=4))
+def test_no_bytes_whatever_raise_anything_but_a_reason(head: bytes, rest: list[bytes]) -> None:
+    for start in (head, b'{"version": 2, "width": 80, "height": 24}'):
+        try:
+            read_cast(b"\n".join([start, *rest]))
+        except BrokenCast as error:
+            assert str(error)  # noqa: PT017  # nothing or a reason: both are fine
