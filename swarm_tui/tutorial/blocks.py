@@ -1,0 +1,175 @@
+"""Cuts a tutorial script into blocks: runs of lines between empty ones, each with its title and its section."""
+
+from __future__ import annotations
+
+import bisect
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+_RULER: Final = re.compile(r"#{4,}|#+\s*([=*_~#-])\1{2,}\s*#*")
+_HEADING: Final = re.compile(r"(#{2,6})\s+(\S.*?)[\s#]*")
+_LONGEST_LONE_HEADING: Final = 60
+# Only what is closed on its line is a quotation here: `"$(cat <<EOF` opens a here-document within an open one.
+_SHELL_TOKEN: Final = re.compile(
+    r"\\."
+    r"|'[^']*'"
+    r'|"(?:\\.|[^"\\])*"'
+    r"|(?:^|(?<=[\s;&|()]))(?P<comment>#)"
+    r"|\(\([^)]*\)\)"
+    r"|<<<"
+    r"|<<(?P<tabs>-?)[ \t]*(?P<word>(?:\\.|'[^']*'|\"[^\"]*\"|[^\s;&|<>()'\"\\])+)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A run of lines with at least one command; lines are counted from 1."""
+
+    line: int
+    end_line: int
+    title: str
+    section: str
+    lines: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """Give the block as it stands in the tutorial, without trailing blanks."""
+        return "\n".join(line.rstrip() for line in self.lines)
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """Give what a citation must have in common with the block: its lines without indentation and empty lines."""
+        return comparable_lines("\n".join(self.lines))
+
+    @property
+    def commands(self) -> tuple[str, ...]:
+        """Give the lines that are no comments."""
+        return tuple(line.strip() for line in self.lines if line.strip() and not is_comment(line))
+
+
+def parse_blocks(text: str) -> tuple[Block, ...]:
+    """Give the command blocks of a tutorial; a first block with a shebang and blocks of comments alone are none."""
+    blocks: list[Block] = []
+    headings: dict[int, str] = {}
+    title_above = ""
+    for number, (line, lines) in enumerate(_runs(text_lines(text))):
+        if number == 0 and lines[0].startswith("#!"):
+            continue
+        comments = _leading_comments(lines)
+        has_command = len(comments) < len(lines)
+        found = _read_headings(comments, is_alone=not has_command)
+        for level, heading in found.headings:
+            headings = {higher: name for higher, name in headings.items() if higher < level} | {level: heading}
+        if not has_command:
+            title_above = found.words
+            continue
+        last_heading = found.headings[-1][1] if found.headings else ""
+        title = found.words or last_heading or title_above or lines[len(comments)].strip().removesuffix("\\").strip()
+        section = " / ".join(headings[level] for level in sorted(headings))
+        blocks.append(Block(line, line + len(lines) - 1, title, section, tuple(lines)))
+        title_above = ""
+    return tuple(blocks)
+
+
+def text_lines(text: str) -> list[str]:
+    """Give the lines of a text, whatever its line ends are; unlike `splitlines` only real line ends count."""
+    return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n")
+
+
+def comparable_lines(text: str) -> tuple[str, ...]:
+    """Give the lines of a text that count when a citation is compared: without indentation and empty lines."""
+    return tuple(stripped for line in text_lines(text) if (stripped := line.strip()))
+
+
+def is_comment(line: str) -> bool:
+    """Tell whether a line of shell is a comment."""
+    return line.lstrip().startswith("#")
+
+
+def _runs(lines: list[str]) -> Iterator[tuple[int, list[str]]]:
+    """Give each run of non-empty lines with the number of its first; an empty line in a here-document ends none."""
+    places: dict[str, list[int]] = {}
+    for index, line in enumerate(lines):
+        places.setdefault(line.strip(), []).append(index)
+    start: int | None = None
+    index = 0
+    while index < len(lines):
+        if lines[index].strip():
+            start = index if start is None else start
+            index = _end_of_here_documents(lines, index, places)
+        elif start is not None:
+            yield start + 1, lines[start:index]
+            start = None
+        index += 1
+    if start is not None:
+        yield start + 1, lines[start:]
+
+
+def _end_of_here_documents(lines: list[str], index: int, places: dict[str, list[int]]) -> int:
+    """Give the last line of the here-documents that a line opens; the line itself when it opens none.
+
+    One without an end is taken for something else: else all that follows would be lost.
+    """
+    end = index
+    if "<<" in lines[index]:
+        for word, is_indented in here_document_words(lines[index]):
+            known = places.get(word, [])
+            for place in known[bisect.bisect_right(known, end) :]:
+                if (lines[place].lstrip("\t") if is_indented else lines[place]).rstrip() == word:
+                    end = place
+                    break
+    return end
+
+
+def here_document_words(line: str) -> list[tuple[str, bool]]:
+    """Give the end word of each here-document that a line of shell opens, and whether it was opened with `<<-`."""
+    words: list[tuple[str, bool]] = []
+    for token in _SHELL_TOKEN.finditer(line):
+        if token["comment"]:
+            break
+        if token["word"]:
+            words.append((re.sub(r"['\"\\]", "", token["word"]), token["tabs"] == "-"))
+    return words
+
+
+@dataclass(frozen=True, slots=True)
+class _Comments:
+    """What comment lines say: headings with their levels, and the words of the rest."""
+
+    headings: tuple[tuple[int, str], ...]
+    words: str
+
+
+def _leading_comments(lines: list[str]) -> list[str]:
+    """Give the comment lines at the start of a run."""
+    for count, line in enumerate(lines):
+        if not is_comment(line):
+            return [line.strip() for line in lines[:count]]
+    return [line.strip() for line in lines]
+
+
+def _read_headings(comments: list[str], *, is_alone: bool) -> _Comments:
+    """Tell headings from words: `## NAME`, the first line of a box of rulers, or a short comment that stands alone."""
+    is_box = any(_RULER.fullmatch(comment) for comment in comments)
+    headings: list[tuple[int, str]] = []
+    words: list[str] = []
+    for comment in comments:
+        plain = comment.lstrip("#").strip()
+        if _RULER.fullmatch(comment) or not plain:
+            continue
+        heading = _HEADING.fullmatch(comment)
+        if heading:
+            headings.append((len(heading[1]), heading[2]))
+        elif is_box and not headings:
+            headings.append((1, plain))
+        else:
+            words.append(plain)
+    if is_alone and not headings and len(words) == 1 and _is_like_heading(words[0]):
+        return _Comments(((1, words[0]),), "")
+    return _Comments(tuple(headings), " ".join(words).removesuffix(":").strip())
+
+
+def _is_like_heading(words: str) -> bool:
+    return len(words) <= _LONGEST_LONE_HEADING and words[-1] not in ".:;,!?)"

@@ -1,0 +1,166 @@
+"""Compares a tutorial's blocks with the tests that cite them, and says what does not fit together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from swarm_tui.tutorial.blocks import Block, comparable_lines, parse_blocks
+from swarm_tui.tutorial.citations import BrokenFile, ShadowedTest, TestFile, TestFunction
+from swarm_tui.tutorial.nearness import NearnessIndex, line_difference
+
+
+@dataclass(frozen=True, slots=True)
+class UnmatchedTest:
+    """A test without a block, or with a citation that fits none, and why."""
+
+    test: TestFunction
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class NearMiss:
+    """A test whose block was edited since: what it cites, what the tutorial says now."""
+
+    test: TestFunction
+    block: Block
+    likeness: float
+    difference: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TutorialCheck:
+    """What a tutorial and its tests have to say about each other."""
+
+    blocks: int
+    tests: int
+    files: int
+    uncited_blocks: tuple[Block, ...]
+    unmatched_tests: tuple[UnmatchedTest, ...]
+    near_misses: tuple[NearMiss, ...]
+    duplicate_blocks: tuple[tuple[Block, ...], ...]
+    shadowed_tests: tuple[ShadowedTest, ...]
+    broken_files: tuple[BrokenFile, ...]
+
+    @property
+    def is_whole(self) -> bool:
+        """Tell whether every block has a test, every test a block, and every file could be read."""
+        return not (self.uncited_blocks or self.unmatched_tests or self.broken_files)
+
+
+@dataclass(frozen=True, slots=True)
+class _Match:
+    """The numbers of the blocks that a test is about, and what it cites in vain."""
+
+    found: frozenset[int]
+    stale: tuple[tuple[str, ...], ...]
+
+
+def check_tutorial(
+    blocks: Sequence[Block], files: Iterable[TestFile | BrokenFile], *, is_lenient: bool = False
+) -> TutorialCheck:
+    """Match tests with blocks: by their citations, and if lenient also by a block's lines in a test's source.
+
+    Of a test that stands for several blocks each citation must fit. Blocks with the same text are cited together.
+    """
+    read = tuple(files)
+    tests = [test for file in read if isinstance(file, TestFile) for test in file.tests]
+    by_key: dict[tuple[str, ...], list[int]] = {}
+    for number, block in enumerate(blocks):
+        by_key.setdefault(block.key, []).append(number)
+    matches = [_match_citations(test, by_key) for test in tests]
+    if is_lenient:
+        for number, found in enumerate(_match_sources(tests, by_key)):
+            if found:
+                matches[number] = _Match(matches[number].found | found, ())
+    cited = frozenset(number for match in matches for number in match.found)
+    uncited = tuple(block for number, block in enumerate(blocks) if number not in cited)
+    unmatched = tuple(
+        UnmatchedTest(test, _reason(test, match))
+        for test, match in zip(tests, matches, strict=True)
+        if match.stale or not match.found
+    )
+    return TutorialCheck(
+        blocks=len(blocks),
+        tests=len(tests),
+        files=len(read),
+        uncited_blocks=uncited,
+        unmatched_tests=unmatched,
+        near_misses=_near_misses(blocks, uncited, tests, matches),
+        duplicate_blocks=tuple(tuple(blocks[n] for n in numbers) for numbers in by_key.values() if len(numbers) > 1),
+        shadowed_tests=tuple(each for file in read if isinstance(file, TestFile) for each in file.shadowed),
+        broken_files=tuple(file for file in read if isinstance(file, BrokenFile)),
+    )
+
+
+def _match_citations(test: TestFunction, by_key: dict[tuple[str, ...], list[int]]) -> _Match:
+    found: set[int] = set()
+    stale: list[tuple[str, ...]] = []
+    for citation in test.citations:
+        cited = {number for reading in citation.readings for number in _cited_numbers(reading, by_key)}
+        found |= cited
+        if not cited:
+            # The last reading is the one that the author sees.
+            stale.append(comparable_lines(citation.readings[-1]))
+    return _Match(frozenset(found), tuple(stale))
+
+
+def _cited_numbers(text: str, by_key: dict[tuple[str, ...], list[int]]) -> list[int]:
+    key = comparable_lines(text)
+    if key in by_key:
+        return by_key[key]
+    # One citation may hold several blocks, with the empty lines between them.
+    parts = [block.key for block in parse_blocks(text)]
+    if len(parts) > 1 and all(part in by_key for part in parts):
+        return [number for part in parts for number in by_key[part]]
+    return []
+
+
+def _match_sources(tests: Sequence[TestFunction], by_key: dict[tuple[str, ...], list[int]]) -> list[frozenset[int]]:
+    """Give for each test the blocks whose lines appear in order in its source.
+
+    A block's rarest line leads to the few tests that can hold it.
+    """
+    sources = [comparable_lines(test.source) for test in tests]
+    holders: dict[str, list[int]] = {}
+    for number, lines in enumerate(sources):
+        for line in set(lines):
+            holders.setdefault(line, []).append(number)
+    found: list[set[int]] = [set() for _ in tests]
+    for key, numbers in by_key.items():
+        if not all(line in holders for line in key):
+            continue
+        for test in min((holders[line] for line in key), key=len):
+            if _appears_in_order(key, sources[test]):
+                found[test].update(numbers)
+    return [frozenset(numbers) for numbers in found]
+
+
+def _appears_in_order(wanted: tuple[str, ...], lines: tuple[str, ...]) -> bool:
+    rest = iter(lines)
+    return all(line in rest for line in wanted)
+
+
+def _reason(test: TestFunction, match: _Match) -> str:
+    if match.stale:
+        return "cites a block that is not in the tutorial"
+    if test.refusals:
+        return "; ".join(test.refusals)
+    return "cites no block"
+
+
+def _near_misses(
+    blocks: Sequence[Block], uncited: Sequence[Block], tests: Sequence[TestFunction], matches: Sequence[_Match]
+) -> tuple[NearMiss, ...]:
+    stale = [(test, key) for test, match in zip(tests, matches, strict=True) for key in match.stale]
+    if not stale:
+        return ()
+    index = NearnessIndex(blocks)
+    uncited_lines = frozenset(block.line for block in uncited)
+    found = []
+    for test, key in stale:
+        nearest = index.nearest(key, uncited_lines)
+        if nearest is not None:
+            block, like = nearest
+            found.append(NearMiss(test, block, round(like, 2), line_difference(key, block.key)))
+    return tuple(found)

@@ -1,0 +1,1 @@
+"""Tests of blocks, citations and the check that holds them together."""
