@@ -14,7 +14,7 @@ from swarm_tui.errors import UsageError
 if TYPE_CHECKING:
     from swarm_tui.engine.order import Order
 
-DESCRIPTION = """Starts a sweep: collects the tests of this project and puts one agent on each, through mngr. The agents work
+DESCRIPTION = """Starts a sweep: collects the tests of this project and puts one agent on each, through mngr. They work
 in copies of the repository, from the commit that is checked out now; your checkout is left alone. The engine is a
 process of its own: closing the terminal ends nothing."""
 EXAMPLES = """\

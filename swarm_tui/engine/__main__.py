@@ -1,4 +1,4 @@
-"""The engine as a process of its own: `python -m swarm_tui.engine FOLDER`."""
+"""The engine as a process of its own: `python -m swarm_tui.engine FOLDER [--relaunch]`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from swarm_tui.errors import SwarmError
 def main() -> int:
     """Run the engine on the folder that the command line names."""
     try:
-        return run_engine(Path(sys.argv[1]))
+        return run_engine(Path(sys.argv[1]), is_relaunching="--relaunch" in sys.argv[2:])
     except SwarmError as error:
         print(f"swarm-tui engine: {error}", file=sys.stderr, flush=True)
         return error.exit_code

@@ -54,13 +54,13 @@ def write_sweep(folder: SweepFolder, spec: SweepSpec, tests: Iterable[SweptTest]
         writer.sync()
 
 
-def start_engine(folder: SweepFolder, passed_environment: Sequence[str] = ()) -> int:
+def start_engine(folder: SweepFolder, passed_environment: Sequence[str] = (), *, is_relaunching: bool = False) -> int:
     """Start the engine of a sweep apart from us and wait until it has taken hold; give its process id."""
     passed = {name: os.environ[name] for name in passed_environment if name in os.environ}
     root = folder.root.absolute()
     log_size = folder.engine_log.stat().st_size if folder.engine_log.exists() else 0
     process_id = start_detached(
-        [sys.executable, "-m", "swarm_tui.engine", str(root)],
+        [sys.executable, "-m", "swarm_tui.engine", str(root), *(["--relaunch"] if is_relaunching else [])],
         cwd=root,
         environment=scrubbed_environment(passed),
         log=folder.engine_log,

@@ -5,25 +5,40 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Coroutine
-from typing import Any, Final
+from pathlib import Path
+from typing import Any, Final, Protocol
 
 from swarm_tui.agents.judging import End, Evidence, judge
 from swarm_tui.doors.probe import Probe, Probed
 from swarm_tui.engine.answers import Answers
 from swarm_tui.engine.context import EngineContext
+from swarm_tui.engine.finish import Finish
 from swarm_tui.engine.fleet import Fleet
 from swarm_tui.engine.harvest import harvest
-from swarm_tui.engine.launch import clear_debris, launch
+from swarm_tui.engine.launch import clear_debris, destroy_agent, launch
+from swarm_tui.engine.names import harvest_ref
+from swarm_tui.engine.pull import pull_work
 from swarm_tui.engine.schedule import back_off, tests_to_launch
 from swarm_tui.engine.stopping import Stopper
 from swarm_tui.errors import SwarmError, UsageError
-from swarm_tui.model.events import Harvested, LaunchFailed, ProbeFailed, ProbeRecovered
+from swarm_tui.model.events import Harvested, LaunchFailed, ProbeFailed, ProbeRecovered, Queued, Stopped
 from swarm_tui.model.states import State
 
 TICK: Final = 0.2
 PROBE_INTERVAL: Final = 1.0
+# By this reason a resumed engine knows the tests that it may take up again by itself.
+SWEEP_STOPPED: Final = "the sweep was stopped"
 # An agent that still runs after its time is over is working against the next one.
 _STILL_WORKING: Final = frozenset({End.TIMEOUT, End.NO_ANSWER})
+
+
+class Inbox(Protocol):
+    """What people ask for, as the conductor sees it."""
+
+    @property
+    def is_busy(self) -> bool: ...
+
+    def take(self, group: asyncio.TaskGroup) -> None: ...
 
 
 class Conductor:
@@ -39,30 +54,40 @@ class Conductor:
         self.stop_reason = ""
         self._probe = probe
         self._stopper = Stopper(context, self.fleet)
-        self._answers = Answers(context, self.fleet)
+        self.answers = Answers(context, self.fleet)
+        self.finish = Finish(context)
         self._busy: dict[str, asyncio.Task[None]] = {}
         self._creating: set[str] = set()
         self._failures: dict[str, int] = {}
         self._not_before: dict[str, float] = {}
+        self._doomed: dict[str, tuple[str, bool]] = {}
         self._is_stale = False
         self._probe_due = 0.0
         self.group: asyncio.TaskGroup
 
-    async def conduct(self) -> None:
+    async def conduct(self, inbox: Inbox) -> None:
         """Work until nothing is left to do, or until somebody has the sweep stopped."""
         async with asyncio.TaskGroup() as self.group:
-            while not self._is_over():
+            while True:
                 now = time.monotonic()
+                inbox.take(self.group)
                 await self._look(now)
                 if now >= self._probe_due:
                     self._probe_due = now + PROBE_INTERVAL
                     await self._sight(now)
+                self._stop_doomed()
                 self._launch(now)
-                self._stopper.work(self.group, is_last=not self.queue and not self.fleet.watches and not self._busy)
+                is_all_done = self._is_all_done()
+                self._stopper.work(self.group, is_last=is_all_done)
+                if is_all_done and not self.is_stopping and self.finish.is_due and not self.finish.is_busy:
+                    self.finish.begin(self.group)
+                if is_all_done and not any(part.is_busy for part in (self.finish, self._stopper, self.answers, inbox)):
+                    return
                 await asyncio.sleep(TICK)
 
-    def _is_over(self) -> bool:
-        is_idle = not self.fleet.watches and not self._busy and not self._stopper.is_busy and not self._answers.is_busy
+    def _is_all_done(self) -> bool:
+        """Whether no test is under way or will be."""
+        is_idle = not self.fleet.watches and not self._busy and not self._doomed
         return is_idle and (self.is_stopping or not self.queue)
 
     def begin(self, test: str, work: Coroutine[Any, Any, None]) -> None:
@@ -108,7 +133,7 @@ class Conductor:
             if seen is not None:
                 self.context.record(seen)
                 if seen.state is State.WAITING:
-                    self._answers.consider(self.group, watch)
+                    self.answers.consider(self.group, watch)
             if end is not None:
                 self.begin(test, self._harvest(test, end))
 
@@ -181,4 +206,65 @@ class Conductor:
         for event in [*await watch.look(time.monotonic()), *watch.last_news()]:
             self.context.record(event)
         await harvest(self.context, test, watch.files, watch.session, end)
-        self.fleet.retire(test, is_working=end in _STILL_WORKING)
+        self.finish.expect()
+        del self.fleet.watches[test]
+        if not self.context.spec.keep_agents:
+            self.fleet.retire(watch.agent, is_working=end in _STILL_WORKING)
+
+    def have_stopped(self, test: str, reason: str, *, is_retried: bool = False) -> None:
+        """Stop one test as soon as nothing else is being done with it, and queue it again when that is wanted."""
+        self._doomed[test] = (reason, is_retried)
+
+    def stop_sweep(self, reason: str) -> None:
+        """Launch nothing more; harvest what is handed in and stop the rest, so that it can be resumed."""
+        self.is_stopping, self.stop_reason = True, reason
+        self.finish.cancel()
+        for test in (*self.fleet.watches, *self._creating):
+            self._doomed.setdefault(test, (SWEEP_STOPPED, False))
+
+    def _stop_doomed(self) -> None:
+        for test, (reason, is_retried) in list(self._doomed.items()):
+            if test in self._busy:
+                continue
+            del self._doomed[test]
+            record = self.context.state.records[test]
+            if test in self.fleet.watches:
+                self.begin(test, self._stop(test, reason, is_retried=is_retried))
+            elif is_retried:
+                self.begin(test, self._retry(test, reason))
+            elif not record.is_finished:
+                self.queue.pop(test, None)
+                self.context.record(Stopped(test=test, reason=reason))
+
+    async def _stop(self, test: str, reason: str, *, is_retried: bool) -> None:
+        watch = self.fleet.watches[test]
+        if await watch.has_archive() and not is_retried:
+            await self._harvest(test, End.ARCHIVE)
+            return
+        record = self.context.state.records[test]
+        pulled = await pull_work(self.context, record, watch.files, watch.session)
+        for note in pulled.notes:
+            self.context.note(note, test=test)
+        if pulled.brought.tip:
+            kept = harvest_ref(self.context.spec, record.branch)
+            self.context.note(f"its {len(pulled.brought.commits)} commits are kept as {kept}", test=test)
+        self.context.record(Stopped(test=test, reason=reason))
+        del self.fleet.watches[test]
+        if is_retried:
+            await self._retry(test, reason)
+        else:
+            self.fleet.retire(watch.agent, is_working=True)
+
+    async def _retry(self, test: str, reason: str) -> None:
+        """Queue a test again; what is left of its old agent goes first, or the new one could not have its name."""
+        record = self.context.state.records[test]
+        self.fleet.retired.pop(record.agent, None)
+        try:
+            if record.state_dir:
+                await destroy_agent(self.context, record.agent, Path(record.state_dir))
+        except SwarmError as error:
+            self.context.note(f"its old agent could not be removed: {error}", level="error", test=test)
+            return
+        self.context.record(Queued(test=test, reason=reason))
+        self._failures.pop(test, None)
+        self.queue[test] = None

@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import socket
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -16,27 +17,30 @@ from swarm_tui.doors.probe import LocalProbe
 from swarm_tui.doors.tmux import Tmux
 from swarm_tui.engine.conductor import Conductor
 from swarm_tui.engine.context import EngineContext
+from swarm_tui.engine.inbox import Inbox
+from swarm_tui.engine.resume import Resumer
 from swarm_tui.errors import JournalError, SwarmError, UsageError
 from swarm_tui.journal.append import EngineLock, JournalWriter
 from swarm_tui.journal.fold import SweepState
 from swarm_tui.journal.folder import SweepFolder, is_newer_format
 from swarm_tui.journal.recover import recover_journal
-from swarm_tui.model.events import EngineEnded, EngineStarted
+from swarm_tui.journal.snapshot import write_snapshot
+from swarm_tui.model.events import EngineEnded, EngineStarted, Event
 from swarm_tui.model.sweep import SweepSpec
 
 
-def run_engine(root: Path) -> int:
+def run_engine(root: Path, *, is_relaunching: bool = False) -> int:
     """Work on the sweep in a folder until it is done; give the exit code."""
     folder = SweepFolder(root)
     lock = EngineLock(folder.lock)
     lock.acquire()
     try:
-        return asyncio.run(_work(folder))
+        return asyncio.run(_work(folder, is_relaunching))
     finally:
         lock.release()
 
 
-async def _work(folder: SweepFolder) -> int:
+async def _work(folder: SweepFolder, is_relaunching: bool) -> int:
     spec = folder.read_spec()
     if is_newer_format(spec):
         raise UsageError(f"{folder.name} was made by a newer swarm-tui", "it can be looked at, not continued")
@@ -55,9 +59,10 @@ async def _work(folder: SweepFolder) -> int:
         )
         if recovery.words:
             context.note(recovery.words, level="warning")
-        why, reason = await _conduct(context)
+        why, reason = await _conduct(context, recovery.events, is_relaunching)
         context.record(EngineEnded(why=why, reason=reason))
         writer.sync()
+        write_snapshot(folder.snapshot, folder.events, folder.events.stat().st_size, state)
     return 1 if why == "failed" else 0
 
 
@@ -77,25 +82,39 @@ def make_context(folder: SweepFolder, spec: SweepSpec, writer: JournalWriter, st
     )
 
 
-async def _conduct(context: EngineContext) -> tuple[Literal["finished", "stopped", "failed"], str]:
+async def _conduct(
+    context: EngineContext, events: Sequence[Event], is_relaunching: bool
+) -> tuple[Literal["finished", "stopped", "failed"], str]:
     spec = context.spec
     home = Path(spec.mngr.host_dir or "~/.mngr").expanduser()
-    conductor = Conductor(context, LocalProbe(home, spec.mngr.prefix, context.tmux, Path(spec.repository)))
-    working = asyncio.ensure_future(conductor.conduct())
+    probe = LocalProbe(home, spec.mngr.prefix, context.tmux, Path(spec.repository))
+    conductor = Conductor(context, probe)
+    working = asyncio.ensure_future(_resume_and_conduct(context, conductor, probe, events, is_relaunching))
     # Asked to end, the engine lets go at once: the agents work on, and `resume` takes them up again.
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, working.cancel)
     try:
         await working
     except asyncio.CancelledError:
         return "stopped", "the engine was asked to end; its agents work on"
-    except BaseExceptionGroup as errors:
+    except JournalError:
         # What cannot be written down cannot be reported in the journal either: it goes to the engine's log.
-        if errors.subgroup(JournalError) is not None or errors.subgroup(SwarmError) is None:
-            raise _first(errors) from errors
-        return "failed", str(_first(errors))
+        raise
+    except SwarmError as error:
+        return "failed", str(error)
     if conductor.is_stopping:
         return "stopped", conductor.stop_reason
     return "finished", ""
+
+
+async def _resume_and_conduct(
+    context: EngineContext, conductor: Conductor, probe: LocalProbe, events: Sequence[Event], is_relaunching: bool
+) -> None:
+    if any(isinstance(event, EngineStarted) for event in events):
+        await Resumer(context, conductor, probe, is_relaunching).resume(events)
+    try:
+        await conductor.conduct(Inbox(context, conductor))
+    except BaseExceptionGroup as errors:
+        raise _first(errors) from errors
 
 
 def _first(error: BaseException) -> BaseException:

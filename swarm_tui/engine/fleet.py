@@ -43,8 +43,7 @@ class Fleet:
         self.watches[record.test] = watch
         return watch
 
-    def retire(self, test: str, *, is_working: bool = False) -> None:
-        """Stop watching the agent of a test; it is to be stopped with the next batch, at once when it still works."""
-        watch = self.watches.pop(test)
-        self.retired[watch.agent] = time.monotonic()
+    def retire(self, agent: str, *, is_working: bool = False) -> None:
+        """Have an agent stopped with the next batch; at once when it still works."""
+        self.retired[agent] = time.monotonic()
         self.is_urgent = self.is_urgent or is_working

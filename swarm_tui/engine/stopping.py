@@ -27,13 +27,12 @@ class Stopper:
     @property
     def is_busy(self) -> bool:
         """Whether agents are being stopped, or wait for it."""
-        is_waiting = bool(self._fleet.retired) and not self._context.spec.keep_agents
-        return is_waiting or (self._task is not None and not self._task.done())
+        return bool(self._fleet.retired) or (self._task is not None and not self._task.done())
 
     def work(self, group: asyncio.TaskGroup, *, is_last: bool) -> None:
         """Begin with a batch when there is reason to."""
         retired = self._fleet.retired
-        if self._context.spec.keep_agents or not retired or (self._task is not None and not self._task.done()):
+        if not retired or (self._task is not None and not self._task.done()):
             return
         is_old = time.monotonic() - min(retired.values()) >= BATCH_AGE
         if is_last or self._fleet.is_urgent or is_old or len(retired) >= BATCH:

@@ -1,0 +1,73 @@
+"""`swarm-tui request`: asks a living engine for something: stop, retry, hold, release, slots, a message."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from swarm_tui.errors import UsageError
+
+if TYPE_CHECKING:
+    from swarm_tui.journal.fold import SweepState
+
+DESCRIPTION = """Asks something of the engine of a sweep and waits for its answer. Tests are named by their node ids,
+their agents' names, or by a part of either that fits only one."""
+EXAMPLES = """\
+  swarm-tui request slots 8                          eight agents at once from now on
+  swarm-tui request hold                             launch nothing more for now
+  swarm-tui request release
+  swarm-tui request retry tests/test_a.py::test_b    a new agent for this test
+  swarm-tui request stop test-login test-logout
+  swarm-tui request message test-login --text 'Use the second fixture.'
+Exit codes: 0 done, 1 the engine could not do it, 2 misuse."""
+
+_ACTIONS = ("slots", "hold", "release", "retry", "stop", "message", "integrate")
+_NEED_TESTS = frozenset({"retry", "stop", "message"})
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `swarm-tui request`."""
+    parser.add_argument("action", choices=_ACTIONS, help="what is asked for")
+    parser.add_argument("what", nargs="*", metavar="TEST", help="the tests, or the number of slots")
+    parser.add_argument("--sweep", metavar="SWEEP", help="an id, the beginning of one, or a sweep folder")
+    parser.add_argument("--text", help="the message")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Ask the engine."""
+    from swarm_tui.cli.asking import ask
+    from swarm_tui.cli.progress import say
+    from swarm_tui.cli.sweeps import opened_sweep
+    from swarm_tui.model.requests import RequestKind
+
+    action = arguments.action
+    if action == "message" and not arguments.text:
+        raise UsageError("a message needs words", "give them with --text")
+    if action in _NEED_TESTS and not arguments.what:
+        raise UsageError(f"which tests are to {action}?", "name them")
+    opened = opened_sweep(arguments.sweep, Path.cwd())
+    slots = _number(arguments.what) if action == "slots" else None
+    tests = [] if action == "slots" else [find_test(opened.state, name) for name in arguments.what]
+    detail = ask(opened, RequestKind(action), tests=tests, slots=slots, text=arguments.text)
+    say(detail or "done")
+    return 0
+
+
+def find_test(state: SweepState, name: str) -> str:
+    """Give the test that a name means: a node id, an agent, or a part of one that fits only one test."""
+    if name in state.records:
+        return name
+    exact = [record.test for record in state.tests() if record.agent == name]
+    fitting = exact or [record.test for record in state.tests() if name in record.test or name in record.agent]
+    if len(fitting) == 1:
+        return fitting[0]
+    if not fitting:
+        raise UsageError(f"no test of this sweep fits {name!r}", "`swarm-tui status` lists them")
+    raise UsageError(f"{len(fitting)} tests fit {name!r}", ", ".join(fitting[:4]))
+
+
+def _number(words: list[str]) -> int:
+    if len(words) != 1 or not words[0].isdigit() or int(words[0]) < 1:
+        raise UsageError("how many slots?", "`swarm-tui request slots 8`")
+    return int(words[0])

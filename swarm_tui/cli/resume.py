@@ -1,0 +1,58 @@
+"""`swarm-tui resume`: takes a sweep up again, whatever has ended its engine."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+DESCRIPTION = """Takes a sweep up again: after a crash, a kill, a reboot or a stop. Agents that still live are adopted,
+results that are there stay, nothing is launched twice."""
+EXAMPLES = """\
+  swarm-tui resume                          the newest sweep of this repository
+  swarm-tui resume 20261118 --relaunch      tests whose agents are gone get a new one
+  swarm-tui resume --headless               progress on stderr instead of the room"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `swarm-tui resume`."""
+    parser.add_argument("sweep", nargs="?", metavar="SWEEP", help="an id, the beginning of one, or a sweep folder")
+    parser.add_argument(
+        "--relaunch", action="store_true", help="a new agent for each test whose agent is gone; else it is failed"
+    )
+    parser.add_argument("--slots", type=int, metavar="N", help="so many agents work at once from now on")
+    parser.add_argument("--headless", action="store_true", help="progress on stderr instead of the room")
+    parser.add_argument("--json", action="store_true", help="with --headless: the end state as JSON on stdout")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Start the engine again and show the sweep."""
+    from swarm_tui.cli.progress import follow_sweep, say
+    from swarm_tui.cli.sweeps import chosen_sweep
+    from swarm_tui.engine.begin import start_engine
+    from swarm_tui.errors import UsageError
+    from swarm_tui.journal.append import living_engine
+    from swarm_tui.journal.folder import is_newer_format
+    from swarm_tui.journal.requests import append_request
+    from swarm_tui.model.requests import RequestKind
+
+    if arguments.slots is not None and arguments.slots < 1:
+        raise UsageError(f"--slots {arguments.slots} would let no agent work", "give 1 or more")
+    folder = chosen_sweep(arguments.sweep, Path.cwd())
+    spec = folder.read_spec()
+    if is_newer_format(spec):
+        raise UsageError(f"{folder.name} was made by a newer swarm-tui", "it can be looked at, not continued")
+    process_id = living_engine(folder.lock)
+    if process_id is not None:
+        raise UsageError(
+            f"an engine works on {folder.name} already (process {process_id})", "`swarm-tui open` shows it"
+        )
+    if arguments.slots is not None:
+        append_request(folder, RequestKind.SLOTS, slots=arguments.slots)
+    start_engine(folder, spec.passed_environment, is_relaunching=arguments.relaunch)
+    say(f"sweep {folder.name} is taken up again")
+    if arguments.headless or not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return follow_sweep(folder, is_json=arguments.json)
+    from swarm_tui.room.app import open_room
+
+    return open_room(folder.root)

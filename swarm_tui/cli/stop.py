@@ -1,0 +1,35 @@
+"""`swarm-tui stop`: stops a sweep so that it can be resumed, or single tests of it."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+DESCRIPTION = """Stops a sweep: nothing more is launched, work that is handed in is harvested, the other agents are
+stopped and what they have committed is kept. `swarm-tui resume` takes it up again."""
+EXAMPLES = """\
+  swarm-tui stop               the newest sweep of this repository
+  swarm-tui stop 20261118      another one"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `swarm-tui stop`."""
+    parser.add_argument("sweep", nargs="?", metavar="SWEEP", help="an id, the beginning of one, or a sweep folder")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Ask the engine to stop and wait until it has."""
+    from swarm_tui.cli.asking import ask, wait_for_end
+    from swarm_tui.cli.progress import say
+    from swarm_tui.cli.sweeps import opened_sweep
+    from swarm_tui.model.requests import RequestKind
+
+    opened = opened_sweep(arguments.sweep, Path.cwd())
+    if not opened.has_living_engine:
+        say(f"no engine works on {opened.folder.name}: there is nothing to stop")
+        return 0
+    ask(opened, RequestKind.STOP_SWEEP)
+    say(f"{opened.folder.name} is stopping: what is handed in is harvested, the other agents are stopped")
+    wait_for_end(opened)
+    say(f"stopped; `swarm-tui resume {opened.folder.name}` takes it up again")
+    return 0

@@ -1,0 +1,166 @@
+"""Takes a sweep up again after its engine has ended: what lives is adopted, nothing is launched twice."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from swarm_tui.agents.contract import ARCHIVE_PATH
+from swarm_tui.agents.judging import End
+from swarm_tui.doors.probe import LocalAgent, Probe, Probed
+from swarm_tui.doors.process import run_process
+from swarm_tui.engine.conductor import SWEEP_STOPPED, Conductor
+from swarm_tui.engine.context import EngineContext
+from swarm_tui.engine.launch import protect
+from swarm_tui.engine.names import place_of
+from swarm_tui.engine.pull import pull_work
+from swarm_tui.engine.reach import files_of
+from swarm_tui.errors import SwarmError, UsageError
+from swarm_tui.journal.folder import runs_folder
+from swarm_tui.model.events import AgentsStopped, Event, Launched, Queued
+from swarm_tui.model.state import TestRecord
+from swarm_tui.model.states import State
+
+CREATE_DEADLINE: Final = 120.0
+_LIVING: Final = frozenset({"RUNNING", "WAITING", "REPLACED"})
+_LOST_ENDS: Final = frozenset({End.CRASH, End.CLOSED, End.GONE})
+
+
+def check_place(context: EngineContext) -> None:
+    """Refuse to continue a sweep that was copied, or whose agents are elsewhere; it can be looked at all the same."""
+    spec = context.spec
+    expected = (runs_folder(Path(spec.repository)) / spec.sweep).resolve()
+    if context.folder.root.resolve() != expected:
+        raise UsageError(f"{context.folder.root} is a copy: it can be looked at", f"the sweep itself is {expected}")
+    home = Path(spec.mngr.host_dir or "~/.mngr").expanduser()
+    if not home.is_dir():
+        raise UsageError(
+            f"mngr's folder {home} is not on this machine", "the agents of this sweep live where it was started"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Resumer:
+    """Compares what the journal says with what is really there."""
+
+    context: EngineContext
+    conductor: Conductor
+    probe: Probe
+    is_relaunching: bool = False
+    _again: list[tuple[TestRecord, LocalAgent | None, str]] = field(default_factory=list)
+    """What is queued again, with the agent to be removed before, and why."""
+
+    async def resume(self, events: Iterable[Event]) -> None:
+        """Bring the journal and the conductor up to what is really there."""
+        check_place(self.context)
+        await self._wait_for_creates()
+        found = await self.probe.probe()
+        if not isinstance(found, Probed):
+            raise SwarmError(f"what the agents do cannot be seen: {found.reason}", found.hint)
+        for record in list(self.context.state.tests()):
+            await self._take_up(record, found.agents)
+        await self._queue_again()
+        self._retire_left_over(events, found.agents)
+
+    async def _wait_for_creates(self) -> None:
+        """Wait for creates that outlived the engine that began them: their agents are ours."""
+        names = {record.agent for record in self.context.state.tests() if record.state is State.LAUNCHING}
+        deadline = time.monotonic() + CREATE_DEADLINE
+        while names and time.monotonic() < deadline:
+            listed = await run_process(["ps", "-e", "-o", "args="], environment=self.context.tmux.environment)
+            words = (line.split() for line in listed.text.splitlines() if " create " in line)
+            if not any(names.intersection(line) for line in words):
+                return
+            await asyncio.sleep(0.2)
+
+    async def _take_up(self, record: TestRecord, agents: Mapping[str, LocalAgent]) -> None:
+        agent = self._own(record, agents)
+        match record.state:
+            case State.QUEUED:
+                if agent is not None:
+                    self._again.append((record, agent, ""))
+            case State.LAUNCHING:
+                if agent is not None and (agent.state != "STOPPED" or _has_archive(agent.state_dir)):
+                    await self._adopt(record, agent)
+                else:
+                    self._again.append((record, agent, "its launch was interrupted"))
+            case State.RUNNING | State.WAITING | State.HARVESTING:
+                await self._take_up_working(record, agent)
+            case State.STOPPED if record.reason == SWEEP_STOPPED:
+                self._again.append((record, agent, "the sweep was resumed"))
+            case State.DONE if self.is_relaunching and record.end in _LOST_ENDS:
+                self._again.append((record, agent, f"relaunched: {record.reason}"))
+
+    async def _take_up_working(self, record: TestRecord, agent: LocalAgent | None) -> None:
+        is_over = _has_archive(Path(record.state_dir))
+        if agent is not None and (agent.state in _LIVING or is_over):
+            await self._adopt(record, agent)
+        elif self.is_relaunching and not is_over:
+            await self._keep_work(record)
+            self._again.append((record, agent, "its agent was gone"))
+        else:
+            # The watch sees twice what it sees, and harvests what can be had.
+            self.conductor.fleet.join(self.context.spec, record, is_adopted=True)
+
+    def _own(self, record: TestRecord, agents: Mapping[str, LocalAgent]) -> LocalAgent | None:
+        """Give the agent of a test if it is one that this sweep has made."""
+        agent = agents.get(record.agent)
+        if agent is None:
+            return None
+        attempts = range(1, record.attempt + 1)
+        ids = {place_of(self.context.spec, record.agent, attempt).agent_id for attempt in attempts}
+        return agent if agent.agent_id in ids else None
+
+    async def _adopt(self, record: TestRecord, agent: LocalAgent) -> None:
+        self.context.record(
+            Launched(
+                test=record.test,
+                agent_id=agent.agent_id,
+                host=self.context.spec.provider,
+                work_dir=str(agent.work_dir),
+                state_dir=str(agent.state_dir),
+                is_adopted=True,
+            )
+        )
+        if record.state is State.LAUNCHING:
+            await protect(self.context, record.agent)
+        self.conductor.fleet.join(self.context.spec, self.context.state.records[record.test], is_adopted=True)
+
+    async def _queue_again(self) -> None:
+        """Remove what is left of the old agents, all with one call, and queue their tests."""
+        names = [agent.name for _, agent, _ in self._again if agent is not None]
+        if names:
+            try:
+                is_branch_ours = self.context.spec.transfer == "worktree"
+                await self.context.mngr.destroy(names, is_branch_deleted=is_branch_ours)
+            except SwarmError as error:
+                self.context.note(f"old agents could not be removed: {error}", level="warning")
+        for record, _, reason in self._again:
+            if reason:
+                self.context.record(Queued(test=record.test, reason=reason))
+                self.conductor.queue[record.test] = None
+
+    async def _keep_work(self, record: TestRecord) -> None:
+        """Keep what a lost agent has done: the next one begins anew in another copy."""
+        files = files_of(self.context.spec.provider, Path(record.state_dir), Path(record.work_dir))
+        pulled = await pull_work(self.context, record, files, f"{self.context.spec.mngr.prefix}{record.agent}")
+        for note in pulled.notes:
+            self.context.note(note, test=record.test)
+
+    def _retire_left_over(self, events: Iterable[Event], agents: Mapping[str, LocalAgent]) -> None:
+        """Have those stopped whose work was harvested before the last engine came to stop them."""
+        if self.context.spec.keep_agents:
+            return
+        stopped = {agent for event in events if isinstance(event, AgentsStopped) for agent in event.agents}
+        for record in self.context.state.tests():
+            agent = self._own(record, agents)
+            if record.is_finished and agent is not None and agent.state != "STOPPED":
+                self.conductor.fleet.retire(record.agent, is_working=record.agent not in stopped)
+
+
+def _has_archive(state_dir: Path) -> bool:
+    return (state_dir / ARCHIVE_PATH).exists()
