@@ -1,0 +1,266 @@
+"""A review: verdicts that survive anything, undo and redo, two rooms at once, and true previews while they change."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from swarm_tui.doors.git import Repository
+from swarm_tui.errors import SwarmError, UsageError
+from swarm_tui.model.verdicts import Verdict
+from swarm_tui.triage.review import Review
+from swarm_tui.triage.store import review_without_sweep
+from tests.git_project import GitProject, photograph
+from tests.triage.conftest import Integrated, number_lines, ranked
+
+KEEP, REVERT, LATER, CLEAR = Verdict.KEEP, Verdict.REVERT, Verdict.LATER, Verdict.CLEAR
+
+
+def test_the_fixes_are_the_marked_commits_in_the_order_of_the_branch(integrated: Integrated, review: Review) -> None:
+    assert [fix.id for fix in review.fixes] == integrated.fixes
+    assert [fix.rank for fix in review.fixes] == [1, 2, 3, 4, 5]
+    assert review.fixes[0].title == "Fix number 1"
+    assert review.branch.squashed == integrated.squashed
+    assert (review.fixes[0].added, review.fixes[0].removed) == (1, 1)
+
+
+def test_a_verdict_is_there_after_coming_back(integrated: Integrated, review: Review) -> None:
+    review.give(ranked(review, 1), KEEP)
+    review.give(ranked(review, 2), REVERT, "too broad")
+    review.give(ranked(review, 3), LATER)
+    with integrated.open(by="someone else") as again:
+        assert [again.verdict(fix) for fix in again.fixes] == [KEEP, REVERT, LATER, None, None]
+        line = again.verdict_line(ranked(again, 2))
+        assert line is not None
+        assert (line.by, line.why) == ("ada", "too broad")
+        assert again.reverted == {ranked(again, 2).id}
+        assert again.open_fixes == again.fixes[2:]
+        assert again.closing_line() == "reviewed 2 of 5, 1 reverted, 3 open"
+
+
+def test_two_rooms_see_each_others_verdicts(integrated: Integrated, review: Review) -> None:
+    with integrated.open(by="grace") as other:
+        review.give(ranked(review, 1), KEEP)
+        assert other.verdict(ranked(other, 1)) is None
+        assert other.refresh()
+        assert other.verdict(ranked(other, 1)) is KEEP
+        assert not other.refresh()
+        other.give(ranked(other, 1), REVERT)
+        review.refresh()
+        assert review.verdict(ranked(review, 1)) is REVERT
+
+
+def test_undo_walks_back_and_redo_forward_again(review: Review) -> None:
+    review.give(ranked(review, 1), KEEP)
+    review.give(ranked(review, 1), REVERT)
+    review.give(ranked(review, 2), KEEP)
+    assert review.undo() == ranked(review, 2)
+    assert review.verdict(ranked(review, 2)) is None
+    assert review.undo() == ranked(review, 1)
+    assert review.verdict(ranked(review, 1)) is KEEP
+    assert review.redo() == ranked(review, 1)
+    assert review.verdict(ranked(review, 1)) is REVERT
+    assert review.undo() == ranked(review, 1)
+    assert review.undo() == ranked(review, 1)
+    assert review.verdict(ranked(review, 1)) is None
+    assert review.undo() is None
+    review.give(ranked(review, 3), KEEP)
+    assert review.redo() is None
+
+
+def test_undo_outlives_the_room(integrated: Integrated, review: Review) -> None:
+    review.give(ranked(review, 1), KEEP)
+    review.give(ranked(review, 2), REVERT)
+    with integrated.open() as again:
+        assert again.undo() == ranked(again, 2)
+        assert again.verdict(ranked(again, 2)) is None
+
+
+def test_undo_never_takes_back_what_another_person_decided(integrated: Integrated, review: Review) -> None:
+    review.give(ranked(review, 1), KEEP)
+    review.give(ranked(review, 2), KEEP)
+    with integrated.open(by="grace") as other:
+        other.give(ranked(other, 2), REVERT)
+    review.refresh()
+    assert review.undo() == ranked(review, 1)
+    assert review.verdict(ranked(review, 2)) is REVERT
+
+
+def test_a_torn_line_and_garbage_lose_nothing_else(integrated: Integrated, review: Review) -> None:
+    review.give(ranked(review, 1), KEEP)
+    with integrated.folder.verdicts.open("ab") as file:
+        file.write(b'{"no": "verdict"}\n\x00\xff garbage\n{"at": 1, "commit": "torn')
+    with integrated.open() as again:
+        again.give(ranked(again, 2), REVERT)
+        assert [again.verdict(fix) for fix in again.fixes[:2]] == [KEEP, REVERT]
+    with integrated.open() as third:
+        assert [third.verdict(fix) for fix in third.fixes[:2]] == [KEEP, REVERT]
+        assert third.store.damaged == 3
+
+
+def test_verdicts_of_unchanged_fixes_survive_a_new_integration(integrated: Integrated, review: Review) -> None:
+    for rank, verdict in ((1, KEEP), (2, REVERT), (3, KEEP), (5, LATER)):
+        review.give(ranked(review, rank), verdict)
+    project = integrated.project
+    project.git("switch", "--quiet", "--create", "again", integrated.base)
+    project.commit("[TEST/DOC] other tests", {"tests/test_other.py": "def test_it(): pass\n"})
+    project.git("cherry-pick", integrated.fixes[4], integrated.fixes[1])
+    project.commit("[FIX_IMPL] Fix number 3", {"lines.txt": number_lines({15: "fix 2", 25: "another fix 3"})})
+    with integrated.open(tip="again") as again:
+        assert [fix.title for fix in again.fixes] == ["Fix number 5", "Fix number 2", "Fix number 3"]
+        assert [again.verdict(fix) for fix in again.fixes] == [LATER, REVERT, None]
+        again.give(ranked(again, 2), KEEP)
+        assert again.undo() == ranked(again, 2)
+        assert again.verdict(ranked(again, 2)) is REVERT
+
+
+def test_white_space_is_content(integrated: Integrated, review: Review) -> None:
+    project = integrated.project
+    one = project.commit("[FIX_IMPL] one", {"code.py": "if x:\n    a()\n    b()\n"})
+    project.git("reset", "--quiet", "--hard", "HEAD~1")
+    two = project.commit("[FIX_IMPL] two", {"code.py": "if x:\n    a()\nb()\n"})
+    with integrated.open(tip=one) as first, integrated.open(tip=two) as second:
+        assert first.content(first.fixes[-1]) != second.content(second.fixes[-1])
+
+
+def test_without_a_sweep_verdicts_go_to_the_state_folder_and_follow_the_branch(
+    integrated: Integrated, tmp_path: Path
+) -> None:
+    project = integrated.project
+    tip = project.git("rev-parse", "HEAD")
+    first = review_without_sweep(integrated.base, tip, tmp_path / "state")
+    assert first.verdicts == tmp_path / "state/swarm-tui/reviews" / f"{integrated.base}-{tip}" / "verdicts.jsonl"
+    repository = Repository.open(project.root)
+    with Review.open(repository, "main", tip, folder=first) as review:
+        review.give(ranked(review, 2), REVERT)
+    new_tip = project.commit("[FIX_IMPL] one more", {"more.txt": "more\n"})
+    with Review.open(
+        repository, "main", new_tip, folder=review_without_sweep(integrated.base, new_tip, tmp_path / "state")
+    ) as review:
+        assert review.verdict(ranked(review, 2)) is REVERT
+        assert review.undo() is None
+
+
+def test_the_preview_follows_the_verdicts_and_names_who_stands_in_the_way(review: Review) -> None:
+    first, second, fourth = (ranked(review, rank) for rank in (1, 2, 4))
+    assert review.preview().tree == review.branch.tip_tree
+    review.give(second, REVERT)
+    assert review.preview().is_clean
+    assert review.preview().tree != review.branch.tip_tree
+    review.give(first, REVERT)
+    preview = review.preview()
+    assert preview.tree is None
+    assert [(c.commit, c.opponents, c.paths) for c in preview.conflicts] == [(first.id, (fourth.id,), ("lines.txt",))]
+    assert review.reverts_needed_too() == (fourth,)
+    review.give(fourth, REVERT)
+    assert review.preview().is_clean
+    assert review.alone(first) is not None
+    assert review.alone(fourth) is None
+
+
+def test_the_net_diff_is_what_stays(review: Review) -> None:
+    for fix in review.fixes:
+        review.give(fix, REVERT)
+    assert [file.path for file in review.net_diff().files] == ["tests/test_lines.py"]
+
+
+def test_a_revert_that_changes_nothing_is_clean(integrated: Integrated) -> None:
+    project = integrated.project
+    project.commit("[FIX_IMPL] takes number 5 back", {"other.txt": "other\n"})
+    with integrated.open() as review:
+        preview = review.preview_of([integrated.fixes[4]])
+        assert preview.tree == review.branch.tip_tree
+        assert preview.unchanging == (integrated.fixes[4],)
+
+
+def test_looking_leaves_the_repository_bit_for_bit(integrated: Integrated) -> None:
+    project = integrated.project
+    (project.root / "lines.txt").write_text("dirty\n")
+    (project.root / "untracked").write_text("mine\n")
+    before = photograph(project.root)
+    with integrated.open() as review:
+        review.warm_up()
+        for fix in review.fixes:
+            review.give(fix, REVERT)
+            review.preview()
+            review.alone(fix)
+            review.diff(fix)
+        review.net_diff()
+        review.is_rewritten()
+    assert photograph(project.root) == before
+
+
+def test_attributes_of_the_branch_count_not_those_of_the_checkout(integrated: Integrated) -> None:
+    # With merge=union in the checkout every conflict would be merged away: a preview must not see it.
+    project = integrated.project
+    (project.root / ".gitattributes").write_text("* merge=union\n")
+    with integrated.open() as review:
+        assert not review.preview_of([integrated.fixes[0]]).is_clean
+
+
+def test_a_branch_that_was_rewritten_is_noticed(integrated: Integrated, review: Review) -> None:
+    assert not review.is_rewritten()
+    integrated.project.git("commit", "--quiet", "--amend", "-m", "[FIX_IMPL] reworded")
+    assert review.is_rewritten()
+
+
+def test_every_commit_can_be_a_fix(integrated: Integrated) -> None:
+    repository = Repository.open(integrated.project.root)
+    with Review.open(repository, "main", "integrated", folder=integrated.folder, is_all=True) as review:
+        assert [fix.id for fix in review.fixes] == [integrated.squashed, *integrated.fixes]
+
+
+@pytest.mark.parametrize(
+    ("base", "tip", "words"),
+    [
+        ("integrated", "main", "is no ancestor of"),
+        ("main", "merged", "is a merge"),
+        ("main", "main", "there is no commit between"),
+        ("main", "gone", "there is no commit 'gone'"),
+        ("--upload-pack=x", "main", "is no revision"),
+    ],
+)
+def test_what_is_no_straight_line_is_refused(integrated: Integrated, base: str, tip: str, words: str) -> None:
+    project = integrated.project
+    project.git("switch", "--quiet", "--create", "merged", "main")
+    project.commit("aside", {"aside.txt": "aside\n"})
+    project.git("merge", "--quiet", "--no-edit", "integrated")
+    before = photograph(project.root)
+    with pytest.raises(UsageError, match=words):
+        Review.open(Repository.open(project.root), base, tip, folder=integrated.folder)
+    assert photograph(project.root) == before
+
+
+def test_a_shallow_clone_says_how_to_get_the_rest(integrated: Integrated, tmp_path: Path) -> None:
+    source = integrated.project.root.as_uri()
+    integrated.project.git("clone", "--quiet", "--depth=2", "--branch=integrated", source, str(tmp_path / "shallow"))
+    with pytest.raises(UsageError, match="--unshallow"):
+        Review.open(Repository.open(tmp_path / "shallow"), integrated.base, "integrated", folder=integrated.folder)
+
+
+def test_missing_objects_are_told(integrated: Integrated) -> None:
+    project = integrated.project
+    tree = project.git("rev-parse", f"{integrated.fixes[1]}^{{tree}}")
+    (project.root / ".git/objects" / tree[:2] / tree[2:]).unlink()
+    with pytest.raises(SwarmError, match="git fsck"):
+        integrated.open()
+
+
+def test_hostile_names_and_messages_are_harmless_to_show(tmp_path: Path) -> None:
+    project = GitProject(tmp_path / "project")
+    project.commit("base", {"a": "a\n"})
+    project.git("switch", "--quiet", "--create", "integrated")
+    name = "-rf\n\x1b[31mred\x1b[0m\t\u202e.py"
+    message = "[FIX_IMPL] \x1b]0;owned\x07--exec=rm \u202eevil\n\nbody \x1b[2J\x00\n".replace("\x00", "")
+    project.commit(message, {name: "\x1b]8;;http://evil\x07 hidden \x1b[8m\rover\n@@ -1 +1 @@\n"})
+    with Review.open(
+        Repository.open(project.root), "main", "integrated", folder=review_without_sweep("b", "t", tmp_path)
+    ) as review:
+        fix = review.fixes[0]
+        shown = [fix.title, *review.diff(fix).lines, *(file.path for file in review.diff(fix).files)]
+        assert not [text for text in shown if any(ord(character) < 32 for character in text) or "\u202e" in text]
+        assert "\u241b]8;;http://evil" in "\n".join(review.diff(fix).lines)
+        assert len(review.diff(fix).files[0].hunks) == 1
+        assert fix.commit.paths == {name}
+        assert review.preview_of([fix.id]).tree == review.branch.base_tree
