@@ -14,12 +14,15 @@ from swarm_tui.errors import UsageError
 from swarm_tui.model.text import plain
 
 if TYPE_CHECKING:
+    from swarm_tui.journal.folder import SweepFolder
     from swarm_tui.model.fixes import Fix, Preview
     from swarm_tui.model.verdicts import Verdict
     from swarm_tui.triage.review import Review
 
-DESCRIPTION = """Lists the fixes of a sweep, or of any linear branch, with the verdicts on them, and says what reverting
-some of them would give. The checkout, the index and all existing commits are left alone."""
+DESCRIPTION = """\
+Opens the merge view on the fixes of a sweep, or of any linear branch: one after the other, keep or revert.
+Without a terminal, or with one of the options below, it prints what was decided and what that would give.
+The checkout, the index and all existing commits are left alone."""
 EXAMPLES = """\
   swarm-tui fixes                                     the newest sweep of this repository
   swarm-tui fixes --base main integrated              a branch that no sweep of ours made
@@ -39,6 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--revert", action="append", default=[], metavar="FIX,...", help="revert these")
     parser.add_argument("--keep", action="append", default=[], metavar="FIX,...", help="keep these")
     parser.add_argument("--why", default="", metavar="TEXT", help="why, for the messages of the reverts")
+    parser.add_argument("--list", action="store_true", help="print the list, also on a terminal")
     parser.add_argument("--json", action="store_true", help="print the fixes and the plan as JSON")
     parser.add_argument("--pr-body", action="store_true", help="print a text for a pull request")
     parser.add_argument(
@@ -51,6 +55,8 @@ def run(arguments: argparse.Namespace) -> int:
     """List the fixes, preview the plan, and apply it when that was asked for."""
     if arguments.drop and arguments.apply is None:
         raise UsageError("--drop says how to apply", "give --apply too")
+    if _wants_screen(arguments):
+        return _show_screen(arguments)
     with _open_review(arguments) as (review, sweep):
         chosen = _chosen_verdicts(review, arguments)
         verdicts = _verdicts(review) | chosen
@@ -66,11 +72,49 @@ def run(arguments: argparse.Namespace) -> int:
     return 0 if preview.is_clean else 1
 
 
+def _wants_screen(arguments: argparse.Namespace) -> bool:
+    """Whether a person sits there and has asked for nothing that is printed."""
+    is_printed = arguments.list or arguments.json or arguments.pr_body or arguments.apply is not None
+    is_planned = bool(arguments.revert or arguments.keep or arguments.why)
+    is_terminal = sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()
+    return is_terminal and not is_printed and not is_planned
+
+
+def _show_screen(arguments: argparse.Namespace) -> int:
+    """Open the merge view of the room."""
+    from swarm_tui.cli.open import prepare_textual
+    from swarm_tui.doors.git import Repository
+    from swarm_tui.triage.review import Review
+
+    if arguments.base is None:
+        folder = _find_folder(arguments.target)
+        prepare_textual()
+        from swarm_tui.room.app import open_fixes
+
+        return open_fixes(folder.root)
+    repository, base, tip = Repository.open(Path.cwd()), arguments.base, arguments.target or "HEAD"
+    # What is wrong with the branch is said here, on the command line, before a screen hides it.
+    Review.open(repository, base, tip, is_all=arguments.all).close()
+    prepare_textual()
+    from swarm_tui.room.app import open_review
+
+    return open_review(
+        lambda: Review.open(repository, base, tip, is_all=arguments.all), f"{plain(base, 40)}..{plain(tip, 40)}"
+    )
+
+
+def _find_folder(target: str | None) -> SweepFolder:
+    from swarm_tui.doors.git import Repository
+    from swarm_tui.journal.folder import find_sweep
+
+    is_path = target is not None and "/" in target
+    return find_sweep(Path.cwd() if is_path else Repository.open(Path.cwd()).root, target)
+
+
 @contextmanager
 def _open_review(arguments: argparse.Namespace) -> Iterator[tuple[Review, str]]:
     """Give the review that the arguments mean, and the name of its sweep (empty without one)."""
     from swarm_tui.doors.git import Repository
-    from swarm_tui.journal.folder import find_sweep
     from swarm_tui.triage.of_sweep import review_sweep
     from swarm_tui.triage.review import Review
 
@@ -79,8 +123,7 @@ def _open_review(arguments: argparse.Namespace) -> Iterator[tuple[Review, str]]:
         sweep = ""
         review = Review.open(repository, arguments.base, arguments.target or "HEAD", is_all=arguments.all)
     else:
-        is_path = arguments.target is not None and "/" in arguments.target
-        folder = find_sweep(Path.cwd() if is_path else Repository.open(Path.cwd()).root, arguments.target)
+        folder = _find_folder(arguments.target)
         sweep = folder.name
         review = review_sweep(folder, is_all=arguments.all)
     with review:

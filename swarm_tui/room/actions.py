@@ -45,6 +45,8 @@ class ScreenEntry(NamedTuple):
 
 SCREENS: Final = (
     ScreenEntry("1", "sweep", "Sweep", "swarm_tui.room.screens.sweep:SweepScreen"),
+    ScreenEntry("2", "agent", "Agent", "swarm_tui.room.screens.agent:AgentScreen"),
+    ScreenEntry("3", "fixes", "Fixes", "swarm_tui.room.screens.fixes:FixesScreen"),
     ScreenEntry("4", "patterns", "Patterns", "swarm_tui.room.screens.patterns:PatternsScreen"),
     ScreenEntry("5", "blocked", "Blocked", "swarm_tui.room.screens.blocked:BlockedScreen"),
     ScreenEntry("6", "log", "Log", "swarm_tui.room.screens.log:LogScreen"),
@@ -72,6 +74,10 @@ MOVING: Final = (
 EVERYWHERE: Final = (
     *OPENING,
     *MOVING,
+    Action("room.attach", ("a",), "attach", "Attach to the agent's terminal; the room waits behind it"),
+    Action("room.transcript", ("t",), "transcript", "The agent's transcript, following"),
+    Action("room.message", ("m",), "message", "Write to this agent, or to all marked ones"),
+    Action("room.interact", ("i",), "", "Work in the agent's pane in place; Ctrl+\\ leaves it"),
     Action("room.filter", ("/",), "filter", "Filter as you type; `!word` shows what does not match"),
     Action("room.palette", (":", "ctrl+p"), "", "Everything by name, and commands such as `slots 24`", False),
     Action("room.copy", ("Y",), "", "Copy the name under the cursor"),
@@ -111,6 +117,43 @@ SWEEP: Final = (
     Action("sweep.resume", ("R",), "", "Resume the sweep: start an engine that goes on with it"),
 )
 
+FIXES: Final = (
+    Action("fixes.keep", ("y",), "keep", "Keep this fix, and go to the next open one"),
+    Action("fixes.revert", ("n",), "revert", "Revert this fix, and go to the next open one"),
+    Action("fixes.later", ("l",), "later", "Decide later, and go to the next open one"),
+    Action("fixes.clear", ("u",), "", "Take back the verdict on this fix"),
+    Action("fixes.undo", ("z",), "undo", "Undo your last verdict"),
+    Action("fixes.redo", ("Z",), "", "Give it again"),
+    Action("fixes.evidence", ("e",), "evidence", "Show or hide what speaks for it: message, agents, tests, block"),
+    Action("fixes.resolve", ("c",), "conflict", "What can be done when its revert conflicts with a fix that stays"),
+    Action("fixes.apply", ("A",), "apply", "Make the plan so, on a branch of its own; asks first"),
+    Action("fixes.diff_down", ("J",), "diff", "Scroll the diff down", False),
+    Action("fixes.diff_up", ("K",), "", "Scroll the diff up", False),
+    Action("fixes.next_hunk", ("]",), "", "To the next hunk"),
+    Action("fixes.previous_hunk", ("[",), "", "To the previous hunk"),
+    Action("fixes.next_match", ("ctrl+n",), "", "To the next fix that matches the filter", False),
+    Action("fixes.previous_match", ("ctrl+p",), "", "To the previous one", False),
+    Action("fixes.open", ("enter",), "show test", "Show the test whose agent made it, in the grid", False),
+)
+
+AGENT: Final = (
+    Action("agent.open", ("enter",), "open", "Unfold or fold what is under the cursor, or open the file", False),
+    Action("agent.next_tab", ("tab", "right", "l"), "tabs", "Next tab: transcript, screen, tries and files", False),
+    Action("agent.previous_tab", ("shift+tab", "left", "h"), "", "Previous tab", False),
+    Action("agent.next_error", ("e",), "errors", "To the next error"),
+    Action("agent.previous_error", ("E",), "", "To the previous error"),
+    Action("agent.follow", ("F",), "follow", "Follow the end, or stay here"),
+    Action("agent.next_match", ("n",), "", "To the next match, among everything"),
+    Action("agent.previous_match", ("N",), "", "To the previous match, among everything"),
+    Action("agent.more", ("+", "="), "", "Show more of each entry"),
+    Action("agent.less", ("-",), "", "Show less: one line an event"),
+    Action("agent.roles", ("f",), "roles", "Choose whose entries are shown: user, agent, calls, results ..."),
+    Action("agent.errors_only", ("!",), "", "Only entries with errors; again: all"),
+    Action("agent.next_test", ("}",), "", "To the next test"),
+    Action("agent.previous_test", ("{",), "", "To the previous test"),
+    Action("agent.act", ("x",), "act", "Stop, retry, hold or release this test"),
+)
+
 PATTERNS: Final = (
     Action("patterns.open", ("enter",), "show tests", "Show the tests of this pattern in the grid", False),
     Action("patterns.act", ("x",), "act on all", "Stop, retry, hold or release all tests of this pattern"),
@@ -133,6 +176,8 @@ LOG: Final = (
 TABLES: Final[dict[str, tuple[Action, ...]]] = {
     "room": EVERYWHERE,
     "sweep": SWEEP,
+    "fixes": FIXES,
+    "agent": AGENT,
     "patterns": PATTERNS,
     "blocked": BLOCKED,
     "log": LOG,

@@ -6,12 +6,14 @@ import asyncio
 import gc
 import importlib
 import sys
+import tempfile
 import time
 import traceback
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from rich.text import Text
 from textual import events
@@ -20,6 +22,7 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
 from swarm_tui.journal.folder import SweepFolder
+from swarm_tui.model.sweep import MngrSettings, SweepSpec
 from swarm_tui.room.actions import SCREENS
 from swarm_tui.room.crash import write_crash_report
 from swarm_tui.room.draw.arrange import GROUPINGS, SORTINGS, Choice, Zoom
@@ -30,7 +33,11 @@ from swarm_tui.room.screens.base import RoomScreen
 from swarm_tui.room.settings import DEFAULT_THEME, TERMINAL_THEME, Settings, read_settings, state_folder
 from swarm_tui.room.store import Changes, Store
 
-HOME = "sweep"
+GRID = "sweep"
+if TYPE_CHECKING:
+    from swarm_tui.room.agent_door import AgentDoor
+    from swarm_tui.triage.review import Review
+
 FLUSH_SECONDS = 0.1
 FIRST_LOOK_SECONDS = 0.12
 """What can be read of the journal in this time is there with the first frame."""
@@ -47,13 +54,26 @@ class RoomApp(App[str]):
         Binding("ctrl+c", "copy_or_hint", show=False, priority=True),
     ]
 
-    def __init__(self, store: Store, settings: Settings, *, is_ascii: bool = False) -> None:
+    def __init__(
+        self,
+        store: Store,
+        settings: Settings,
+        *,
+        is_ascii: bool = False,
+        home: str = GRID,
+        given_review: Callable[[], Review] | None = None,
+    ) -> None:
         super().__init__()
         self.store = store
+        self.home = home
+        self.given_review = given_review
+        """Opens the review of a branch that no sweep made; then the merge view is the whole room."""
         self.settings = settings
         self.is_ascii = is_ascii
         self.marks = Marks()
         self.current_test: str | None = None
+        self.sending = asyncio.Lock()
+        """Messages that are sent without an engine keep their order."""
         remembered = settings.remembered
         self.choice = Choice(
             zoom=Zoom(remembered.zoom) if remembered.zoom in list(Zoom) else Zoom.DOTS,
@@ -79,7 +99,7 @@ class RoomApp(App[str]):
     # Screens.
 
     def get_default_screen(self) -> Screen[Any]:
-        return self._screen_of(HOME)
+        return self._screen_of(self.home)
 
     def has_screen(self, name: str) -> bool:
         """Whether there is a screen of this name."""
@@ -100,12 +120,15 @@ class RoomApp(App[str]):
         here = self.room_screen
         if here is None or name == here.NAME:
             return
+        if self.given_review is not None and name != self.home:
+            here.say("this is the review of a branch: there is no sweep to show")
+            return
         self._history = [*[seen for seen in self._history if seen != name][-20:], here.NAME]
         self._bring_up(name)
 
     def _bring_up(self, name: str) -> None:
         # Home lies at the bottom of the stack for good; one other screen lies over it at most.
-        if name == HOME:
+        if name == self.home:
             self.pop_screen()
         elif len(self.screen_stack) > 1:
             self.switch_screen(self._screen_of(name))
@@ -115,10 +138,10 @@ class RoomApp(App[str]):
     def go_back(self) -> None:
         """Go back to the screen before; at home that is the way out."""
         here = self.room_screen
-        if here is not None and here.NAME == HOME:
+        if here is not None and self.home == here.NAME:
             self.leave()
         else:
-            self._bring_up(self._history.pop() if self._history else HOME)
+            self._bring_up(self._history.pop() if self._history else self.home)
 
     @property
     def room_screen(self) -> RoomScreen | None:
@@ -129,15 +152,15 @@ class RoomApp(App[str]):
         """Go to a test in the grid; a filter that hides it is taken off."""
         from swarm_tui.room.screens.sweep import SweepScreen
 
-        self.open_screen(HOME)
-        screen = self._screen_of(HOME)
+        self.open_screen(GRID)
+        screen = self._screen_of(GRID)
         assert isinstance(screen, SweepScreen)
         screen.go_to(test)
 
     def show_only(self, tests: Iterable[str], name: str) -> None:
         """Go to the grid and show only these tests there."""
         self.choice = replace(self.choice, only=frozenset(tests), only_name=name, words="", pills=frozenset())
-        self.open_screen(HOME)
+        self.open_screen(GRID)
 
     def resume_sweep(self, screen: RoomScreen) -> None:
         """Start an engine that goes on with this sweep; it outlives the room."""
@@ -150,6 +173,19 @@ class RoomApp(App[str]):
         start_detached(words, cwd=Path.cwd(), environment=os.environ, log=folder.engine_log)
         screen.say(f"an engine is started; {folder.engine_log.name} tells what it does")
 
+    def open_review(self) -> Review:
+        """Open what the merge view shows; slow, and for a thread."""
+        from swarm_tui.triage.of_sweep import review_sweep
+
+        return self.given_review() if self.given_review is not None else review_sweep(self.store.folder)
+
+    def closing_line(self) -> str:
+        """Give what the review came to, for scripts; "" when there was none."""
+        from swarm_tui.room.screens.fixes import FixesScreen
+
+        screen = self._screens.get("fixes")
+        return screen.closing_line if isinstance(screen, FixesScreen) else ""
+
     def leave(self) -> None:
         """Leave the room."""
         state = self.store.state
@@ -159,6 +195,22 @@ class RoomApp(App[str]):
             self.exit(
                 "You have left the room; the agents go on. `swarm-tui` brings you back, `swarm-tui stop` stops them."
             )
+
+    # Agents, for the screens that have one under their cursor.
+
+    @cached_property
+    def agents(self) -> AgentDoor:
+        """The agents of this sweep, beside the engine: attach, look, talk."""
+        from swarm_tui.room.agent_door import AgentDoor
+
+        return AgentDoor(self.store.opened.spec, self.store.folder)
+
+    def shown_order(self) -> list[str]:
+        """Give the tests in the order in which the grid shows them."""
+        from swarm_tui.room.screens.sweep import SweepScreen
+
+        screen = self._screens.get(GRID)
+        return screen.grid.order() if isinstance(screen, SweepScreen) else []
 
     # Following the sweep.
 
@@ -305,9 +357,32 @@ def open_room(folder: Path, *, ascii: bool = False, settings: Settings | None = 
     while store.catch_up() and time.monotonic() < end:
         pass
     app = RoomApp(store, settings or read_settings(), is_ascii=ascii)
+    return _run(app)
+
+
+def open_fixes(folder: Path, *, ascii: bool = False) -> int:
+    """Open the room on the merge view of a sweep."""
+    return _run(RoomApp(Store(SweepFolder(folder)), read_settings(), is_ascii=ascii, home="fixes"))
+
+
+def open_review(open_it: Callable[[], Review], name: str, *, ascii: bool = False) -> int:
+    """Open the merge view on a branch that no sweep made: a room with an empty sweep of that name around it."""
+    with tempfile.TemporaryDirectory(prefix="swarm-review-") as temporary:
+        folder = SweepFolder(Path(temporary) / "review")
+        folder.write_spec(
+            SweepSpec(sweep=name, repository="", base="", created_at=time.time(), mngr=MngrSettings(path=""))
+        )
+        store = Store(folder)
+        return _run(RoomApp(store, read_settings(), is_ascii=ascii, home="fixes", given_review=open_it))
+
+
+def _run(app: RoomApp) -> int:
     farewell = app.run()
     if farewell:
         print(farewell, file=sys.stderr)
+    reviewed = app.closing_line()
+    if reviewed:
+        print(reviewed)
     return app.return_code or 0
 
 

@@ -56,6 +56,11 @@ ROLES: Final[dict[str, tuple[str, str]]] = {
     "added": ("green", ""),
     "removed": ("red", ""),
     "hunk": ("cyan", ""),
+    "keyword": ("magenta", ""),
+    "string": ("yellow", ""),
+    "number": ("orange", ""),
+    "comment": ("muted", "italic"),
+    "name": ("cyan", ""),
     "match": ("yellow", "bold underline"),
     "marked": ("yellow", "bold underline"),
     "pending": ("", "italic underline"),
@@ -74,7 +79,7 @@ class Looks:
         if self.is_terminal:
             self._palette = TERMINAL | {"accent": "blue", "": ""}
             self.base = Style.parse("default on default")
-            line = Style.parse("reverse")
+            line = Style.parse("reverse default on default")
         else:
             variables = app.get_css_variables()
             background = _colour(variables.get("background"), "#121212")
@@ -90,8 +95,18 @@ class Looks:
             self.base = Style.parse(f"{self._palette['text']} on {background.hex}")
             shade = background.blend(accent, 0.3 if theme.dark else 0.2).hex
             line = Style.parse("reverse" if app.no_color else f"on {shade}")
-        self._overlays = {"cursor": Style.parse("reverse"), "line": line}
+        self._overlays = {"cursor": Style.parse("reverse"), "line": line} | self._shades(app)
         self._styles: dict[str, Style] = {}
+
+    def _shades(self, app: App[object]) -> dict[str, Style]:
+        """Give what lies behind lines that came and went; where no shade exists, their signs alone tell."""
+        if self.is_terminal or app.no_color:
+            return {"plus": Style.null(), "minus": Style.null()}
+        background = _colour(app.get_css_variables().get("background"), "#121212")
+        return {
+            word: Style.parse(f"on {background.blend(_colour(self._palette[colour], '#808080'), 0.14).hex}")
+            for word, colour in (("plus", "green"), ("minus", "red"))
+        }
 
     def style(self, role: str) -> Style:
         """Give the style of a role, or of several words: colours first, then what lies over them."""

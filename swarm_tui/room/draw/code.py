@@ -1,0 +1,102 @@
+"""Colours the lines of a diff: signs and shades for what came and went, words by the language of the file."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from swarm_tui.room.draw.parts import Line, Part
+
+if TYPE_CHECKING:
+    from pygments.lexer import Lexer
+
+HUNK_LIMIT: Final = 2_000
+"""Longer hunks are coloured by their signs alone: reading them as a language would be felt at the keys."""
+LINE_LIMIT: Final = 2_000
+
+_SHADES: Final = {"+": "plus", "-": "minus"}
+
+
+def draw_bare_line(text: str) -> Line:
+    """Give a line of a diff by its sign alone: hunk marks, and files of unknown language."""
+    if text.startswith("@@"):
+        place, _, context = text[2:].partition("@@")
+        return [Part(f"@@{place}@@", "hunk"), Part(context, "dim")]
+    sign = text[:1]
+    if sign in _SHADES:
+        return [Part(sign, f"{'added' if sign == '+' else 'removed'} {_SHADES[sign]}"), Part(text[1:], _SHADES[sign])]
+    return [Part(text, "" if sign == " " else "dim")]
+
+
+def draw_hunk(lines: Sequence[str], path: str) -> list[Line]:
+    """Give the lines of one hunk, its `@@` line first, coloured by the language of the file.
+
+    Each side of the hunk is read as one text, so that a string over several lines is a string on each of them.
+    """
+    lexer = _lexer_of(path)
+    if lexer is None or len(lines) > HUNK_LIMIT or any(len(line) > LINE_LIMIT for line in lines):
+        return [draw_bare_line(line) for line in lines]
+    body = lines[1:]
+    old_parts = iter(_read(lexer, [line[1:] for line in body if line[:1] in (" ", "-")]))
+    new_parts = iter(_read(lexer, [line[1:] for line in body if line[:1] in (" ", "+")]))
+    drawn: list[Line] = [draw_bare_line(lines[0])] if lines else []
+    for line in body:
+        sign = line[:1]
+        if sign == "-":
+            drawn.append(_with_sign("-", next(old_parts, [])))
+        elif sign == "+":
+            drawn.append(_with_sign("+", next(new_parts, [])))
+        elif sign == " ":
+            next(old_parts, [])
+            drawn.append([Part(" "), *next(new_parts, [])])
+        else:
+            drawn.append(draw_bare_line(line))
+    return drawn
+
+
+def _with_sign(sign: str, parts: Sequence[Part]) -> Line:
+    shade = _SHADES[sign]
+    colour = "added" if sign == "+" else "removed"
+    return [Part(sign, f"{colour} {shade}"), *(part._replace(role=f"{part.role} {shade}".strip()) for part in parts)]
+
+
+def _read(lexer: Lexer, lines: Sequence[str]) -> list[list[Part]]:
+    """Give the parts of each line of one side."""
+    rows: list[list[Part]] = [[]]
+    for token, value in lexer.get_tokens("\n".join(lines)):
+        role = _role_of(str(token))
+        first, *others = value.split("\n")
+        if first:
+            rows[-1].append(Part(first, role))
+        for other in others:
+            rows.append([Part(other, role)] if other else [])
+    return rows[: len(lines)]
+
+
+@functools.lru_cache(maxsize=512)
+def _role_of(token: str) -> str:
+    for beginning, role in (
+        ("Token.Keyword", "keyword"),
+        ("Token.Operator.Word", "keyword"),
+        ("Token.Literal.String", "string"),
+        ("Token.Literal.Number", "number"),
+        ("Token.Comment", "comment"),
+        ("Token.Name.Function", "name"),
+        ("Token.Name.Class", "name"),
+        ("Token.Name.Decorator", "name"),
+    ):
+        if token.startswith(beginning):
+            return role
+    return ""
+
+
+@functools.lru_cache(maxsize=64)
+def _lexer_of(path: str) -> Lexer | None:
+    from pygments.lexers import get_lexer_for_filename
+    from pygments.util import ClassNotFound
+
+    try:
+        return get_lexer_for_filename(path.strip('"'), stripnl=False, ensurenl=False)
+    except ClassNotFound:
+        return None

@@ -1,0 +1,252 @@
+"""The merge view as lines: the ranked fixes, the plan on top, what a revert would do, and the evidence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from swarm_tui.model.diff import Diff, DiffFile
+from swarm_tui.model.text import plain, plain_lines
+from swarm_tui.room.draw.parts import Line, Part, align_right, cut_line, cut_text, pad_text, spread, width_of, wrap_text
+from swarm_tui.room.draw.words import age
+
+VERDICT_WORDS: Final = {"keep": ("keep", "good"), "revert": ("REVERT", "removed bold"), "later": ("later", "warning")}
+
+
+@dataclass(frozen=True, slots=True)
+class FixFacts:
+    """One fix as its row tells it."""
+
+    rank: int
+    title: str
+    verdict: str
+    """keep, revert, later, or "" while nobody has said anything."""
+    added: int
+    removed: int
+    greens: int | None
+    """Tests that this fix turns green; None when that was not measured."""
+    reds: int
+    """Tests that it breaks."""
+    agents: int
+    is_conflicting: bool
+    """Its revert is in the plan and does not go."""
+    is_stuck: bool
+    """It could not be reverted alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanFacts:
+    """The plan as the line on top tells it."""
+
+    total: int
+    kept: int
+    reverted: int
+    later: int
+    is_known: bool
+    """False while the preview is being computed."""
+    conflicts: tuple[str, ...]
+    """Such as "#3 with #5"."""
+    commits: int
+    branch: str
+    applied: str = ""
+    """The branch that was made of this very plan, or ""."""
+    running: str = ""
+    """What runs in the background: "running 4 tests"."""
+    doubt: str = ""
+
+
+def draw_plan(facts: PlanFacts, width: int) -> Line:
+    """Give the line on top of the merge view."""
+    still_open = facts.total - facts.kept - facts.reverted
+    left = [Part(" "), Part(f"{facts.total} {'fix' if facts.total == 1 else 'fixes'}", "strong")]
+    left += _count(facts.kept, "keep", "good") + _count(facts.reverted, "revert", "removed")
+    left += _count(still_open, "open", "accent" if still_open else "dim")
+    plan = [Part("plan ", "dim")]
+    if not facts.is_known:
+        plan.append(Part("…", "dim"))
+    elif facts.conflicts:
+        plan.append(Part(f"conflict {', '.join(facts.conflicts)}", "error"))
+    else:
+        plan += [Part("clean", "good"), Part(f", {facts.commits} commits", "dim")]
+    if facts.running:
+        plan += [Part("  "), Part(facts.running, "running")]
+    elif facts.applied:
+        plan += [Part("  applied on ", "dim"), Part(facts.applied, "good")]
+    elif facts.doubt:
+        plan += [Part("  "), Part(facts.doubt, "warning")]
+    else:
+        plan.append(Part("  not applied", "dim"))
+    return spread(left, [*plan, Part(" ")], width) if width >= 70 else cut_line([*left, Part("  "), *plan], width)
+
+
+def _count(number: int, word: str, role: str) -> list[Part]:
+    return [Part(" · ", "faint"), Part(str(number), role if number else "dim"), Part(f" {word}", "dim")]
+
+
+def draw_fix(facts: FixFacts, width: int) -> Line:
+    """Give the row of one fix."""
+    word, role = VERDICT_WORDS.get(facts.verdict, ("·", "faint"))
+    if facts.is_conflicting:
+        role = "error"
+    impact = "" if facts.greens is None else f"{facts.greens}▲" + (f"{facts.reds}▼" if facts.reds else "")
+    size = f"+{facts.added}-{facts.removed}" if facts.removed else f"+{facts.added}"
+    tail = [
+        Part(" ⚠" if facts.is_stuck else "", "warning"),
+        Part(f" {facts.agents}×" if facts.agents > 1 and width >= 40 else "", "dim"),
+        Part(align_right(impact, 5) if width >= 34 else "", "unresolved" if facts.reds else "fixed"),
+        Part(align_right(size, 8) if width >= 44 else "", "dim"),
+        Part(" "),
+    ]
+    head = [
+        Part(align_right(str(facts.rank), 3), "dim"),
+        Part(" "),
+        Part(pad_text(word, 7), role),
+        Part(facts.title, "dim" if facts.verdict == "keep" else ""),
+    ]
+    return spread(head, tail, width)
+
+
+@dataclass(frozen=True, slots=True)
+class EffectFacts:
+    """What reverting the fix under the cursor would do, as far as it is known by now."""
+
+    is_reverted: bool
+    is_known: bool
+    conflict_with: tuple[str, ...] = ()
+    conflict_paths: tuple[str, ...] = ()
+    is_unchanging: bool = False
+    tests_red: int | None = None
+    tests_run: int = 0
+    why_rank: str = ""
+
+
+def draw_effect(facts: EffectFacts, width: int) -> Line:
+    """Give the line under the panels: the consequence of a revert, and why the fix ranks where it does."""
+    left = [Part(" "), Part("reverted: " if facts.is_reverted else "if reverted: ", "dim")]
+    if not facts.is_known:
+        left.append(Part("…", "dim"))
+    elif facts.conflict_with or facts.conflict_paths:
+        against = f"conflicts with {', '.join(facts.conflict_with)}" if facts.conflict_with else "conflicts"
+        left += [Part(against, "error"), Part(f" in {', '.join(facts.conflict_paths[:2])}", "dim")]
+        left.append(Part("  c: what can be done", "key"))
+    elif facts.is_unchanging:
+        left.append(Part("changes nothing", "warning"))
+    else:
+        left.append(Part("clean", "good"))
+    if facts.tests_red is not None:
+        word = "test goes" if facts.tests_red == 1 else "tests go"
+        told = f"{facts.tests_red} {word} red" if facts.tests_red else f"all {facts.tests_run} tests stay green"
+        left += [Part(" · ", "faint"), Part(told, "unresolved" if facts.tests_red else "good")]
+    why = [Part(facts.why_rank, "dim"), Part(" ")] if facts.why_rank else []
+    return spread(left, why, width)
+
+
+@dataclass(frozen=True, slots=True)
+class AgentWords:
+    """What one of the agents that made a fix reported."""
+
+    agent: str
+    test: str
+    summary: str
+    passing_before: bool | None
+    passing_after: bool | None
+    tries: tuple[bool | None, ...]
+    block: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Everything that speaks for or against a fix."""
+
+    message: str
+    author: str
+    verdict: str = ""
+    verdict_by: str = ""
+    verdict_age: float | None = None
+    verdict_why: str = ""
+    measured: tuple[str, ...] = ()
+    agents: tuple[AgentWords, ...] = ()
+    runs: tuple[tuple[str, bool | None, str], ...] = ()
+    """Tests that were run without this fix: node id, passed, failure line."""
+
+
+def draw_evidence(evidence: Evidence, width: int) -> list[Line]:
+    """Give the evidence as lines of at most the given width."""
+    lines: list[Line] = []
+    if evidence.verdict:
+        who = f" by {plain(evidence.verdict_by, 40)}" if evidence.verdict_by else ""
+        when = f", {age(evidence.verdict_age)}" if evidence.verdict_age is not None else ""
+        word, role = VERDICT_WORDS.get(evidence.verdict, (evidence.verdict, "dim"))
+        lines += [[Part(word, role), Part(f"{who}{when}", "dim")]]
+        lines += _wrapped(evidence.verdict_why, width)
+    lines += _wrapped(evidence.message, width)
+    lines.append([Part(plain(evidence.author, 100), "dim")])
+    for told in evidence.measured:
+        lines += [[Part("▲ ", "fixed"), Part(row)] for row in wrap_text(plain(told, 500), width - 2)]
+    for number, agent in enumerate(evidence.agents):
+        lines += ([], *_agent_lines(agent, width)) if number or lines else _agent_lines(agent, width)
+    if evidence.runs:
+        lines += [[], [Part("without it", "heading")]]
+        for test, passed, failure in evidence.runs:
+            glyph, role = ("…", "dim") if passed is None else ("✓", "good") if passed else ("✗", "unresolved")
+            lines.append(
+                cut_line([Part(f"{glyph} ", role), Part(plain(test)), Part(f"  {plain(failure)}", "dim")], width)
+            )
+    return lines
+
+
+def _agent_lines(agent: AgentWords, width: int) -> list[Line]:
+    tries: list[Part] = []
+    for passed in agent.tries:
+        glyph, role = ("◐", "running") if passed is None else ("✓", "good") if passed else ("✗", "unresolved")
+        tries.append(Part(f" {glyph}", role))
+    if not tries and agent.passing_before is not None and agent.passing_after is not None:
+        words = {True: ("✓", "good"), False: ("✗", "unresolved")}
+        tries = [Part(f" {glyph}", role) for glyph, role in (words[agent.passing_before], words[agent.passing_after])]
+    title = cut_text(plain(agent.test or agent.agent), max(10, width - 2 * len(tries) - 1))
+    lines: list[Line] = [[Part(title, "strong"), *tries]]
+    if agent.block:
+        lines.append(cut_line([Part("tutorial ", "dim"), Part(plain(agent.block), "dim")], width))
+    return [*lines, *_wrapped(agent.summary, width)]
+
+
+def _wrapped(text: str, width: int, role: str = "") -> list[Line]:
+    clean = plain_lines(text).strip()
+    return [[Part(row, role)] for row in wrap_text(clean, width, 200)] if clean else []
+
+
+def draw_file_heading(file: DiffFile, width: int) -> Line:
+    """Give the line above a file's hunks, in place of git's own header of five."""
+    name = file.path if file.old_path in ("", file.path) else f"{file.old_path} → {file.path}"
+    told = [word for word in (file.mode_change and f"mode {file.mode_change}", file.is_binary and "binary") if word]
+    line = [Part("── ", "faint"), Part(name, "strong"), Part(" ")]
+    line += [Part(" ".join(told), "warning"), Part(" ")] if told else []
+    line += [Part(f"+{file.added}", "added"), Part(f" -{file.removed} ", "removed")] if not file.is_binary else []
+    rest = width - width_of(line)
+    return cut_line([*line, Part("─" * max(0, rest), "faint")], width)
+
+
+def draw_diff_summary(diff: Diff, width: int) -> list[Line]:
+    """Give the files of a diff with what was added and removed, as `git diff --stat` does, above the diff itself."""
+    lines: list[Line] = []
+    widest = max((len(file.path) for file in diff.files), default=0)
+    most = max((file.added + file.removed for file in diff.files), default=0)
+    bar_width = max(4, min(20, width - min(widest, width // 2) - 12))
+    for file in diff.files:
+        number = file.added + file.removed
+        cells = min(bar_width, number) if most <= bar_width else -(-number * bar_width // most)
+        plus = round(cells * file.added / number) if number else 0
+        name = file.path if file.old_path in ("", file.path) else f"{file.old_path} → {file.path}"
+        told = "binary" if file.is_binary else file.mode_change if not number and file.mode_change else str(number)
+        lines.append(
+            cut_line(
+                [
+                    Part(f"{cut_text(name, width // 2):{min(widest, width // 2)}} "),
+                    Part(f"{told:>5} ", "dim"),
+                    Part("+" * plus, "added"),
+                    Part("-" * (cells - plus), "removed"),
+                ],
+                width,
+            )
+        )
+    return lines

@@ -1,0 +1,184 @@
+"""What the merge view knows: one review, what was computed about it so far, told as facts that `draw.fixes` draws.
+
+Computing happens in threads, started by the screen; everything here is quick and only looks things up.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Final
+
+from swarm_tui.journal.fold import SweepState
+from swarm_tui.model.diff import Diff
+from swarm_tui.model.fixes import Conflict, Fix, Preview
+from swarm_tui.model.state import TestRecord
+from swarm_tui.model.verdicts import Verdict
+from swarm_tui.room.draw.fixes import AgentWords, EffectFacts, Evidence, FixFacts, PlanFacts
+from swarm_tui.triage.apply import reviewed_branch
+from swarm_tui.triage.measured import Measured, read_measured
+from swarm_tui.triage.review import Review
+
+DIFFS_KEPT: Final = 64
+
+
+class Merge:
+    """A review as the merge view sees it."""
+
+    def __init__(self, review: Review, state: Callable[[], SweepState], sweep: str, clock: Callable[[], float]) -> None:
+        self.review = review
+        self.sweep = sweep
+        self.preview: Preview | None = None
+        """Of the plan as it stands; None while it is being computed."""
+        self.applied = ""
+        self._state = state
+        self._clock = clock
+        self._measured: dict[str, Measured] = read_measured(review.outcome)
+        self._diffs: OrderedDict[str, Diff] = OrderedDict()
+        self._alone: dict[str, Conflict | None] = {}
+        self._effects: dict[tuple[str, frozenset[str]], Preview] = {}
+        self._records: tuple[int, dict[str, TestRecord]] = (-1, {})
+
+    @property
+    def fixes(self) -> tuple[Fix, ...]:
+        return self.review.fixes
+
+    # What was computed.
+
+    def known_diff(self, fix: Fix) -> Diff | None:
+        """Give the diff of a fix, if it was read already."""
+        return self._diffs.get(fix.id)
+
+    def keep_diff(self, fix: Fix, diff: Diff) -> None:
+        self._diffs[fix.id] = diff
+        if len(self._diffs) > DIFFS_KEPT:
+            self._diffs.popitem(last=False)
+
+    def with_it_reverted(self, fix: Fix) -> frozenset[str]:
+        """Give the plan's reverts and this fix."""
+        return self.review.reverted | {fix.id}
+
+    def known_effect(self, fix: Fix) -> Preview | None:
+        """Give what the plan would be with this fix reverted too, if that was computed already."""
+        return self._effects.get((fix.id, self.with_it_reverted(fix)))
+
+    def keep_effect(self, fix: Fix, reverted: frozenset[str], preview: Preview) -> None:
+        self._effects[fix.id, reverted] = preview
+
+    def forget_effects(self) -> None:
+        """Forget what was computed: a conflict was resolved, so that reverts go which did not."""
+        self._effects.clear()
+        self._alone.clear()
+
+    def keep_alone(self, fix: Fix, conflict: Conflict | None) -> None:
+        self._alone[fix.id] = conflict
+
+    def first_unknown_alone(self) -> Fix | None:
+        """Give a fix of which it is not known yet whether it could be reverted alone."""
+        return next((fix for fix in self.fixes if fix.id not in self._alone), None)
+
+    # Facts.
+
+    def record_of(self, branch: str) -> TestRecord | None:
+        """Give the test whose agent made a branch."""
+        state = self._state()
+        if self._records[0] != state.last_seq:
+            self._records = (state.last_seq, {record.branch: record for record in state.tests() if record.branch})
+        return self._records[1].get(branch)
+
+    def records_of(self, fix: Fix) -> list[TestRecord]:
+        """Give the tests whose agents made a fix, the chosen one first."""
+        found = (self.record_of(branch) for branch in fix.branches)
+        return [record for record in found if record is not None]
+
+    def number(self, commit: str) -> str:
+        """Give a commit as people name it here: `#5`, or its short id when it is no fix."""
+        fix = self.review.branch.find(commit)
+        return f"#{fix.rank}" if fix else commit[:9]
+
+    def fix_facts(self, fix: Fix) -> FixFacts:
+        verdict = self.review.verdict(fix)
+        measured = self._measured.get(fix.id)
+        in_conflict = self.preview is not None and any(item.commit == fix.id for item in self.preview.conflicts)
+        return FixFacts(
+            rank=fix.rank,
+            title=fix.title,
+            verdict=verdict.value if verdict else "",
+            added=fix.added,
+            removed=fix.removed,
+            greens=len(measured.turned_green) if measured else None,
+            reds=len(measured.broken) if measured else 0,
+            agents=len(fix.agents),
+            is_conflicting=in_conflict,
+            is_stuck=self._alone.get(fix.id) is not None,
+        )
+
+    def plan_facts(self, running: str = "") -> PlanFacts:
+        review, preview = self.review, self.preview
+        words = [review.verdict(fix) for fix in self.fixes]
+        reverted = words.count(Verdict.REVERT)
+        return PlanFacts(
+            total=len(self.fixes),
+            kept=words.count(Verdict.KEEP),
+            reverted=reverted,
+            later=words.count(Verdict.LATER),
+            is_known=preview is not None,
+            conflicts=tuple(
+                " with ".join([self.number(item.commit), *(self.number(other) for other in item.opponents[:1])])
+                for item in (preview.conflicts if preview else ())
+            ),
+            commits=len(review.branch.commits) + reverted - (len(preview.unchanging) if preview else 0),
+            branch=reviewed_branch(review, self.sweep),
+            applied=self.applied,
+            running=running,
+            doubt="" if not review.branch.doubts else review.branch.doubts[0],
+        )
+
+    def conflict_of(self, fix: Fix) -> Conflict | None:
+        """Give what stands in the way of reverting a fix within the plan, as far as it is known."""
+        effect = self.known_effect(fix)
+        return next((item for item in effect.conflicts if item.commit == fix.id), None) if effect else None
+
+    def effect_facts(self, fix: Fix) -> EffectFacts:
+        effect = self.known_effect(fix)
+        conflict = self.conflict_of(fix)
+        measured = self._measured.get(fix.id)
+        return EffectFacts(
+            is_reverted=self.review.verdict(fix) is Verdict.REVERT,
+            is_known=effect is not None,
+            conflict_with=tuple(self.number(other) for other in conflict.opponents) if conflict else (),
+            conflict_paths=conflict.paths if conflict else (),
+            is_unchanging=effect is not None and fix.id in effect.unchanging,
+            why_rank=f"rank {fix.rank}: {measured.why}" if measured and measured.why else "",
+        )
+
+    def evidence(self, fix: Fix) -> Evidence:
+        line = self.review.verdict_line(fix)
+        measured = self._measured.get(fix.id)
+        told = []
+        if measured:
+            source = "measured" if measured.is_measured else "as its agents report"
+            told += [f"turns {test} green ({source})" for test in measured.turned_green[:20]]
+            told += [f"breaks {test} ({source})" for test in measured.broken[:20]]
+        return Evidence(
+            message=fix.commit.message,
+            author=f"{fix.commit.author_name} <{fix.commit.author_email}>",
+            verdict=line.verdict.value if line else "",
+            verdict_by=line.by if line else "",
+            verdict_age=self._clock() - line.at if line else None,
+            verdict_why=line.why if line else "",
+            measured=tuple(told),
+            agents=tuple(_words_of(record) for record in self.records_of(fix)),
+        )
+
+
+def _words_of(record: TestRecord) -> AgentWords:
+    return AgentWords(
+        agent=record.agent,
+        test=record.test,
+        summary=record.summary,
+        passing_before=record.passing_before,
+        passing_after=record.passing_after,
+        tries=tuple(made.passed for made in record.tries[-12:]),
+        block=record.block,
+    )

@@ -1,0 +1,111 @@
+"""The merge view's lines say what they must, in the width they have."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from swarm_tui.model.diff import parse_diff
+from swarm_tui.room.draw.code import draw_bare_line, draw_hunk
+from swarm_tui.room.draw.fixes import (
+    AgentWords,
+    EffectFacts,
+    Evidence,
+    FixFacts,
+    PlanFacts,
+    draw_diff_summary,
+    draw_effect,
+    draw_evidence,
+    draw_fix,
+    draw_plan,
+)
+from swarm_tui.room.draw.parts import text_of, width_of
+
+FIX = FixFacts(3, "Keep the exit code on copy", "", 9, 2, 3, 0, 1, False, False)
+PLAN = PlanFacts(11, 7, 2, 0, True, (), 9, "swarm/x/reviewed")
+HUNK = [
+    "@@ -88,5 +88,6 @@ def copy(",
+    " def copy(source):",
+    '     """Copy a thing,',
+    "-    if not for now.",
+    "+    while we can.",
+    "+    Twice.",
+    '     """',
+]
+
+
+def test_a_fix_tells_rank_verdict_title_impact_and_size() -> None:
+    assert " ".join(text_of(draw_fix(FIX, 60)).split()) == "3 · Keep the exit code on copy 3▲ +9-2"
+
+
+@pytest.mark.parametrize(("verdict", "word"), [("keep", "keep"), ("revert", "REVERT"), ("later", "later"), ("", "·")])
+def test_a_verdict_is_a_word(verdict: str, word: str) -> None:
+    facts = FixFacts(1, "x", verdict, 1, 0, None, 0, 1, False, False)
+    assert text_of(draw_fix(facts, 40)).split()[1] == word
+
+
+@given(st.integers(1, 200), st.text(max_size=60), st.integers(0, 999), st.integers(1, 9))
+def test_a_row_fits_its_width(width: int, title: str, lines: int, agents: int) -> None:
+    row = draw_fix(FixFacts(1, "t" + title.replace("\n", " "), "keep", lines, lines, 3, 1, agents, False, True), width)
+    assert width_of(row) <= width
+
+
+def test_the_plan_counts_what_is_open() -> None:
+    line = text_of(draw_plan(PLAN, 100))
+    assert line.startswith(" 11 fixes · 7 keep · 2 revert · 2 open")
+    assert line.rstrip().endswith("plan clean, 9 commits  not applied")
+
+
+def test_the_plan_names_its_conflicts() -> None:
+    line = text_of(draw_plan(PlanFacts(11, 7, 2, 0, True, ("#3 with #5",), 9, "b"), 100))
+    assert "conflict #3 with #5" in line
+
+
+def test_the_effect_of_a_revert_is_a_sentence() -> None:
+    clean = EffectFacts(is_reverted=False, is_known=True, tests_red=3, why_rank="3 agents made this")
+    line = text_of(draw_effect(clean, 100))
+    assert line.startswith(" if reverted: clean · 3 tests go red")
+    assert line.rstrip().endswith("3 agents made this")
+    bad = EffectFacts(is_reverted=True, is_known=True, conflict_with=("#5",), conflict_paths=("a.py",))
+    assert text_of(draw_effect(bad, 100)).startswith(" reverted: conflicts with #5 in a.py  c: what can be done")
+
+
+def test_evidence_is_harmless_and_within_its_width() -> None:
+    evidence = Evidence(
+        message="[FIX_IMPL] \x1b[31mred\x1b[0m\n\n" + "word " * 60,
+        author="A \x07 <a@x>",
+        measured=("turns 3 tests green",),
+        agents=(AgentWords("a", "t.py::test[/red]", "I \x1b]52;c;x\x07fixed it", False, True, (False, True)),),
+        runs=(("t.py::test", False, "assert 1 == 2"),),
+    )
+    lines = [text_of(line) for line in draw_evidence(evidence, 40)]
+    assert all(width_of(line) <= 40 for line in draw_evidence(evidence, 40))
+    assert "\x1b" not in "".join(lines)
+    assert "t.py::test[/red] ✗ ✓" in lines
+    assert "✗ t.py::test  assert 1 == 2" in lines
+
+
+def test_a_hunk_keeps_its_text_and_colours_a_string_over_several_lines() -> None:
+    drawn = draw_hunk(HUNK, "copy.py")
+    assert [text_of(line) for line in drawn[1:]] == HUNK[1:]
+    assert all("string" in part.role for part in drawn[4][1:])
+    assert any("keyword" in part.role for part in drawn[1])
+
+
+@given(st.lists(st.sampled_from([" a = 1", "-b", "+'''", "+c'''", "\\ No newline at end of file", "+", " "])))
+def test_no_hunk_loses_a_character(body: list[str]) -> None:
+    lines = ["@@ -1 +1 @@", *body]
+    assert [text_of(line) for line in draw_hunk(lines, "x.py")][1:] == body
+
+
+def test_a_file_of_unknown_language_is_drawn_by_its_signs() -> None:
+    assert draw_hunk(HUNK, "file.unknown-language") == [draw_bare_line(line) for line in HUNK]
+
+
+def test_the_summary_names_every_file() -> None:
+    diff = parse_diff(
+        b"diff --git a/a.py b/a.py\n--- a/a.py\n+++ b/a.py\n@@ -1 +1,2 @@\n-a\n+b\n+c\n"
+        b"diff --git a/x.png b/x.png\nBinary files a/x.png and b/x.png differ\n"
+        b"diff --git a/run b/run\nold mode 100644\nnew mode 100755\n"
+    )
+    lines = [text_of(line).split() for line in draw_diff_summary(diff, 60)]
+    assert lines == [["a.py", "3", "++-"], ["x.png", "binary"], ["run", "100644", "->", "100755"]]
