@@ -58,7 +58,8 @@ def mngr_path() -> str:
     try:
         return asyncio.run(find_mngr()).path
     except DoorError as error:
-        pytest.fail(f"these tests need mngr 0.3 ({error.message}): run `swarm-tui doctor --fix`", pytrace=False)
+        missing = error.message
+    pytest.fail(f"these tests need mngr 0.3 ({missing}): run `swarm-tui doctor --fix`", pytrace=False)
 
 
 @pytest.fixture(scope="session")

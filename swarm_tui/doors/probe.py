@@ -7,16 +7,19 @@ import json
 import os
 import time
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Final, Literal, Protocol, TypeVar, cast
 
 from swarm_tui.doors.process import run_process
 from swarm_tui.doors.tmux import Pane, Tmux
 from swarm_tui.errors import DoorError, NoTmuxServer
 
 AgentState = Literal["RUNNING", "WAITING", "DONE", "STOPPED", "REPLACED"]
+
+_First = TypeVar("_First")
+_Second = TypeVar("_Second")
 
 _SHELLS: Final = frozenset({"bash", "sh", "zsh", "fish", "dash", "ksh", "tcsh", "csh"})
 # Types whose command is a long shell line, with the name of the process that it ends in.
@@ -82,17 +85,19 @@ class ProcessTable:
 
 
 def parse_processes(output: str) -> ProcessTable:
-    """Read `ps -e -o pid=,ppid=,comm=`."""
+    """Read `ps -e -o pid=,ppid=,stat=,comm=`, without the zombies: tmux leaves some behind when an agent is stopped."""
     command_of: dict[int, str] = {}
     children_of: dict[int, list[int]] = {}
     for line in output.splitlines():
-        words = line.split(maxsplit=2)
+        words = line.split(maxsplit=3)
         # A sandboxed kernel lists a process that just ended as 0: everything would hang below it.
-        if len(words) < 3 or not words[0].isdigit() or not words[1].isdigit() or words[0] == "0":
+        if len(words) < 4 or not words[0].isdigit() or not words[1].isdigit() or words[0] == "0":
+            continue
+        if words[2].startswith("Z"):
             continue
         process_id, parent = int(words[0]), int(words[1])
-        # macOS gives a path; mngr compares the first word of what ps says.
-        command_of[process_id] = words[2].split()[0]
+        # mngr compares the first word of what ps calls a process.
+        command_of[process_id] = words[3].split()[0]
         children_of.setdefault(parent, []).append(process_id)
     return ProcessTable(command_of, children_of)
 
@@ -147,7 +152,7 @@ class LocalProbe:
         try:
             # In this order: an agent that comes after the first step is new in the next probe.
             records, unreadable = self._read_records()
-            panes, processes = await asyncio.gather(self._panes(), _processes(self.tmux.environment))
+            panes, processes = await _both(self._panes(), _processes(self.tmux.environment))
         except (DoorError, OSError) as error:
             hint = error.hint if isinstance(error, DoorError) else ""
             return ProbeFailed(error.message if isinstance(error, DoorError) else str(error), hint)
@@ -237,9 +242,18 @@ class LocalProbe:
             yield self.repository / ".mngr" / "settings.local.toml"
 
 
+async def _both(first: Awaitable[_First], second: Awaitable[_Second]) -> tuple[_First, _Second]:
+    """Wait for both at once; when one fails the other has ended too, which `gather` alone does not see to."""
+    answers = await asyncio.gather(first, second, return_exceptions=True)
+    for answer in answers:
+        if isinstance(answer, BaseException):
+            raise answer
+    return cast(tuple[_First, _Second], tuple(answers))
+
+
 async def _processes(environment: Mapping[str, str]) -> ProcessTable | None:
     """Give all processes; None when the answer cannot be whole, since even we are not in it."""
-    words = ["ps", "-e", "-o", "pid=,ppid=,comm="]
+    words = ["ps", "-e", "-o", "pid=,ppid=,stat=,comm="]
     finished = await run_process(words, environment=environment, timeout=_PS_TIMEOUT)
     processes = parse_processes(finished.text)
     is_whole = finished.code == 0 and not finished.is_truncated and os.getpid() in processes.command_of

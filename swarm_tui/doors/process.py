@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import IO, Final
 
 from swarm_tui.doors.packages import how_to_get
 from swarm_tui.errors import DoorError, ProgramMissing, ProgramTimeout
@@ -22,6 +22,8 @@ OUTPUT_LIMIT: Final = 16 * 1024 * 1024
 TERM_GRACE: Final = 2.0
 # A grandchild that keeps our pipe open must not keep us from an answer that its parent has already given.
 PIPE_GRACE: Final = 1.0
+
+_CHUNK: Final = 65_536
 
 _DROPPED_NAMES: Final = frozenset(
     {
@@ -99,15 +101,13 @@ async def run_process(
     """
     words = tuple(arguments)
     started = time.monotonic()
-    process = await _start(words, cwd, environment, stdin is not None, output_limit)
+    process = _RunningProcess(_start(words, cwd, environment, stdin is not None), stdin, output_limit)
     try:
         async with asyncio.timeout(timeout):
-            if stdin is not None:
-                process.feed(stdin)
             await process.exited.wait()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(PIPE_GRACE):
-                await process.closed.wait()
+                await process.drained.wait()
     except TimeoutError:
         await _end_group(process)
         raise ProgramTimeout(
@@ -121,9 +121,9 @@ async def run_process(
         process.close()
     return Finished(
         arguments=words,
-        code=process.code,
-        stdout=bytes(process.outputs[1]),
-        stderr=bytes(process.outputs[2]),
+        code=process.popen.wait(),
+        stdout=bytes(process.stdout),
+        stderr=bytes(process.stderr),
         seconds=time.monotonic() - started,
         is_truncated=process.is_truncated,
     )
@@ -147,73 +147,91 @@ def start_detached(arguments: Sequence[str], *, cwd: Path, environment: Mapping[
     return process.pid
 
 
-class _Process(asyncio.SubprocessProtocol):
-    """A running program: its bounded outputs, and whether it has exited and closed its pipes."""
+class _RunningProcess:
+    """A program and its pipes on the event loop.
 
-    def __init__(self, output_limit: int) -> None:
+    asyncio's own transports are not used: a loop that closes while one is being made waits for it for ever.
+    """
+
+    def __init__(self, popen: subprocess.Popen[bytes], stdin: bytes | None, output_limit: int) -> None:
+        self.popen = popen
         self.exited = asyncio.Event()
-        self.closed = asyncio.Event()
-        self.outputs: dict[int, bytearray] = {1: bytearray(), 2: bytearray()}
+        self.drained = asyncio.Event()
+        self.stdout, self.stderr = bytearray(), bytearray()
         self.is_truncated = False
-        self._open_outputs = {1, 2}
         self._output_limit = output_limit
-        self._transport: asyncio.SubprocessTransport | None = None
-
-    @property
-    def transport(self) -> asyncio.SubprocessTransport:
-        assert self._transport is not None, "asyncio connects the transport before it hands the process out"
-        return self._transport
-
-    @property
-    def code(self) -> int:
-        code = self.transport.get_returncode()
-        assert code is not None, "asked for the code of a program that still runs"
-        return code
-
-    def feed(self, data: bytes) -> None:
-        pipe = cast(asyncio.WriteTransport, self.transport.get_pipe_transport(0))
-        pipe.write(data)
-        pipe.close()
+        self._input = memoryview(stdin or b"")
+        self._loop = asyncio.get_running_loop()
+        self._open: set[IO[bytes]] = set()
+        for pipe, output in ((popen.stdout, self.stdout), (popen.stderr, self.stderr)):
+            assert pipe is not None, "both outputs are always pipes"
+            self._watch(pipe)
+            self._loop.add_reader(pipe, self._read, pipe, output)
+        if popen.stdin is not None:
+            self._watch(popen.stdin)
+            self._loop.add_writer(popen.stdin, self._write, popen.stdin)
+        threading.Thread(target=self._wait, name=f"wait-{popen.pid}", daemon=True).start()
 
     def close(self) -> None:
-        self.transport.close()
+        """Leave the pipes, whoever else may still hold them."""
+        for pipe in list(self._open):
+            self._leave(pipe)
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.SubprocessTransport, transport)
+    def _watch(self, pipe: IO[bytes]) -> None:
+        os.set_blocking(pipe.fileno(), False)
+        self._open.add(pipe)
 
-    def pipe_data_received(self, fd: int, data: bytes | str) -> None:
-        output = self.outputs[fd]
-        chunk = cast(bytes, data)[: self._output_limit - len(output)]
-        output += chunk
-        self.is_truncated = self.is_truncated or len(chunk) < len(data)
+    def _leave(self, pipe: IO[bytes]) -> None:
+        self._open.discard(pipe)
+        self._loop.remove_reader(pipe)
+        self._loop.remove_writer(pipe)
+        pipe.close()
+        if self._open <= {self.popen.stdin}:
+            self.drained.set()
 
-    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
-        self._open_outputs.discard(fd)
-        if not self._open_outputs:
-            self.closed.set()
+    def _read(self, pipe: IO[bytes], output: bytearray) -> None:
+        try:
+            data = os.read(pipe.fileno(), _CHUNK)
+        except BlockingIOError:
+            return
+        if not data:
+            self._leave(pipe)
+        kept = data[: self._output_limit - len(output)]
+        output += kept
+        self.is_truncated = self.is_truncated or len(kept) < len(data)
 
-    def process_exited(self) -> None:
-        self.exited.set()
+    def _write(self, pipe: IO[bytes]) -> None:
+        try:
+            self._input = self._input[os.write(pipe.fileno(), self._input[:_CHUNK]) :]
+        except BlockingIOError:
+            return
+        except OSError:
+            # It has stopped reading: what it has not read it did not want.
+            self._input = self._input[:0]
+        if not self._input:
+            self._leave(pipe)
+
+    def _wait(self) -> None:
+        self.popen.wait()
+        with contextlib.suppress(RuntimeError):
+            # The loop may have been closed without us.
+            self._loop.call_soon_threadsafe(self.exited.set)
 
 
-async def _start(
-    words: tuple[str, ...],
-    cwd: Path | None,
-    environment: Mapping[str, str] | None,
-    has_stdin: bool,
-    output_limit: int,
-) -> _Process:
-    options: dict[str, Any] = {
-        "cwd": cwd,
-        "env": dict(environment) if environment is not None else scrubbed_environment(),
-        "stdin": subprocess.PIPE if has_stdin else subprocess.DEVNULL,
-        "stdout": subprocess.PIPE,
-        "stderr": subprocess.PIPE,
-        "start_new_session": True,
-    }
+def _start(
+    words: tuple[str, ...], cwd: Path | None, environment: Mapping[str, str] | None, has_stdin: bool
+) -> subprocess.Popen[bytes]:
     with _spawn_errors(words, cwd):
-        _, process = await asyncio.get_running_loop().subprocess_exec(lambda: _Process(output_limit), *words, **options)
-    return process
+        return subprocess.Popen(
+            words,
+            cwd=cwd,
+            env=dict(environment) if environment is not None else scrubbed_environment(),
+            stdin=subprocess.PIPE if has_stdin else subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+            start_new_session=True,
+        )
 
 
 @contextlib.contextmanager
@@ -236,9 +254,9 @@ def _spawn_errors(words: tuple[str, ...], cwd: Path | None) -> Iterator[None]:
                 raise DoorError(f"{program!r} cannot be started", error.strerror or str(error)) from error
 
 
-async def _end_group(process: _Process) -> None:
+async def _end_group(process: _RunningProcess) -> None:
     """End a program and all that it has started: TERM, and KILL for what is left after a grace."""
-    group = process.transport.get_pid()
+    group = process.popen.pid
     _signal_group(group, signal.SIGTERM)
     deadline = time.monotonic() + TERM_GRACE
     # Grandchildren are not ours to wait for: that they are gone can only be asked.

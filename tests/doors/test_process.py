@@ -159,3 +159,19 @@ async def test_a_detached_program_that_ends_leaves_no_zombie(tmp_path: Path) -> 
 def test_a_detached_program_that_is_missing_is_said_so(tmp_path: Path) -> None:
     with pytest.raises(ProgramMissing):
         start_detached(["no-such-program"], cwd=tmp_path, environment={"PATH": "/bin"}, log=tmp_path / "log")
+
+
+async def test_a_loop_that_closes_while_programs_start_does_not_wait_for_ever() -> None:
+    script = (
+        "import asyncio\nfrom swarm_tui.doors.process import run_process\n"
+        "async def main():\n    tasks = [asyncio.create_task(run_process(['sleep', '60'])) for _ in range(5)]\n"
+        "    for turns in range(3): await asyncio.sleep(0)\n    print('leaving', len(tasks), flush=True)\n"
+        "asyncio.run(main())\n"
+    )
+    finished = await run_process([sys.executable, "-c", script], timeout=20)
+    assert (finished.code, finished.text) == (0, "leaving 5\n")
+
+
+async def test_many_programs_at_once_keep_their_outputs_apart() -> None:
+    finished = await asyncio.gather(*(run_process(["echo", str(n)], stdin=b"x") for n in range(50)))
+    assert [one.text for one in finished] == [f"{n}\n" for n in range(50)]
