@@ -9,7 +9,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -27,7 +27,8 @@ from swarm_tui.model.text import plain
 
 FIXES_MEASURED: Final = 200
 REDS_MEASURED: Final = 300
-GREENS_MEASURED: Final = 12
+FLAKY_RUNS: Final = 3
+GREENS_MEASURED: Final = 8
 """Greens run with each fix, to see what it breaks; the final run sees all."""
 COPIES_AT_ONCE: Final = 4
 PLUGIN_FOLDER: Final = Path(__file__).resolve().parent.parent / "live"
@@ -80,21 +81,25 @@ class ScratchCopies:
         wanted = [test for test in tests if test not in known]
         complaint = ""
         if wanted:
-            async with self._copy_of(commit) as copy:
-                made = await run_chosen_tests(
-                    self._inputs.python,
-                    copy,
-                    {test: self._arguments.get(test, test) for test in wanted},
-                    plugin_folder=PLUGIN_FOLDER,
-                    folder=self._inputs.folder,
-                    import_roots=self._inputs.import_roots,
-                    options=self._inputs.pytest_options,
-                    timeout=timeout,
-                )
+            made = await self.run_anew(commit, wanted, timeout)
             self._cache.put(tree, made.outcomes)
             complaint = made.complaint
             known = self._cache.results.get(tree, {})
         return TestRun({test: known[test] for test in tests if test in known}, complaint)
+
+    async def run_anew(self, commit: str, tests: Sequence[str], timeout: float) -> TestRun:
+        """Run tests on a commit, whatever they came to before."""
+        async with self._copy_of(commit) as copy:
+            return await run_chosen_tests(
+                self._inputs.python,
+                copy,
+                {test: self._arguments.get(test, test) for test in tests},
+                plugin_folder=PLUGIN_FOLDER,
+                folder=self._inputs.folder,
+                import_roots=self._inputs.import_roots,
+                options=self._inputs.pytest_options,
+                timeout=timeout,
+            )
 
     @contextlib.asynccontextmanager
     async def _copy_of(self, commit: str) -> AsyncIterator[Path]:
@@ -158,59 +163,113 @@ async def measure_effects(
     copies: ScratchCopies, inputs: IntegratorInputs, ground: Ground, trials: Sequence[Trial], progress: Progress
 ) -> dict[str, Effect]:
     """Give the effect of each fix by its chosen commit; what could not be measured says why."""
+    if not trials:
+        return {}
     deadline = time.monotonic() + inputs.measure_seconds
-    effects: dict[str, Effect] = {}
-    why_not = _why_not_at_all(inputs)
     reds, greens = tests_concerned(inputs, [trial.fix for trial in trials])
-    before = TestRun({})
-    if not why_not and trials:
-        progress(f"runs {len(reds) + len(greens)} tests without any fix")
-        try:
-            before = await copies.run(ground.commit, ground.tree, [*reds, *greens], _left(deadline))
-        except SwarmError as error:
-            why_not = plain(error.message, 200)
-        if not before.outcomes and not why_not:
-            why_not = before.complaint or "pytest reported no test"
+    tests = [*reds, *greens]
+    before, why_not = await _run_ground(copies, inputs, ground, tests, deadline, progress)
+    if why_not:
+        return {trial.fix.chosen.commit: reported_effect(trial.fix, why_not) for trial in trials}
     foreign = {test.test for test in inputs.tests if test.has_foreign_imports}
 
-    async def measure(number: int, trial: Trial) -> None:
-        key = trial.fix.chosen.commit
-        own_foreign = foreign.intersection(trial.fix.tests)
-        if why_not or own_foreign or number >= FIXES_MEASURED or _left(deadline) <= 0:
-            reason = "its tests ran against the user's checkout" if own_foreign else "there was no time left"
-            effects[key] = reported_effect(trial.fix, why_not or reason)
-            return
+    async def run_with(number: int, trial: Trial) -> TestRun | str:
+        if foreign.intersection(trial.fix.tests):
+            return "its tests ran against the user's checkout"
+        if number >= FIXES_MEASURED or _left(deadline) <= 0:
+            return "there was no time left"
         try:
-            after = await copies.run(trial.commit, trial.tree, [*reds, *greens], _left(deadline))
+            after = await copies.run(trial.commit, trial.tree, tests, _left(deadline))
         except SwarmError as error:
-            effects[key] = reported_effect(trial.fix, plain(error.message, 200))
-            return
-        effects[key] = compare_runs(trial.fix, before, after)
-        progress(f"{trial.fix.chosen.subject}: {len(effects[key].turned_green)} red -> green")
+            return plain(error.message, 200)
+        green = sum(after.is_green(test) and not before.is_green(test) for test in tests)
+        progress(f"{trial.fix.chosen.subject}: {green} red -> green")
+        return after if after.outcomes else after.complaint or "pytest reported no test"
 
-    await asyncio.gather(*(measure(number, trial) for number, trial in enumerate(trials)))
+    runs = await asyncio.gather(*(run_with(number, trial) for number, trial in enumerate(trials)))
+    doubtful = doubtful_tests(before, [(trial.fix, run) for trial, run in zip(trials, runs, strict=True)])
+    flaky = await _find_unsteady(copies, ground.commit, doubtful, before, deadline)
+    if flaky:
+        progress(f"{len(flaky)} flaky: {', '.join(sorted(flaky))}")
+    effects = {}
+    for trial, run in zip(trials, runs, strict=True):
+        own = [test for test in trial.fix.tests if test in flaky]
+        if isinstance(run, str):
+            effects[trial.fix.chosen.commit] = reported_effect(trial.fix, run)
+            continue
+        asked = [test for test in own if run.is_green(test)]
+        steadied = set(asked) - await _find_unsteady(copies, trial.commit, asked, run, deadline)
+        effects[trial.fix.chosen.commit] = compare_runs(before, run, flaky=flaky, steadied=steadied)
     return effects
 
 
-def compare_runs(fix: FoldedFix, before: TestRun, after: TestRun) -> Effect:
-    """Give what a fix does, from the same tests without and with it."""
-    if not after.outcomes:
-        return reported_effect(fix, after.complaint or "pytest reported no test")
-    return Effect(
-        turned_green=tuple(test for test in before.outcomes if not before.is_green(test) and after.is_green(test)),
-        broken=tuple(
-            test
-            for test in before.outcomes
-            if before.is_green(test) and after.outcomes.get(test, "missing") in ("failed", "missing")
-        ),
-        flaky=tuple(test for test in fix.tests if before.is_green(test)),
-    )
+def doubtful_tests(before: TestRun, runs: Sequence[tuple[FoldedFix, TestRun | str]]) -> list[str]:
+    """Give the tests whose results may be luck: they changed, or did not, where nobody had reason to expect it."""
+    doubtful: dict[str, None] = {}
+    for fix, run in runs:
+        if isinstance(run, str):
+            continue
+        own = set(fix.tests)
+        for test in before.outcomes:
+            is_changed = before.is_green(test) != run.is_green(test)
+            if is_changed != (test in own) and (is_changed or before.is_green(test)):
+                doubtful[test] = None
+    return list(doubtful)
 
 
-def _why_not_at_all(inputs: IntegratorInputs) -> str:
+async def _run_ground(
+    copies: ScratchCopies,
+    inputs: IntegratorInputs,
+    ground: Ground,
+    tests: Sequence[str],
+    deadline: float,
+    progress: Progress,
+) -> tuple[TestRun, str]:
+    """Run the tests without any fix; give why nothing can be measured, or nothing."""
     if inputs.measure_seconds <= 0:
-        return "measuring is switched off"
-    return "" if inputs.python else "no Python of the project is known"
+        return TestRun({}), "measuring is switched off"
+    if not inputs.python:
+        return TestRun({}), "no Python of the project is known"
+    progress(f"runs {len(tests)} tests without any fix")
+    try:
+        before = await copies.run(ground.commit, ground.tree, tests, _left(deadline))
+    except SwarmError as error:
+        return TestRun({}), plain(error.message, 200)
+    return before, "" if before.outcomes else before.complaint or "pytest reported no test"
+
+
+async def _find_unsteady(
+    copies: ScratchCopies, commit: str, tests: Sequence[str], known: TestRun, deadline: float
+) -> set[str]:
+    """Run tests on a commit a few times more, and give those that do not always come to the same."""
+    if not tests:
+        return set()
+
+    async def run_again() -> Mapping[str, str]:
+        with contextlib.suppress(SwarmError):
+            if _left(deadline) > 0:
+                return (await copies.run_anew(commit, tests, _left(deadline))).outcomes
+        return {}
+
+    again = await asyncio.gather(*(run_again() for _ in range(FLAKY_RUNS)))
+    return {
+        test
+        for test in tests
+        if any(run.get(test, known.outcomes.get(test)) != known.outcomes.get(test) for run in again)
+    }
+
+
+def compare_runs(
+    before: TestRun, after: TestRun, *, flaky: Collection[str] = (), steadied: Collection[str] = ()
+) -> Effect:
+    """Give what a fix does, from the same tests without and with it.
+
+    Flaky tests tell nothing of it, but for those that it has `steadied`: they count as turned green.
+    """
+    told = [test for test in before.outcomes if test not in flaky]
+    green = [test for test in told if not before.is_green(test) and after.is_green(test)]
+    red = [test for test in told if before.is_green(test) and after.outcomes.get(test) in (None, "failed")]
+    return Effect(turned_green=(*green, *sorted(steadied)), broken=tuple(red), flaky=tuple(sorted(steadied)))
 
 
 def _left(deadline: float) -> float:

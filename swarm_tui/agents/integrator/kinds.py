@@ -54,7 +54,8 @@ def is_test_or_doc(path: str, test_files: Collection[str] = (), tutorial: str = 
         or place.stem.endswith("_test")
         or bool(folders & _TEST_FOLDERS)
     )
-    return is_test or path == tutorial or place.suffix.lower() in _DOC_SUFFIXES or bool(folders & _DOC_FOLDERS)
+    is_tutorial = path == tutorial or place.stem.lower() == "tutorial"
+    return is_test or is_tutorial or place.suffix.lower() in _DOC_SUFFIXES or bool(folders & _DOC_FOLDERS)
 
 
 def sort_commit(message: str, paths: Iterable[str], *, test_files: Collection[str] = (), tutorial: str = "") -> Sorting:

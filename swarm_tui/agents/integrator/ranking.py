@@ -19,7 +19,7 @@ class Effect:
     broken: tuple[str, ...] = ()
     why_not_measured: str = ""
     flaky: tuple[str, ...] = ()
-    """Tests of the fix's own agents that were red for them and green without the fix."""
+    """Tests among the turned ones that failed now and then without the fix, and do not with it."""
 
     @property
     def is_measured(self) -> bool:
@@ -75,7 +75,7 @@ def explain(fix: FoldedFix, effect: Effect) -> str:
     if effect.broken:
         parts.append(f"breaks {len(effect.broken)}")
     if effect.flaky:
-        parts.append(f"{_count(len(effect.flaky), 'test')} flaky: red for its agent, green without the fix")
+        parts.append("that was flaky" if len(effect.flaky) == 1 else f"{len(effect.flaky)} of them were flaky")
     if len(fix.agents) > 1:
         parts.append(f"{len(fix.agents)} agents made it ({fix.why_same})")
     parts.append(_count(fix.chosen.lines, "line"))

@@ -57,7 +57,7 @@ def compose_outcome(inputs: IntegratorInputs, made: Integration) -> IntegratorOu
     ]
     extra: dict[str, Any] = {
         "by": "builtin",
-        "ranking": [_ranking_entry(entry, commit) for entry, commit in picked],
+        "ranking": [_ranking_entry(rank, entry, commit) for rank, (entry, commit) in enumerate(picked, 1)],
         "final_run": _final_entry(made.final),
     }
     return IntegratorOutcome(
@@ -81,9 +81,9 @@ def _commits_by_branch(picked: list[tuple[RankedFix, str]]) -> dict[str, str]:
     return found
 
 
-def _ranking_entry(entry: RankedFix, commit: str) -> dict[str, Any]:
+def _ranking_entry(rank: int, entry: RankedFix, commit: str) -> dict[str, Any]:
     return {
-        "rank": entry.rank,
+        "rank": rank,
         "commit": commit,
         "branches": list(entry.fix.branches),
         "agents": list(entry.fix.agents),
@@ -128,8 +128,13 @@ def _escalations(inputs: IntegratorInputs, made: Integration) -> list[Escalation
     broken = [test for test in sorted(expected) if made.final.outcomes.get(test) != "passed"]
     if not broken:
         return []
-    known = [test for test in broken if test in made.final.outcomes]
-    detail = "\n".join(f"* {plain(test, 300)}" for test in (known or broken)[:TESTS_NAMED])
+    culprits = {test: entry.fix.chosen.subject for entry, _ in made.woven.picked for test in entry.effect.broken}
+    lines = []
+    for test in broken[:TESTS_NAMED]:
+        by = f", broken by {culprits[test]!r}" if test in culprits else ""
+        missing = "" if test in made.final.outcomes else ", which was not run"
+        lines.append(f"* {plain(test, 300)}{by}{missing}")
+    detail = "\n".join(lines)
     if made.final.complaint:
         detail += f"\n\npytest: {made.final.complaint}"
     title = f"{len(broken)} tests that passed for their agents do not pass on the integrated branch"

@@ -1,0 +1,89 @@
+"""`swarm-tui demo`: a whole sweep on a sample project, in two minutes, without a model and without a trace."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from swarm_tui.model.text import plain
+
+if TYPE_CHECKING:
+    from swarm_tui.journal.folder import SweepFolder
+
+DESCRIPTION = """\
+Shows a whole sweep on a small project: larder, a program with real faults, a tutorial and tests for it. The agents play
+recorded work, so there is no model and there are no costs; all else is real: mngr, tmux, git and pytest. They live in a
+home and a tmux server of their own; your mngr, tmux and git settings are left alone."""
+EXAMPLES = """\
+  swarm-tui demo                       the room on it; `?` shows the keys, `w` goes to who wants you
+  swarm-tui demo ~/larder              keep the sample project there
+  swarm-tui demo --headless --json     without the room, and the end state as JSON
+Exit codes: 0 the sweep came to its end (with blocked and failed tests: they belong to it), 1 it did not, 2 misuse."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `swarm-tui demo`."""
+    parser.add_argument("folder", nargs="?", type=Path, metavar="FOLDER", help="where (default: a temporary folder)")
+    parser.add_argument("--slots", type=int, default=6, metavar="N", help="so many agents work at once (default 6)")
+    parser.add_argument("--speed", type=float, default=1.0, metavar="X", help="so many times as fast")
+    parser.add_argument("--headless", action="store_true", help="progress on stderr instead of the room")
+    parser.add_argument("--json", action="store_true", help="without the room: the end state as JSON on stdout")
+    parser.add_argument("--mngr", metavar="PATH", help="the mngr to use (default: SWARM_MNGR, PATH, our own)")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Start the demo's sweep and show it."""
+    from swarm_tui.cli.progress import EXIT_INTERRUPTED, follow_sweep, say
+    from swarm_tui.demo.sweep import DemoWish, begin_demo
+
+    has_room = not arguments.headless and not arguments.json and sys.stdin.isatty() and sys.stdout.isatty()
+    wish = DemoWish(
+        folder=arguments.folder,
+        slots=arguments.slots,
+        speed=arguments.speed,
+        answers_itself=not has_room,
+        mngr=arguments.mngr,
+    )
+    folder = asyncio.run(begin_demo(wish, say))
+    if has_room:
+        from swarm_tui.cli.open import show_room
+
+        show_room(folder)
+        say(_farewell(folder))
+        return 0
+    code = follow_sweep(folder, is_json=arguments.json)
+    if code == EXIT_INTERRUPTED:
+        return code
+    say(_farewell(folder))
+    return 0 if _is_finished(folder) else 1
+
+
+def _is_finished(folder: SweepFolder) -> bool:
+    from swarm_tui.journal.open import open_sweep
+
+    return open_sweep(folder).state.ended_why == "finished"
+
+
+def _farewell(folder: SweepFolder) -> str:
+    """Say where things are, and what to do next."""
+    from swarm_tui.journal.open import open_sweep
+
+    opened = open_sweep(folder)
+    spec, integration = opened.spec, opened.state.integration
+    there = f"cd {shlex.quote(spec.repository)}"
+    lines = ["", f"The sample project is in {spec.repository}"]
+    if integration.branch:
+        lines.append(f"The integrated branch is {integration.branch} ({plain(integration.detail)})")
+        lines += ["", f"  {there} && git log --oneline {spec.base_name}..{integration.branch}"]
+    else:
+        lines += [plain(integration.detail), ""] if integration.detail else [""]
+    lines += [
+        f"  {there} && swarm-tui            the room, once more",
+        f"  {there} && swarm-tui fixes      keep or revert each fix",
+        f"  {there} && swarm-tui clean      remove its agents, mngr home and tmux server",
+    ]
+    return "\n".join(lines)

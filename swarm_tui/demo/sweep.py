@@ -1,0 +1,106 @@
+"""The demo's sweep: the sample's tests, the offline agent, a mngr home and a tmux server that nobody else uses."""
+
+from __future__ import annotations
+
+import os
+import site
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from swarm_tui.demo.sample import RECORDS, TESTS, TUTORIAL, sample_repository
+from swarm_tui.doors.mngr import Mngr, mngr_environment
+from swarm_tui.doors.provision import MngrFound, find_mngr, install_mngr
+from swarm_tui.engine.begin import start_engine
+from swarm_tui.engine.order import Order, begin_sweep, prepare_sweep
+from swarm_tui.errors import ProgramMissing
+from swarm_tui.journal.folder import SweepFolder
+from swarm_tui.model.sweep import MngrSettings
+
+SLOTS: Final = 6
+TITLE: Final = "demo: larder"
+# A person who looks around first is not to be hurried, but a demo that nobody answers has to end.
+WAIT_TIMEOUT: Final = 600.0
+# The path of a tmux socket has to stay under 107 bytes, whatever TMPDIR says.
+_SHORT_FOLDER: Final = Path("/tmp")
+_SIMPLE_SHELL: Final = "/bin/bash"
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class DemoWish:
+    """What a person asks of the demo."""
+
+    folder: Path | None = None
+    slots: int = SLOTS
+    speed: float = 1.0
+    answers_itself: bool = False
+    mngr: str | None = None
+
+
+async def begin_demo(wish: DemoWish, progress: Progress) -> SweepFolder:
+    """Make the repository, get a mngr, and start a sweep that leaves nothing in the user's own mngr, tmux or git."""
+    mngr = await find_or_install_mngr(wish.mngr, progress)
+    repository = sample_repository(wish.folder)
+    progress(f"sample project: {repository}")
+    settings = make_private_home(mngr.path)
+    keep_user_packages()
+    await _quiet_mngr(settings, repository)
+    order = Order(
+        folder=repository,
+        agent_type="offline",
+        integrator="builtin",
+        slots=wish.slots,
+        wait_timeout=WAIT_TIMEOUT,
+        speed=wish.speed,
+        answers_itself=wish.answers_itself,
+        python=sys.executable,
+        pytest_arguments=(TESTS,),
+        records=RECORDS,
+        tutorial=repository / TUTORIAL,
+        title=TITLE,
+        mngr_settings=settings,
+        is_private=True,
+    )
+    spec, tests = await prepare_sweep(order, progress)
+    folder = begin_sweep(spec, tests)
+    progress(f"sweep {folder.name}: {len(tests)} tests, {spec.slots} slots, mngr {mngr.version} in a home of its own")
+    start_engine(folder)
+    return folder
+
+
+async def find_or_install_mngr(override: str | None, progress: Progress) -> MngrFound:
+    """Find a mngr that fits; when there is none, put one into swarm-tui's private environment."""
+    try:
+        return await find_mngr(override)
+    except ProgramMissing as error:
+        if override or os.environ.get("SWARM_MNGR"):
+            raise
+        progress(f"{error.message}: it is put into swarm-tui's own environment now, nothing else is touched")
+        return await install_mngr(progress)
+
+
+def make_private_home(mngr: str) -> MngrSettings:
+    """Make a home and a tmux folder for one sweep alone; `swarm-tui clean` removes them."""
+    root = Path(tempfile.mkdtemp(prefix="sw", dir=_SHORT_FOLDER if _SHORT_FOLDER.is_dir() else None))
+    home, tmux = root / "home", root / "t"
+    home.mkdir()
+    tmux.mkdir()
+    return MngrSettings(path=mngr, host_dir=str(home / ".mngr"), tmux_tmpdir=str(tmux), home=str(home))
+
+
+def keep_user_packages() -> None:
+    """Let the agents' Python find what is installed for this user, although their home is another one."""
+    if site.ENABLE_USER_SITE and "PYTHONUSERBASE" not in os.environ:
+        os.environ["PYTHONUSERBASE"] = site.getuserbase()
+
+
+async def _quiet_mngr(settings: MngrSettings, repository: Path) -> None:
+    """Switch off what a new mngr home would complain about: a cloud provider that is installed but has no account."""
+    mngr = Mngr(settings.path, mngr_environment(settings), repository)
+    if any(plugin.name == "modal" and plugin.is_enabled for plugin in await mngr.plugins()):
+        await mngr.set_config("providers.modal.is_enabled", "false")

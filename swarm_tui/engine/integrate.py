@@ -1,0 +1,268 @@
+"""Has a sweep's branches integrated, by a coding agent or the built-in integrator; checks and takes the result."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Sequence
+from typing import Any, Final
+
+from swarm_tui.agents.contract import BUNDLE_FILE
+from swarm_tui.agents.integrator.inputs import (
+    INPUTS_FILE,
+    BranchInput,
+    IntegratorInputs,
+    NotTaken,
+    PersonInput,
+    TestInput,
+    why_not_taken,
+)
+from swarm_tui.doors.git import Repository, fetch_bundle
+from swarm_tui.engine.context import EngineContext
+from swarm_tui.engine.integrator_agent import HandedIn, IntegratorFailed, run_integrator
+from swarm_tui.errors import SwarmError
+from swarm_tui.journal.folder import write_beside
+from swarm_tui.model.events import Integrated, Integrating, IntegrationFailed
+from swarm_tui.model.fixes import FIX_PREFIX
+from swarm_tui.model.outcome import (
+    INTEGRATOR_OUTCOME_FILE,
+    Escalation,
+    EscalationKind,
+    IntegratorOutcome,
+    LeftOut,
+    parse_integrator_outcome,
+)
+from swarm_tui.model.state import TestRecord
+from swarm_tui.model.states import PULLED_RESULTS, Result, State
+from swarm_tui.model.sweep import SweepSpec
+from swarm_tui.model.text import plain
+
+BUILTIN: Final = "builtin"
+AGENT: Final = "agent"
+RESULTS_CACHE: Final = "results.json"
+_TITLES_NAMED: Final = 50
+
+
+async def integrate_sweep(context: EngineContext) -> None:
+    """Integrate what the agents of a sweep have made; whatever happens is recorded, nothing is raised but a cancel."""
+    if context.spec.integrator == "none":
+        return
+    try:
+        inputs = await asyncio.to_thread(compose_inputs, context)
+        if not inputs.branches:
+            _finish_without_branch(context, inputs)
+            return
+        await _integrate(context, inputs)
+    except SwarmError as error:
+        context.record(IntegrationFailed(reason=plain(str(error), 500)))
+
+
+async def _integrate(context: EngineContext, inputs: IntegratorInputs) -> None:
+    for by in (AGENT, BUILTIN) if context.spec.integrator == AGENT else (BUILTIN,):
+        context.record(Integrating(by=by, branches=len(inputs.branches)))
+        try:
+            handed_in = await run_integrator(context, inputs, by)
+            outcome, tip = await asyncio.to_thread(_take, context, inputs, handed_in)
+        except IntegratorFailed as error:
+            if by == BUILTIN:
+                raise
+            context.note(f"the coding agent's integration is not used: {error.message}", level="warning")
+        else:
+            _finish(context, inputs, outcome, tip)
+            return
+
+
+def compose_inputs(context: EngineContext) -> IntegratorInputs:
+    """Compose what an integrator needs to know, and write it into the sweep folder."""
+    spec, records = context.spec, list(context.state.tests())
+    with_commits = [record for record in records if record.tip]
+    reasons = {record.test: why_not_taken(record) for record in with_commits}
+    name, email = spec.identity
+    if not name or not email:
+        identity = context.repository.identity()
+        name, email = identity.name, identity.email
+    inputs = IntegratorInputs(
+        sweep=spec.sweep,
+        repository=spec.repository,
+        base=spec.base,
+        branch=f"swarm/{spec.sweep}/integrator",
+        committer=PersonInput(name=name, email=email),
+        branches=tuple(_branch_input(context, record) for record in with_commits if reasons[record.test] is None),
+        not_taken=tuple(
+            NotTaken(branch=record.branch, reason=reason)
+            for record in with_commits
+            if (reason := reasons[record.test]) is not None
+        ),
+        tests=tuple(_test_input(spec, record) for record in records),
+        tutorial=os.path.relpath(spec.tutorial, spec.repository) if spec.tutorial else "",
+        python=spec.python,
+        folder=spec.folder,
+        import_roots=spec.import_roots or (".",),
+        pytest_options=spec.run_options,
+        setup=spec.setup or "",
+        cache=str((context.folder.integrator / RESULTS_CACHE).absolute()),
+    )
+    context.folder.integrator.mkdir(parents=True, exist_ok=True)
+    write_beside(context.folder.integrator / INPUTS_FILE, inputs.model_dump_json(indent=1).encode())
+    return inputs
+
+
+def _branch_input(context: EngineContext, record: TestRecord) -> BranchInput:
+    bundle = context.folder.agent(record.agent) / BUNDLE_FILE
+    return BranchInput(
+        agent=record.agent,
+        test=record.test,
+        branch=record.branch,
+        tip=record.tip,
+        bundle=str(bundle.absolute()) if bundle.is_file() else "",
+        summary=record.summary,
+        is_passing_after=record.passing_after,
+    )
+
+
+def _test_input(spec: SweepSpec, record: TestRecord) -> TestInput:
+    _, separator, rest = record.test.partition("::")
+    return TestInput(
+        test=record.test,
+        # Node ids begin at pytest's root; the command line is read from the folder in which it is run.
+        argument=os.path.relpath(record.file, spec.folder or ".") + separator + rest if record.file else "",
+        file=record.file,
+        result=record.result.value if record.result else "",
+        reason=record.reason,
+        has_foreign_imports=bool(record.foreign_imports),
+    )
+
+
+def _take(context: EngineContext, inputs: IntegratorInputs, handed_in: HandedIn) -> tuple[IntegratorOutcome, str]:
+    """Fetch the branch, compare it with what is said of it, and set the integrated branch; "" is no branch."""
+    repository, spec = context.repository, context.spec
+    try:
+        outcome = parse_integrator_outcome(handed_in.outcome)
+    except ValueError as error:
+        raise IntegratorFailed(plain(str(error), 300)) from error
+    if handed_in.bundle is None:
+        if outcome.impl_commit_hashes or outcome.squashed_commit_hash:
+            raise IntegratorFailed("it names commits, but handed in none")
+        return outcome, ""
+    # Not under refs/swarm/: a name there makes the branch of the same name ambiguous for git.
+    fetched = f"refs/swarm-fetched/{spec.sweep}"
+    try:
+        tip = fetch_bundle(repository, handed_in.bundle, branch=inputs.branch, into=fetched)
+        problem = what_is_wrong(repository, inputs, outcome, tip)
+        if problem:
+            raise IntegratorFailed(problem)
+        _set_branch(repository, spec, tip)
+    except IntegratorFailed:
+        raise
+    except SwarmError as error:
+        raise IntegratorFailed(plain(str(error), 300)) from error
+    finally:
+        held = repository.ref(fetched)
+        if held is not None:
+            repository.delete_ref(fetched, old=held)
+    return outcome, tip
+
+
+def what_is_wrong(repository: Repository, inputs: IntegratorInputs, outcome: IntegratorOutcome, tip: str) -> str:
+    """Say what on a branch is not as its integrator reports, or nothing."""
+    if not repository.is_ancestor(inputs.base, tip):
+        return "the branch does not build on the commit that the sweep began with"
+    if repository.run("rev-list", "--min-parents=2", "--max-count=1", tip, f"^{inputs.base}", "--").text:
+        return "the branch is not linear: it holds a merge"
+    commits = set(repository.list_commits(inputs.base, tip))
+    known = {source.branch for source in inputs.branches}
+    named = dict(outcome.impl_commit_hashes)
+    strangers = [branch for branch in named if branch not in known]
+    if strangers:
+        return f"it names the branch {plain(strangers[0], 100)}, which is none of this sweep's"
+    if outcome.squashed_commit_hash:
+        named["the squashed commit"] = outcome.squashed_commit_hash
+    for branch, commit in named.items():
+        if commit not in commits:
+            return f"{plain(commit, 50)}, named for {plain(branch, 100)}, is not on the branch"
+    # An agent may have made several fixes, and only one of them can be named for its branch.
+    others = [commit for commit in commits - set(named.values()) if not _is_fix(repository, commit)]
+    return f"{others[0][:12]} is on the branch, and is neither a fix nor the squashed commit" if others else ""
+
+
+def _is_fix(repository: Repository, commit: str) -> bool:
+    return repository.run("log", "-1", "--format=%s", commit, "--").text.startswith(FIX_PREFIX)
+
+
+def _set_branch(repository: Repository, spec: SweepSpec, tip: str) -> None:
+    name = integrated_branch(spec)
+    if name in repository.checked_out_branches():
+        raise SwarmError(
+            f"{name} is checked out, and a checkout is never changed",
+            "check out another branch, then `swarm-tui integrate`",
+        )
+    repository.update_ref(f"refs/heads/{name}", tip, old=repository.ref(f"refs/heads/{name}"), reason="integrated")
+
+
+def integrated_branch(spec: SweepSpec) -> str:
+    """Give the name of the branch that a sweep's work ends on."""
+    return f"swarm/{spec.sweep}/integrated"
+
+
+def _finish(context: EngineContext, inputs: IntegratorInputs, outcome: IntegratorOutcome, tip: str) -> None:
+    records = list(context.state.tests())
+    outcome = with_open_tests(outcome, records)
+    _write_outcome(context, outcome)
+    fixes = len(set(outcome.impl_commit_hashes.values()))
+    context.record(
+        Integrated(
+            branch=integrated_branch(context.spec) if tip else None,
+            tip=tip,
+            fixes=fixes,
+            left_out=len(outcome.failed),
+            detail=_words_of(outcome, fixes) if tip else "nothing of the agents' work could be put together",
+        )
+    )
+
+
+def _finish_without_branch(context: EngineContext, inputs: IntegratorInputs) -> None:
+    left_out = tuple(LeftOut(branch=entry.branch, reason=entry.reason) for entry in inputs.not_taken)
+    _write_outcome(context, with_open_tests(IntegratorOutcome(failed=left_out), list(context.state.tests())))
+    context.record(Integrated(branch=None, left_out=len(left_out), detail="no agent made a change that may be taken"))
+
+
+def _write_outcome(context: EngineContext, outcome: IntegratorOutcome) -> None:
+    context.folder.integrator.mkdir(parents=True, exist_ok=True)
+    content = outcome.model_dump_json(indent=1).encode() + b"\n"
+    write_beside(context.folder.integrator / INTEGRATOR_OUTCOME_FILE, content)
+
+
+def with_open_tests(outcome: IntegratorOutcome, records: Sequence[TestRecord]) -> IntegratorOutcome:
+    """Add what no commit speaks of: the tests that are still open, and what stands in their way."""
+    still_open = [
+        {"test": record.test, "result": record.mark, "reason": record.reason}
+        for record in records
+        if record.state is not State.DONE or (record.result not in PULLED_RESULTS and record.result is not Result.CLEAN)
+    ]
+    causes: dict[str, list[TestRecord]] = {}
+    for record in records:
+        for escalation in record.escalations:
+            if record.result is Result.BLOCKED and escalation.kind is EscalationKind.BLOCKER:
+                causes.setdefault(escalation.title or record.reason, []).append(record)
+    blockers = tuple(
+        Escalation(
+            kind=EscalationKind.BLOCKER,
+            title=f"{title} ({len(blocked)} tests)" if len(blocked) > 1 else title,
+            detail_markdown="\n".join(f"* {plain(record.test, 300)}" for record in blocked),
+        )
+        for title, blocked in list(causes.items())[:_TITLES_NAMED]
+    )
+    update: dict[str, Any] = {"open": still_open, "escalations": (*outcome.escalations, *blockers)}
+    return outcome.model_copy(update=update)
+
+
+def _words_of(outcome: IntegratorOutcome, fixes: int) -> str:
+    words = [f"{fixes} fixes" if fixes != 1 else "1 fix"]
+    if outcome.squashed_commit_hash:
+        count = len(outcome.squashed_branches)
+        words.append(f"test and doc work of {count} {'agents' if count != 1 else 'agent'} in one commit")
+    final = (outcome.model_extra or {}).get("final_run")
+    if isinstance(final, dict) and isinstance(final.get("passed"), int):
+        failed = final.get("failed")
+        words.append(f"{final['passed']} tests pass on it, {len(failed) if isinstance(failed, list) else 0} fail")
+    return ", ".join(words)

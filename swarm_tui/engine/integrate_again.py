@@ -1,0 +1,53 @@
+"""Repeats the integration of a sweep that no engine works on; nothing else of it is taken up."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from typing import Literal
+
+from swarm_tui import __version__
+from swarm_tui.engine.engine import make_context
+from swarm_tui.engine.integrate import integrate_sweep
+from swarm_tui.errors import UsageError
+from swarm_tui.journal.append import EngineLock, JournalWriter
+from swarm_tui.journal.fold import SweepState
+from swarm_tui.journal.folder import SweepFolder, is_newer_format
+from swarm_tui.journal.recover import recover_journal
+from swarm_tui.model.events import EngineEnded, EngineStarted, IntegrationFailed
+
+Who = Literal["builtin", "agent"]
+
+
+def integrate_again(folder: SweepFolder, by: Who | None = None) -> SweepState:
+    """Integrate what the agents have made so far and give the state after it; `by` None is who it was asked of."""
+    spec = folder.read_spec()
+    if is_newer_format(spec):
+        raise UsageError(f"{folder.name} was made by a newer swarm-tui", "it can be looked at, not continued")
+    who: Who = by or ("agent" if spec.integrator == "agent" else "builtin")
+    if who == "agent" and spec.agent_type == "offline":
+        raise UsageError("the offline agent cannot integrate", "`--integrator builtin` can")
+    lock = EngineLock(folder.lock)
+    lock.acquire()
+    try:
+        recovery = recover_journal(folder.events)
+        state = SweepState().apply_all(recovery.events)
+        ended_why, ended_reason, slots = state.ended_why, state.ended_reason, state.slots
+        with JournalWriter(folder.events, last_seq=state.last_seq, last_at=state.last_at) as writer:
+            context = make_context(folder, spec.model_copy(update={"integrator": who}), writer, state)
+            started = EngineStarted(pid=os.getpid(), machine=socket.gethostname(), version=__version__, slots=slots)
+            context.record(started.model_copy(update={"is_resumed": True}))
+            try:
+                asyncio.run(integrate_sweep(context))
+            except KeyboardInterrupt:
+                context.record(IntegrationFailed(reason="stopped; `swarm-tui integrate` repeats it"))
+                raise
+            finally:
+                # The sweep is as finished, or as unfinished, as it was.
+                why = "finished" if ended_why == "finished" else "stopped"
+                context.record(EngineEnded(why=why, reason=ended_reason))
+                writer.sync()
+    finally:
+        lock.release()
+    return state

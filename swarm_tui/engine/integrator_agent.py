@@ -1,0 +1,198 @@
+"""Runs one integrator as a mngr agent of the sweep, in a clone of its own, and gets what it hands in."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from swarm_tui.agents.contract import ARCHIVE_PATH, BUNDLE_FILE, PACKED_OUTPUT_FOLDER
+from swarm_tui.agents.integrator.inputs import INPUTS_FILE, IntegratorInputs
+from swarm_tui.agents.prompting import message_for, render_integrator_prompt
+from swarm_tui.agents.shipped import INTEGRATOR_NAME, write_integrator_program
+from swarm_tui.doors.git import clone_into
+from swarm_tui.doors.mngr_words import CreateRequest
+from swarm_tui.doors.probe import LocalProbe, Probed
+from swarm_tui.doors.process import run_process, scrubbed_environment
+from swarm_tui.engine.archive import BadArchive, unpack_archive
+from swarm_tui.engine.context import EngineContext
+from swarm_tui.engine.launch import destroy_agent, protect
+from swarm_tui.engine.names import LABEL_ROLE, LABEL_SWEEP, AgentPlace, place_of
+from swarm_tui.errors import AgentExists, SwarmError
+from swarm_tui.model.events import AgentsStopped
+from swarm_tui.model.outcome import INTEGRATOR_OUTCOME_FILE, OUTCOME_SIZE_LIMIT
+from swarm_tui.model.text import plain
+
+ROLE_INTEGRATOR: Final = "integrator"
+LOOK_INTERVAL: Final = 0.2
+PROBE_INTERVAL: Final = 2.0
+# Besides measuring, of which the inputs say how long it may take: reading, merging, a copy, the last run.
+BUILTIN_EXTRA: Final = 900.0
+ATTEMPTS_KNOWN: Final = 1_000
+_PROMPT_FILE: Final = "prompt.md"
+
+
+class IntegratorFailed(SwarmError):
+    """An integrator gave nothing that can be used; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class HandedIn:
+    """What an integrator has handed in; both are hostile until checked."""
+
+    outcome: bytes
+    bundle: Path | None
+
+
+async def run_integrator(context: EngineContext, inputs: IntegratorInputs, by: str) -> HandedIn:
+    """Run an integrator to its end and give what it handed in."""
+    spec = context.spec
+    agent = f"swarm-{spec.sweep}-integrator"
+    place = await _free_place(context, agent)
+    request = _request(context, inputs, by, agent, place)
+    try:
+        await context.mngr.create(request)
+    except SwarmError as error:
+        if not isinstance(error, AgentExists):
+            await destroy_agent(context, agent, place.state_dir)
+        if by != "builtin":
+            raise IntegratorFailed(f"it could not be launched: {plain(str(error), 300)}") from error
+        context.note(f"the integrator works without mngr, which refused to create it: {error}", level="warning")
+        return await _run_without_mngr(context, inputs)
+    await protect(context, agent)
+    limit = inputs.measure_seconds + BUILTIN_EXTRA if by == "builtin" else spec.timeout
+    try:
+        await _wait_for_archive(context, agent, place, limit)
+        return await asyncio.to_thread(_unpack, place.state_dir / ARCHIVE_PATH, context.folder.integrator)
+    finally:
+        await _keep_transcript(context, place)
+        if not spec.keep_agents:
+            await _stop(context, agent)
+
+
+async def _free_place(context: EngineContext, agent: str) -> AgentPlace:
+    """Give a place for the integrator that no earlier one has had; an earlier one goes, for it begins anew."""
+    for attempt in range(1, ATTEMPTS_KNOWN):
+        place = place_of(context.spec, agent, attempt)
+        if not place.state_dir.exists() and not place.work_dir.exists():
+            return place
+        await destroy_agent(context, agent, place.state_dir)
+    raise IntegratorFailed(f"{ATTEMPTS_KNOWN} integrators have worked on this sweep already")
+
+
+def _request(context: EngineContext, inputs: IntegratorInputs, by: str, agent: str, place: AgentPlace) -> CreateRequest:
+    spec, folder = context.spec, context.folder.integrator.absolute()
+    prompt = folder / _PROMPT_FILE
+    if by != "builtin":
+        template = Path(spec.integrator_prompt) if spec.integrator_prompt else None
+        prompt.write_text(render_integrator_prompt(template, inputs, context.folder.root.absolute()), encoding="utf-8")
+    program = write_integrator_program(context.folder.root.absolute())
+    return CreateRequest(
+        name=agent,
+        agent_type="command" if by == "builtin" else spec.agent_type,
+        command=(str(program), str(folder / INPUTS_FILE)) if by == "builtin" else spec.agent_arguments,
+        source=Path(spec.repository),
+        # Always a clone of its own: what it makes reaches the user's repository only after it was checked.
+        transfer="git-mirror",
+        base=spec.base,
+        branch=inputs.branch,
+        labels=spec.labels | {LABEL_SWEEP: spec.sweep, LABEL_ROLE: ROLE_INTEGRATOR},
+        message=None if by == "builtin" else message_for(prompt),
+        passed_environment=spec.passed_environment,
+        provider=spec.provider,
+        is_approved=True,
+        extra_arguments=("--id", place.agent_id, "--target-path", str(place.work_dir)),
+    )
+
+
+async def _wait_for_archive(context: EngineContext, agent: str, place: AgentPlace, limit: float) -> None:
+    spec = context.spec
+    home = Path(spec.mngr.host_dir or "~/.mngr").expanduser()
+    probe = LocalProbe(home, spec.mngr.prefix, context.tmux, Path(spec.repository))
+    archive, deadline = place.state_dir / ARCHIVE_PATH, time.monotonic() + limit
+    probe_due, times_gone = time.monotonic() + PROBE_INTERVAL, 0
+    # Files tell of their appearance to nobody who may be on another machine one day: they are looked for.
+    while not archive.exists():
+        now = time.monotonic()
+        if now >= deadline:
+            raise IntegratorFailed(f"it had not handed in its work after {limit:.0f} s")
+        if now >= probe_due:
+            probe_due = now + PROBE_INTERVAL
+            found = await probe.probe()
+            if isinstance(found, Probed):
+                seen = found.agents.get(agent)
+                is_gone = seen is None or seen.state in ("DONE", "STOPPED")
+                times_gone = times_gone + 1 if is_gone else 0
+            if times_gone > 1 and not archive.exists():
+                raise IntegratorFailed("its process ended before it handed in its work")
+        await asyncio.sleep(LOOK_INTERVAL)
+
+
+def _unpack(archive: Path, folder: Path) -> HandedIn:
+    """Unpack what was handed in beside the inputs and read the outcome."""
+    unpacked = folder / ".unpacked"
+    shutil.rmtree(unpacked, ignore_errors=True)
+    unpacked.mkdir(parents=True)
+    try:
+        unpack_archive(archive, unpacked)
+        for name in (PACKED_OUTPUT_FOLDER, BUNDLE_FILE):
+            _replace(unpacked / name, folder / name)
+        with (folder / PACKED_OUTPUT_FOLDER / INTEGRATOR_OUTCOME_FILE).open("rb") as file:
+            outcome = file.read(OUTCOME_SIZE_LIMIT + 1)
+    except BadArchive as error:
+        raise IntegratorFailed(plain(str(error), 300)) from error
+    except OSError as error:
+        raise IntegratorFailed("it handed in no outcome") from error
+    finally:
+        shutil.rmtree(unpacked, ignore_errors=True)
+    bundle = folder / BUNDLE_FILE
+    return HandedIn(outcome, bundle if bundle.is_file() else None)
+
+
+def _replace(source: Path, target: Path) -> None:
+    if target.is_dir():
+        shutil.rmtree(target)
+    else:
+        target.unlink(missing_ok=True)
+    if source.exists():
+        source.rename(target)
+
+
+async def _keep_transcript(context: EngineContext, place: AgentPlace) -> None:
+    for path in place.state_dir.glob("events/*/common_transcript/events.jsonl"):
+        await asyncio.to_thread(shutil.copyfile, path, context.folder.integrator / "transcript.jsonl")
+
+
+async def _stop(context: EngineContext, agent: str) -> None:
+    try:
+        await context.mngr.stop([agent])
+    except SwarmError as error:
+        context.note(f"{agent} could not be stopped: {error}", level="warning")
+    else:
+        context.record(AgentsStopped(agents=(agent,)))
+
+
+async def _run_without_mngr(context: EngineContext, inputs: IntegratorInputs) -> HandedIn:
+    """Run the built-in integrator as a plain process in a clone of its own."""
+    program = write_integrator_program(context.folder.root.absolute())
+    with tempfile.TemporaryDirectory(prefix="swarm-integrate-") as root:
+        work, state = Path(root) / "work", Path(root) / "state"
+        state.mkdir()
+        await asyncio.to_thread(clone_into, context.repository, work, commit=inputs.base, branch=inputs.branch)
+        environment = scrubbed_environment(
+            {"MNGR_AGENT_STATE_DIR": str(state), "MNGR_AGENT_WORK_DIR": str(work), "MNGR_HOST_DIR": root}
+        )
+        finished = await run_process(
+            [str(program), str(context.folder.integrator.absolute() / INPUTS_FILE)],
+            cwd=work,
+            environment=environment,
+            timeout=inputs.measure_seconds + BUILTIN_EXTRA,
+        )
+        if not (state / ARCHIVE_PATH).exists():
+            last = (finished.text + finished.error_text).strip().splitlines() or ["it said nothing"]
+            raise IntegratorFailed(f"{INTEGRATOR_NAME} ended with code {finished.code}: {plain(last[-1], 300)}")
+        return await asyncio.to_thread(_unpack, state / ARCHIVE_PATH, context.folder.integrator)
