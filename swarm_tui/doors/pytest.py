@@ -55,10 +55,12 @@ class Collected:
 class PytestDoor:
     """The pytest of one interpreter, called in one folder; told by our plugin, not by its terminal text."""
 
-    def __init__(self, python: str, folder: Path, plugin_folder: Path) -> None:
+    def __init__(self, python: str, folder: Path, plugin_folder: Path, import_roots: Sequence[Path] = ()) -> None:
+        """`import_roots` come first on PYTHONPATH: in a copy, the copy's own code is what is collected."""
         self.python = python
         self.folder = folder
         self._plugin_folder = plugin_folder
+        self._import_roots = tuple(import_roots)
 
     async def collect(self, arguments: Sequence[str]) -> Collected:
         """Collect without running; errors in test files are part of what is given back."""
@@ -72,9 +74,10 @@ class PytestDoor:
         with tempfile.TemporaryDirectory(prefix="swarm-collect-") as folder:
             target = Path(folder) / "collected.json"
             behind = os.environ.get("PYTHONPATH")
+            places = [*map(str, self._import_roots), str(self._plugin_folder), *([behind] if behind else [])]
             environment = scrubbed_environment(
                 {
-                    "PYTHONPATH": os.pathsep.join([str(self._plugin_folder), *([behind] if behind else [])]),
+                    "PYTHONPATH": os.pathsep.join(places),
                     "PYTHONDONTWRITEBYTECODE": "1",
                     "SWARM_COLLECT": str(target),
                 }

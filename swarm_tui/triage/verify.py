@@ -35,6 +35,7 @@ from swarm_tui.journal.follow import LineFollower
 from swarm_tui.model.fixes import Fix
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.sweep import SweepSpec
+from swarm_tui.model.text import plain
 from swarm_tui.triage.concerned import files_concerned, imported_modules, is_test_file, tests_concerned, went_red
 from swarm_tui.triage.review import Review
 from swarm_tui.triage.store import append_line
@@ -177,8 +178,13 @@ class TestRuns:
             return ()
         async with self._copy_of(tree) as copy:
             place = copy / self.how.folder
-            words = [os.path.relpath(copy / file, place) for file in files]
-            found = await PytestDoor(self.how.python, place, PLUGIN_FOLDER).collect([*self.how.options, *words])
+            roots = [copy / root for root in self.how.import_roots]
+            door = PytestDoor(self.how.python, place, PLUGIN_FOLDER, roots)
+            found = await door.collect([*self.how.options, *(os.path.relpath(copy / file, place) for file in files)])
+        if found.errors and not found.tests:
+            raise SwarmError(
+                f"pytest cannot collect {files[0]}: {plain(found.errors[0], 300)}", "is its project set up?"
+            )
         return tuple(test.test for test in found.tests)
 
     def _imports_of(self, tree: str) -> dict[str, frozenset[str]]:

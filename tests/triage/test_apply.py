@@ -1,0 +1,181 @@
+"""Applying a plan: commits on one new branch, as the user's git would make them, and nothing else touched."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from swarm_tui.doors.git import RefMoved
+from swarm_tui.errors import SwarmError, UsageError
+from swarm_tui.model.outcome import IntegratorOutcome
+from swarm_tui.model.verdicts import Verdict
+from swarm_tui.triage.apply import apply_proposal, checkout_words, propose, reviewed_branch
+from swarm_tui.triage.review import Review
+from swarm_tui.triage.telling import pull_request_text
+from tests.git_project import photograph
+from tests.triage.conftest import Integrated, number_lines, ranked
+
+BRANCH = "swarm/20261118-061200/reviewed"
+
+
+def test_reverts_go_on_top_with_messages_that_say_which_why_and_by_whom(integrated: Integrated, review: Review) -> None:
+    review.give(ranked(review, 2), Verdict.REVERT, "too broad\nby far")
+    review.give(ranked(review, 5), Verdict.REVERT)
+    proposal = propose(review, BRANCH)
+    assert proposal.subjects == ('Revert "[FIX_IMPL] Fix number 5"', 'Revert "[FIX_IMPL] Fix number 2"')
+    applied = apply_proposal(review, proposal, sweep="20261118-061200")
+    project = integrated.project
+    assert project.git("rev-parse", BRANCH) == applied.commit
+    assert project.git("log", "--format=%s", f"integrated..{BRANCH}").split("\n") == list(reversed(proposal.subjects))
+    assert project.git("rev-parse", f"{BRANCH}^{{tree}}") == review.preview().tree
+    assert project.git("log", "-1", "--format=%an <%ae> %cn", BRANCH) == "Ada Lovelace <ada@example.org> Ada Lovelace"
+    body = project.git("log", "-1", "--format=%b", BRANCH)
+    assert f"This reverts commit {integrated.fixes[1]}." in body
+    assert "Fix 2 of 5 of sweep 20261118-061200, reverted by ada on 20" in body
+    assert "Why: too broad\nby far" in body
+    assert project.git("fsck", "--strict") == ""
+
+
+def test_a_clean_branch_leaves_the_reverted_fixes_out(integrated: Integrated, review: Review) -> None:
+    project = integrated.project
+    review.give(ranked(review, 2), Verdict.REVERT)
+    review.give(ranked(review, 5), Verdict.REVERT)
+    applied = apply_proposal(review, propose(review, BRANCH, is_drop=True))
+    subjects = project.git("log", "--reverse", "--format=%s", f"main..{BRANCH}").split("\n")
+    assert subjects == ["[TEST/DOC] tests and docs", *(f"[FIX_IMPL] Fix number {number}" for number in (1, 3, 4))]
+    assert project.git("rev-parse", f"{BRANCH}~2") == integrated.fixes[0]
+    assert applied.commits == 2
+    assert project.git("rev-parse", f"{BRANCH}^{{tree}}") == review.preview().tree
+    dates = [project.git("log", "-1", "--format=%ad", commit) for commit in (integrated.fixes[3], BRANCH)]
+    assert dates[0] == dates[1]
+
+
+def test_a_clean_branch_that_would_not_fit_is_refused(integrated: Integrated) -> None:
+    project = integrated.project
+    both = project.commit("[FIX_IMPL] builds on number 5", {"other.txt": "fixed\nmore\n"})
+    back = project.commit("[FIX_IMPL] and back", {"other.txt": "other\n"})
+    with integrated.open() as review:
+        with pytest.raises(SwarmError, match="builds on a reverted fix"):
+            propose(review, BRANCH, reverted=[integrated.fixes[4]], is_drop=True)
+        assert propose(review, BRANCH, reverted=[both, back]).subjects
+
+
+def test_everything_but_one_ref_and_new_objects_stays_as_it_was(integrated: Integrated, review: Review) -> None:
+    project = integrated.project
+    (project.root / "lines.txt").write_text("dirty\n")
+    review.give(ranked(review, 2), Verdict.REVERT)
+    proposal = propose(review, BRANCH)
+    before = photograph(project.root)
+    apply_proposal(review, proposal)
+    after = photograph(project.root)
+    new = {name for name in after.keys() - before.keys() if after[name] != b"folder"}
+    assert {name for name in before if before[name] != after.get(name)} == set()
+    assert {name for name in new if not name.startswith(".git/objects/")} == {
+        f".git/refs/heads/{BRANCH}",
+        f".git/logs/refs/heads/{BRANCH}",
+    }
+    assert "commit or stash 1 changed files" in checkout_words(review.repository, apply_again(review))
+
+
+def apply_again(review: Review):  # type: ignore[no-untyped-def]
+    return apply_proposal(review, propose(review, "another"))
+
+
+def test_applying_again_after_another_verdict_replaces_its_own_result(integrated: Integrated, review: Review) -> None:
+    review.give(ranked(review, 2), Verdict.REVERT)
+    first = apply_proposal(review, propose(review, BRANCH))
+    review.give(ranked(review, 3), Verdict.REVERT)
+    proposal = propose(review, BRANCH)
+    assert proposal.replaces == first.commit
+    second = apply_proposal(review, proposal)
+    assert integrated.project.git("rev-parse", BRANCH) == second.commit
+
+
+def test_a_branch_with_other_work_is_never_lost(integrated: Integrated, review: Review) -> None:
+    project = integrated.project
+    review.give(ranked(review, 2), Verdict.REVERT)
+    project.git("switch", "--quiet", "--create", BRANCH, "main")
+    theirs = project.commit("my own work", {"own.txt": "mine\n"})
+    with pytest.raises(UsageError, match="is checked out in"):
+        propose(review, BRANCH)
+    project.git("switch", "--quiet", "integrated")
+    with pytest.raises(UsageError, match="did not make"):
+        propose(review, BRANCH)
+    assert project.git("rev-parse", BRANCH) == theirs
+
+
+def test_somebody_who_was_quicker_wins(integrated: Integrated, review: Review) -> None:
+    review.give(ranked(review, 2), Verdict.REVERT)
+    proposal = propose(review, BRANCH)
+    integrated.project.git("branch", BRANCH, "main")
+    with pytest.raises(RefMoved):
+        apply_proposal(review, proposal)
+    assert integrated.project.git("rev-parse", BRANCH) == integrated.base
+
+
+def test_what_cannot_be_applied_says_why(integrated: Integrated, review: Review) -> None:
+    with pytest.raises(UsageError, match="nothing is reverted"):
+        propose(review, BRANCH)
+    review.give(ranked(review, 1), Verdict.REVERT)
+    with pytest.raises(SwarmError, match=r"reverting #1 Fix number 1 conflicts with #4 Fix number 4 in lines\.txt"):
+        propose(review, BRANCH)
+    review.give(ranked(review, 4), Verdict.REVERT)
+    with pytest.raises(UsageError, match="no name for a branch"):
+        propose(review, "-D main")
+    proposal = propose(review, BRANCH)
+    integrated.project.commit("[FIX_IMPL] meanwhile", {"lines.txt": number_lines({1: "x"})})
+    with pytest.raises(SwarmError, match="has been rewritten"):
+        apply_proposal(review, proposal)
+    assert reviewed_branch(review) == f"swarm/{review.branch.tip[:12]}/reviewed"
+    assert BRANCH not in integrated.project.git("branch")
+
+
+def test_nobody_is_asked_for_before_anything_is_made(
+    integrated: Integrated, review: Review, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    monkeypatch.delenv("EMAIL", raising=False)
+    integrated.project.git("config", "--unset", "user.email")
+    integrated.project.git("config", "user.useConfigOnly", "true")
+    review.give(ranked(review, 2), Verdict.REVERT)
+    with pytest.raises(UsageError, match=r"user\.email"):
+        propose(review, BRANCH)
+
+
+def test_commits_are_signed_when_the_user_signs(integrated: Integrated, review: Review, tmp_path: Path) -> None:
+    project = integrated.project
+    signer = tmp_path / "signer"
+    signer.write_text(
+        "#!/bin/sh\ncat > /dev/null\necho '[GNUPG:] SIG_CREATED ' >&2\n"
+        "printf -- '-----BEGIN PGP SIGNATURE-----\\n\\nsigned\\n-----END PGP SIGNATURE-----\\n'\n"
+    )
+    signer.chmod(signer.stat().st_mode | stat.S_IXUSR)
+    project.git("config", "commit.gpgsign", "true")
+    project.git("config", "gpg.program", str(signer))
+    review.give(ranked(review, 2), Verdict.REVERT)
+    proposal = propose(review, BRANCH)
+    assert proposal.is_signed
+    apply_proposal(review, proposal)
+    assert "gpgsig -----BEGIN PGP SIGNATURE-----" in project.git("cat-file", "commit", BRANCH)
+    signer.write_text("#!/bin/sh\nexit 1\n")
+    with pytest.raises(SwarmError, match="sign one commit by hand"):
+        apply_proposal(review, propose(review, "unsigned"))
+    assert "unsigned" not in project.git("branch")
+
+
+def test_the_text_of_a_pull_request_keeps_agents_words_inert(review: Review) -> None:
+    review.give(ranked(review, 1), Verdict.KEEP)
+    review.give(ranked(review, 5), Verdict.REVERT, "see #12 `x` @all")
+    outcome = IntegratorOutcome.model_validate(
+        {"failed": [{"branch": "swarm/x/y", "reason": "conflicts [x](http://evil)"}], "squashed_branches": ["a", "b"]}
+    )
+    lines = {fix.id: line for fix in review.fixes if (line := review.verdict_line(fix)) is not None}
+    text = pull_request_text(review.branch, lines, review.preview(), outcome, "20261118-061200")
+    assert "`see #12 ’x’ @all`" in text
+    assert "- `swarm/x/y`: `conflicts [x](http://evil)`" in text
+    assert text.index("Fix number 1") < text.index("## Reverted") < text.index("Fix number 5")
+    assert "(2 branches)" in text

@@ -1,0 +1,58 @@
+"""Resolving a conflict by hand: in a scratch copy, into the plan, for good, and wherever the same conflict returns."""
+
+from __future__ import annotations
+
+import pytest
+
+from swarm_tui.errors import UsageError
+from swarm_tui.model.verdicts import Verdict
+from swarm_tui.triage.apply import apply_proposal, propose
+from swarm_tui.triage.resolve import discard, open_conflict, take_result
+from swarm_tui.triage.review import Review
+from tests.git_project import photograph
+from tests.triage.conftest import Integrated, number_lines, ranked
+
+
+def test_a_resolution_makes_the_plan_build_for_good(integrated: Integrated, review: Review) -> None:
+    project = integrated.project
+    first = ranked(review, 1)
+    review.give(first, Verdict.REVERT)
+    before = photograph(project.root)
+    copy = open_conflict(review, first.id)
+    assert "<<<<<<< " in (copy.folder / "lines.txt").read_text()
+    assert copy.paths == ("lines.txt",)
+    with pytest.raises(UsageError, match="still holds conflict markers"):
+        take_result(review, copy)
+    by_hand = number_lines({5: "by hand", 15: "fix 2", 25: "fix 3"})
+    (copy.folder / "lines.txt").write_text(by_hand)
+    preview = take_result(review, copy)
+    assert preview.is_clean
+    assert preview.resolved == (first.id,)
+    assert not copy.folder.exists()
+    assert photograph(project.root) == before
+    with integrated.open() as again:
+        assert again.preview().tree == preview.tree
+        again.give(ranked(again, 5), Verdict.REVERT)
+        assert again.preview().is_clean
+        assert again.preview().resolved == (first.id,)
+        apply_proposal(again, propose(again, "reviewed"))
+        assert project.git("show", "reviewed:lines.txt") + "\n" == by_hand
+        assert "was resolved by hand" in project.git("log", "-1", "--format=%b", "reviewed")
+        assert project.git("fsck", "--strict", "--connectivity-only") == ""
+        again.give(ranked(again, 4), Verdict.REVERT)
+        assert again.preview().is_clean
+        assert again.preview().resolved == ()
+
+
+def test_a_clean_revert_has_nothing_to_resolve(review: Review) -> None:
+    review.give(ranked(review, 2), Verdict.REVERT)
+    with pytest.raises(UsageError, match="no conflict"):
+        open_conflict(review, ranked(review, 2).id)
+
+
+def test_giving_up_leaves_no_copy_behind(review: Review) -> None:
+    review.give(ranked(review, 1), Verdict.REVERT)
+    copy = open_conflict(review, ranked(review, 1).id)
+    discard(copy)
+    assert not copy.folder.parent.exists()
+    assert not review.preview().is_clean

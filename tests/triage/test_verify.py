@@ -1,0 +1,117 @@
+"""Running tests on previewed trees: the tree's own code is tested, results come live and are never computed twice."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from swarm_tui.doors.git import Repository
+from swarm_tui.model import state
+from swarm_tui.triage.review import Review
+from swarm_tui.triage.store import ReviewFolder
+from swarm_tui.triage.verify import HowToTest, TestRuns, how_without_sweep
+from tests.git_project import GitProject, photograph
+
+pytestmark = pytest.mark.slow
+
+TESTS = "tests/test_sums.py::test_add", "tests/test_sums.py::test_double", "tests/test_other.py::test_other"
+
+
+@pytest.fixture
+def sums(tmp_path: Path) -> GitProject:
+    project = GitProject(tmp_path / "sums")
+    test_add, test_double = "def test_add(): assert add(1, 2) == 3", "def test_double(): assert double(2) == 4"
+    project.commit(
+        "base",
+        {
+            "src/sums.py": "def add(a, b): return a - b\n\n\n\n\n\n\ndef double(a): return a\n",
+            "tests/test_sums.py": f"from sums import add, double\n{test_add}\n{test_double}\n",
+            "tests/test_other.py": "def test_other(): pass\n",
+        },
+    )
+    project.git("switch", "--quiet", "--create", "integrated")
+    added = "def add(a, b): return a + b\n\n\n\n\n\n\ndef double(a): return a\n"
+    project.commit("[FIX_IMPL] Add", {"src/sums.py": added})
+    project.commit("[FIX_IMPL] Double", {"src/sums.py": added.replace("return a\n", "return a * 2\n")})
+    return project
+
+
+@pytest.fixture
+def review(sums: GitProject, tmp_path: Path) -> Iterator[Review]:
+    folder = ReviewFolder(tmp_path / "review/verdicts.jsonl", tmp_path / "review")
+    with Review.open(Repository.open(sums.root), "main", "integrated", folder=folder) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def runs(review: Review) -> AsyncIterator[TestRuns]:
+    made = TestRuns(review, HowToTest(sys.executable, import_roots=("src", ".")))
+    yield made
+    await made.close()
+
+
+async def test_says_what_goes_red_without_a_fix_and_runs_nothing_twice(
+    sums: GitProject, review: Review, runs: TestRuns
+) -> None:
+    (sums.root / "src/sums.py").write_text("raise SystemExit('the user is in the middle of something')\n")
+    before = photograph(sums.root)
+    tests = await runs.concerned(review.fixes[0])
+    assert set(tests) == set(TESTS[:2])
+    consequence = await runs.without(review.fixes[0], tests)
+    assert consequence.went_red == (TESTS[0],)
+    assert photograph(sums.root) == before
+    again = TestRuns(review, HowToTest(sys.executable, import_roots=("src", ".")))
+    results = [result async for result in again.run(review.branch.tip_tree, tests)]
+    assert all(result.is_known and result.outcome == "passed" for result in results)
+    await again.close()
+
+
+async def test_the_whole_sweeps_tests_run_on_the_final_tree(review: Review, runs: TestRuns) -> None:
+    preview = review.preview_of([review.fixes[1].id])
+    assert preview.tree is not None
+    seen = {result.test: result.outcome async for result in runs.run(preview.tree, [*TESTS, "tests/gone.py::test_x"])}
+    assert seen == {
+        TESTS[0]: "passed",
+        TESTS[1]: "failed",
+        TESTS[2]: "passed",
+        "tests/gone.py::test_x": "missing",
+    }
+
+
+async def test_leaving_in_the_middle_ends_what_runs(review: Review, runs: TestRuns) -> None:
+    results = runs.run(review.branch.tip_tree, TESTS)
+    async for result in results:
+        assert not result.is_known
+        break
+    await results.aclose()  # type: ignore[attr-defined]  # an async generator is what it is
+    again = [result async for result in runs.run(review.branch.tip_tree, TESTS)]
+    assert {result.test for result in again} == set(TESTS)
+
+
+async def test_a_set_up_that_fails_says_so_each_time(review: Review) -> None:
+    runs = TestRuns(review, HowToTest(sys.executable, setup="exit 7"))
+    for _ in range(2):
+        with pytest.raises(Exception, match="set-up command failed with code 7"):
+            await runs.outcomes(review.branch.tip_tree, TESTS[:1])
+    await runs.close()
+
+
+async def test_the_sweeps_records_choose_the_tests(review: Review, runs: TestRuns) -> None:
+    records = (
+        state.TestRecord("tests/test_other.py::test_other", file="tests/test_other.py", passing_before=False),
+        state.TestRecord("tests/test_other.py::test_green", file="tests/test_other.py", passing_before=True),
+        state.TestRecord(TESTS[0], file="tests/test_sums.py", passing_before=True),
+    )
+    assert await runs.concerned(review.fixes[0], records) == (TESTS[0], "tests/test_other.py::test_other")
+
+
+def test_without_a_sweep_the_projects_own_environment_is_found(review: Review, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("VIRTUAL_ENV", raising=False)
+    python = review.repository.root / ".venv/bin/python"
+    python.parent.mkdir(parents=True)
+    python.symlink_to(sys.executable)
+    how = how_without_sweep(review.repository)
+    assert (how.python, how.import_roots) == (str(python), ("src", "."))
