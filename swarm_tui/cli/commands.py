@@ -25,9 +25,11 @@ COMMANDS: Final[tuple[Command, ...]] = (
     Command("resume", "swarm_tui.cli.resume", "take a sweep up again after a stop, a crash or a reboot"),
     Command("request", "swarm_tui.cli.request", "ask a running sweep for something: slots, retry, hold, a message"),
     Command("integrate", "swarm_tui.cli.integrate", "make the integrated branch of a sweep again"),
+    Command("clean", "swarm_tui.cli.clean", "remove a sweep's agents, copies and refs; says what is lost"),
     Command("fixes", "swarm_tui.cli.fixes", "keep or revert each fix of a sweep or branch, without the screen"),
     Command("report", "swarm_tui.cli.report", "make the page of a sweep: a folder that opens anywhere, offline"),
     Command("attach", "swarm_tui.cli.attach", "put this terminal in front of one agent"),
+    Command("record-connect", "swarm_tui.cli.record_connect", "connect to an agent and record it; mngr calls this"),
     Command("tutorial", "swarm_tui.cli.tutorial", "list a tutorial's blocks, check that tests cite them"),
     Command("completion", "swarm_tui.cli.completion", "print the completion script of a shell"),
 )

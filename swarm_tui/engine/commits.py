@@ -67,15 +67,19 @@ def _look_at(repository: Repository, base: str, tip: str) -> Brought:
     return Brought(tip, commits)
 
 
+def uncommitted_paths(copy: Path) -> tuple[str, ...]:
+    """Give what a copy holds beyond its last commit, its test output aside; nothing when it is no copy any more."""
+    if not (copy / ".git").exists():
+        return ()
+    dirty = Repository.open(copy).dirty_paths()
+    return tuple(path for path in dirty if path.split("/")[0] != OUTPUT_FOLDER)
+
+
 def keep_uncommitted(copy: Path, patch: Path) -> bool:
     """Write what a copy holds beyond its last commit as a patch; False when there is nothing."""
-    if not (copy / ".git").exists():
+    if not uncommitted_paths(copy):
         return False
-    repository = Repository.open(copy)
-    changed = [path for path in repository.dirty_paths() if path.split("/")[0] != OUTPUT_FOLDER]
-    if not changed:
-        return False
-    content = _with_own_index(repository, _whole_difference)
+    content = _with_own_index(Repository.open(copy), _whole_difference)
     if not content:
         return False
     write_beside(patch, content)

@@ -1,0 +1,84 @@
+"""`swarm-tui clean`: removes a sweep's agents, their copies and refs, after saying what would be lost."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from swarm_tui.model.text import plain
+
+if TYPE_CHECKING:
+    from swarm_tui.engine.cleaning import Leftovers
+
+DESCRIPTION = """Removes what a sweep has left outside its folder: its agents with their copies of the repository, the
+refs under refs/swarm, and the mngr home and tmux server of a demo. Integrated and reviewed branches stay, and so does
+the sweep's folder with everything that was pulled, unless --folder is given. What would be lost is listed, then it
+asks."""
+EXAMPLES = """\
+  swarm-tui clean                   the newest sweep of this repository
+  swarm-tui clean 20261118 --yes    without a question, for scripts
+  swarm-tui clean --folder          the sweep's folder too: journal, outcomes, transcripts, verdicts"""
+
+_LISTED = 20
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `swarm-tui clean`."""
+    parser.add_argument("sweep", nargs="?", metavar="SWEEP", help="an id, the beginning of one, or a sweep folder")
+    parser.add_argument("--folder", action="store_true", help="remove the sweep's folder too")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Say what would be removed and lost, ask, and remove it."""
+    from swarm_tui.cli.progress import say
+    from swarm_tui.cli.sweeps import opened_sweep
+    from swarm_tui.engine.cleaning import find_leftovers, remove_leftovers
+    from swarm_tui.errors import UsageError
+
+    opened = opened_sweep(arguments.sweep, Path.cwd())
+    leftovers = asyncio.run(find_leftovers(opened))
+    if leftovers.is_nothing and not arguments.folder:
+        say(f"{opened.folder.name} has left nothing to clean")
+        return 0
+    for line in _words(leftovers, opened.folder.root if arguments.folder else None):
+        say(line)
+    if not arguments.yes:
+        if not sys.stdin.isatty():
+            raise UsageError("nobody is there to be asked", "give --yes when this is what you want")
+        if not _is_agreed():
+            say("nothing was removed")
+            return 1
+    problems = asyncio.run(remove_leftovers(opened, leftovers))
+    if arguments.folder:
+        shutil.rmtree(opened.folder.root, ignore_errors=True)
+    for problem in problems:
+        say(f"could not be removed: {plain(problem, 300)}")
+    return 1 if problems else 0
+
+
+def _words(leftovers: Leftovers, folder: Path | None) -> list[str]:
+    lines = []
+    if leftovers.agents:
+        lines.append(f"removes {len(leftovers.agents)} agents with their copies of the repository")
+    if leftovers.refs:
+        lines.append(f"removes {len(leftovers.refs)} refs of agents' work")
+    if leftovers.private_home is not None:
+        lines.append(f"removes the mngr home and tmux server that were made for it: {leftovers.private_home}")
+    if folder is not None:
+        lines.append(f"removes the sweep's folder, with journal, outcomes, transcripts and verdicts: {folder}")
+    if leftovers.losses:
+        lines.append("lost for good:")
+        lines += [f"  {plain(loss, 300)}" for loss in leftovers.losses[:_LISTED]]
+        if len(leftovers.losses) > _LISTED:
+            lines.append(f"  and {len(leftovers.losses) - _LISTED} more")
+    return lines
+
+
+def _is_agreed() -> bool:
+    print("Remove? [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")

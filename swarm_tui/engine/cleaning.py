@@ -1,0 +1,165 @@
+"""Removes what a sweep has left outside its folder: agents, copies, refs, a private mngr home; says what is lost."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from swarm_tui.agents.contract import ARCHIVE_PATH
+from swarm_tui.doors.git import Repository
+from swarm_tui.doors.git.names import branch_ref
+from swarm_tui.doors.mngr import Mngr, mngr_environment
+from swarm_tui.doors.probe import LocalAgent, LocalProbe, Probed
+from swarm_tui.doors.tmux import Tmux
+from swarm_tui.engine.commits import uncommitted_paths
+from swarm_tui.engine.names import LABEL_SWEEP, harvest_ref, place_of
+from swarm_tui.errors import SwarmError, UsageError
+from swarm_tui.journal.open import OpenedSweep
+from swarm_tui.model.state import TestRecord
+from swarm_tui.model.states import State
+from swarm_tui.model.sweep import SweepSpec
+
+ATTEMPTS_KNOWN: Final = 100
+_LIVING: Final = frozenset({"RUNNING", "WAITING", "REPLACED"})
+
+
+@dataclass(frozen=True, slots=True)
+class Leftovers:
+    """What a sweep has outside its folder, and what of it exists nowhere else."""
+
+    agents: tuple[LocalAgent, ...] = ()
+    refs: tuple[tuple[str, str], ...] = ()
+    """Refs of ours and agents' branches in the user's repository, each with its commit."""
+    private_home: Path | None = None
+    losses: tuple[str, ...] = ()
+    """Sentences: each is something that is nowhere else."""
+
+    @property
+    def is_nothing(self) -> bool:
+        return not self.agents and not self.refs and self.private_home is None
+
+
+async def find_leftovers(opened: OpenedSweep) -> Leftovers:
+    """Look for everything that `remove_leftovers` would remove."""
+    if opened.has_living_engine:
+        name = opened.folder.name
+        raise UsageError(f"an engine works on {name}", f"`swarm-tui stop {name}` first")
+    agents = await _find_agents(opened.spec)
+    refs, losses = await asyncio.to_thread(_find_refs, opened)
+    record_of = {record.agent: record for record in opened.state.tests()}
+    for agent in agents:
+        losses += await asyncio.to_thread(_lost_with, agent, record_of.get(agent.name))
+    return Leftovers(agents, tuple(refs), private_home(opened.spec), tuple(losses))
+
+
+async def remove_leftovers(opened: OpenedSweep, leftovers: Leftovers) -> list[str]:
+    """Remove it all; give what could not be removed."""
+    problems: list[str] = []
+    spec = opened.spec
+    environment = mngr_environment(spec.mngr)
+    if leftovers.agents:
+        try:
+            mngr = Mngr(spec.mngr.path, environment, Path(spec.repository))
+            report = await mngr.destroy([agent.name for agent in leftovers.agents])
+            problems += [f"{failure.agent}: {failure.error}" for failure in report.failed]
+        except SwarmError as error:
+            problems.append(str(error))
+        if spec.transfer == "worktree":
+            repository = await asyncio.to_thread(Repository.open, Path(spec.repository))
+            await asyncio.to_thread(repository.run, "worktree", "prune")
+    if leftovers.refs:
+        problems += await asyncio.to_thread(_delete_refs, Path(spec.repository), leftovers.refs)
+    if leftovers.private_home is not None:
+        await Tmux(environment).kill_server()
+        shutil.rmtree(leftovers.private_home, ignore_errors=True)
+    return problems
+
+
+async def _find_agents(spec: SweepSpec) -> tuple[LocalAgent, ...]:
+    home = Path(spec.mngr.host_dir or "~/.mngr").expanduser()
+    if not home.is_dir():
+        return ()
+    probe = LocalProbe(home, spec.mngr.prefix, Tmux(mngr_environment(spec.mngr)), Path(spec.repository))
+    found = await probe.probe()
+    if not isinstance(found, Probed):
+        raise SwarmError(f"the agents cannot be seen: {found.reason}", found.hint)
+    return tuple(agent for agent in found.agents.values() if _is_ours(spec, agent))
+
+
+def _is_ours(spec: SweepSpec, agent: LocalAgent) -> bool:
+    """Whether this sweep made the agent: its label may stand on others, its derived id cannot."""
+    if agent.labels.get(LABEL_SWEEP) != spec.sweep:
+        return False
+    return any(place_of(spec, agent.name, attempt).agent_id == agent.agent_id for attempt in range(1, ATTEMPTS_KNOWN))
+
+
+def _lost_with(agent: LocalAgent, record: TestRecord | None) -> list[str]:
+    losses = []
+    if agent.state in _LIVING:
+        losses.append(f"{agent.name} is still {agent.state.lower()}")
+    if record is None or (record.state is State.DONE and record.end == "archive"):
+        return losses
+    if (agent.state_dir / ARCHIVE_PATH).exists():
+        losses.append(f"{agent.name} has handed in work that was never harvested (`swarm-tui resume` does)")
+    if not record.has_uncommitted and uncommitted_paths(agent.work_dir):
+        losses.append(f"{agent.name} has uncommitted work in {agent.work_dir}")
+    return losses
+
+
+def _find_refs(opened: OpenedSweep) -> tuple[list[tuple[str, str]], list[str]]:
+    """Give the refs to delete, and which of their commits are on no branch of the user."""
+    spec = opened.spec
+    if not Path(spec.repository).is_dir():
+        return [], []
+    repository = Repository.open(Path(spec.repository))
+    found = dict(repository.refs(f"refs/swarm/{spec.sweep}"))
+    records = {harvest_ref(spec, record.branch): record for record in opened.state.tests() if record.branch}
+    for record in records.values():
+        tip = repository.ref(branch_ref(record.branch)) if spec.transfer == "worktree" else None
+        if tip is not None:
+            found[branch_ref(record.branch)] = tip
+    losses = []
+    for name, tip in found.items():
+        lost = repository.run("rev-list", "--count", tip, "--not", spec.base, "--branches").text
+        harvested = records.get(name)
+        is_bundled = harvested is not None and (opened.folder.agent(harvested.agent) / "branch.bundle").exists()
+        if lost != "0" and not is_bundled:
+            losses.append(f"{name} holds {lost} commits that are on no branch and in no bundle of the sweep's folder")
+    return list(found.items()), losses
+
+
+def _delete_refs(folder: Path, refs: tuple[tuple[str, str], ...]) -> list[str]:
+    repository = Repository.open(folder)
+    problems = []
+    for name, tip in refs:
+        try:
+            repository.delete_ref(name, old=tip)
+        except SwarmError as error:
+            problems.append(str(error))
+    return problems
+
+
+def private_home(spec: SweepSpec) -> Path | None:
+    """Give the folder that was made for this sweep's mngr alone, if it is there and looks like one that we make.
+
+    sweep.json is a file that anybody may have written: nothing is removed on its word alone.
+    """
+    settings = spec.mngr
+    if not spec.is_private or not settings.home or not settings.tmux_tmpdir or not settings.host_dir:
+        return None
+    root = Path(settings.home).parent
+    is_ours = (
+        root.name.startswith("sw")
+        and Path(settings.tmux_tmpdir) == root / "t"
+        and Path(settings.home) == root / "home"
+        and Path(settings.host_dir) == root / "home" / ".mngr"
+    )
+    if not is_ours or root.is_symlink() or not root.is_dir():
+        return None
+    entries = {entry.name for entry in root.iterdir()}
+    has_own_rights = stat.S_IMODE(root.stat().st_mode) == 0o700
+    return root if entries <= {"home", "t"} and has_own_rights else None
