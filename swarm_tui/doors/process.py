@@ -20,6 +20,7 @@ from swarm_tui.errors import DoorError, ProgramMissing, ProgramTimeout
 
 OUTPUT_LIMIT: Final = 16 * 1024 * 1024
 TERM_GRACE: Final = 2.0
+ORPHAN_GRACE: Final = 0.3
 # A grandchild that keeps our pipe open must not keep us from an answer that its parent has already given.
 PIPE_GRACE: Final = 1.0
 
@@ -258,9 +259,12 @@ async def _end_group(process: _RunningProcess) -> None:
     """End a program and all that it has started: TERM, and KILL for what is left after a grace."""
     group = process.popen.pid
     _signal_group(group, signal.SIGTERM)
-    deadline = time.monotonic() + TERM_GRACE
-    # Grandchildren are not ours to wait for: that they are gone can only be asked.
-    while time.monotonic() < deadline and not (process.exited.is_set() and not _signal_group(group, 0)):  # noqa: ASYNC110
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(TERM_GRACE):
+            await process.exited.wait()
+    # The others are not ours to wait for, and in a container their zombies may never go: they get a moment.
+    deadline = time.monotonic() + ORPHAN_GRACE
+    while _signal_group(group, 0) and time.monotonic() < deadline:  # noqa: ASYNC110
         await asyncio.sleep(0.02)
     _signal_group(group, signal.SIGKILL)
     with contextlib.suppress(TimeoutError):
