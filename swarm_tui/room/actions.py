@@ -126,6 +126,8 @@ FIXES: Final = (
     Action("fixes.redo", ("Z",), "", "Give it again"),
     Action("fixes.evidence", ("e",), "evidence", "Show or hide what speaks for it: message, agents, tests, block"),
     Action("fixes.resolve", ("c",), "conflict", "What can be done when its revert conflicts with a fix that stays"),
+    Action("fixes.test", ("T",), "test", "Run the tests that this fix concerns, without it: what goes red?"),
+    Action("fixes.test_plan", ("V",), "", "Run all tests of the sweep on what the plan makes of the branch"),
     Action("fixes.apply", ("A",), "apply", "Make the plan so, on a branch of its own; asks first"),
     Action("fixes.diff_down", ("J",), "diff", "Scroll the diff down", False),
     Action("fixes.diff_up", ("K",), "", "Scroll the diff up", False),

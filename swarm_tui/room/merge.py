@@ -15,6 +15,7 @@ from swarm_tui.model.fixes import Conflict, Fix, Preview
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.verdicts import Verdict
 from swarm_tui.room.draw.fixes import AgentWords, EffectFacts, Evidence, FixFacts, PlanFacts
+from swarm_tui.room.trials import PASSED, Trial, Trials
 from swarm_tui.triage.apply import reviewed_branch
 from swarm_tui.triage.measured import Measured, read_measured
 from swarm_tui.triage.review import Review
@@ -25,9 +26,12 @@ DIFFS_KEPT: Final = 64
 class Merge:
     """A review as the merge view sees it."""
 
-    def __init__(self, review: Review, state: Callable[[], SweepState], sweep: str, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, review: Review, state: Callable[[], SweepState], sweep: str, clock: Callable[[], float], trials: Trials
+    ) -> None:
         self.review = review
         self.sweep = sweep
+        self.trials = trials
         self.preview: Preview | None = None
         """Of the plan as it stands; None while it is being computed."""
         self.applied = ""
@@ -113,7 +117,7 @@ class Merge:
             is_stuck=self._alone.get(fix.id) is not None,
         )
 
-    def plan_facts(self, running: str = "") -> PlanFacts:
+    def plan_facts(self) -> PlanFacts:
         review, preview = self.review, self.preview
         words = [review.verdict(fix) for fix in self.fixes]
         reverted = words.count(Verdict.REVERT)
@@ -130,9 +134,19 @@ class Merge:
             commits=len(review.branch.commits) + reverted - (len(preview.unchanging) if preview else 0),
             branch=reviewed_branch(review, self.sweep),
             applied=self.applied,
-            running=running,
+            running=self.trials.running.words if self.trials.running else "",
+            tests=self._plan_words(),
             doubt="" if not review.branch.doubts else review.branch.doubts[0],
         )
+
+    def _plan_words(self) -> str:
+        """Say how the tests of the plan as it stands went."""
+        trial = self.trials.of_plan
+        if trial is None or not trial.is_over or trial.reverted != self.review.reverted or not trial.after:
+            return ""
+        passed = sum(outcome == PASSED for outcome in trial.after.values())
+        red = len(trial.went_red)
+        return f"{passed} of {len(trial.tests)} tests pass" + (f", {red} went red" if red else "")
 
     def conflict_of(self, fix: Fix) -> Conflict | None:
         """Give what stands in the way of reverting a fix within the plan, as far as it is known."""
@@ -143,14 +157,37 @@ class Merge:
         effect = self.known_effect(fix)
         conflict = self.conflict_of(fix)
         measured = self._measured.get(fix.id)
+        trial = self._trial_of(fix)
         return EffectFacts(
             is_reverted=self.review.verdict(fix) is Verdict.REVERT,
             is_known=effect is not None,
             conflict_with=tuple(self.number(other) for other in conflict.opponents) if conflict else (),
             conflict_paths=conflict.paths if conflict else (),
             is_unchanging=effect is not None and fix.id in effect.unchanging,
+            tests_red=len(trial.went_red) if trial else None,
+            tests_run=len(trial.after) if trial else 0,
             why_rank=f"rank {fix.rank}: {measured.why}" if measured and measured.why else "",
         )
+
+    def _trial_of(self, fix: Fix) -> Trial | None:
+        """Give what running tests without a fix has told, if that run is over and still about this plan."""
+        trial = self.trials.of_fix(fix)
+        is_usable = trial is not None and trial.is_over and trial.after and trial.reverted == self.with_it_reverted(fix)
+        return trial if is_usable else None
+
+    def _runs_of(self, fix: Fix) -> tuple[tuple[str, bool | None, str], ...]:
+        trial = self.trials.of_fix(fix)
+        if trial is None:
+            return ()
+        runs: list[tuple[str, bool | None, str]] = []
+        for test in trial.tests:
+            outcome, before = trial.after.get(test), trial.before.get(test)
+            passed = None if outcome is None else outcome == PASSED
+            was_red = before not in (None, PASSED)
+            runs.append((test, passed, "red with it too" if was_red and not passed else ""))
+        if trial.complaint:
+            runs.append(("", False, trial.complaint))
+        return tuple(runs)
 
     def evidence(self, fix: Fix) -> Evidence:
         line = self.review.verdict_line(fix)
@@ -169,6 +206,7 @@ class Merge:
             verdict_why=line.why if line else "",
             measured=tuple(told),
             agents=tuple(_words_of(record) for record in self.records_of(fix)),
+            runs=self._runs_of(fix),
         )
 
 

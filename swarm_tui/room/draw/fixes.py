@@ -51,7 +51,9 @@ class PlanFacts:
     applied: str = ""
     """The branch that was made of this very plan, or ""."""
     running: str = ""
-    """What runs in the background: "running 4 tests"."""
+    """What runs in the background: "without #3: 4 of 9 tests"."""
+    tests: str = ""
+    """How the tests of the whole plan went, when they were run."""
     doubt: str = ""
 
 
@@ -68,15 +70,22 @@ def draw_plan(facts: PlanFacts, width: int) -> Line:
         plan.append(Part(f"conflict {', '.join(facts.conflicts)}", "error"))
     else:
         plan += [Part("clean", "good"), Part(f", {facts.commits} commits", "dim")]
+    end: list[Part] = []
+    if facts.tests:
+        plan += [Part(" · ", "faint"), Part(facts.tests, "warning" if "red" in facts.tests else "good")]
     if facts.running:
-        plan += [Part("  "), Part(facts.running, "running")]
+        end = [Part("  "), Part(facts.running, "running")]
     elif facts.applied:
-        plan += [Part("  applied on ", "dim"), Part(facts.applied, "good")]
+        end = [Part("  applied on ", "dim"), Part(facts.applied, "good")]
     elif facts.doubt:
-        plan += [Part("  "), Part(facts.doubt, "warning")]
+        end = [Part("  "), Part(facts.doubt, "warning")]
     else:
-        plan.append(Part("  not applied", "dim"))
-    return spread(left, [*plan, Part(" ")], width) if width >= 70 else cut_line([*left, Part("  "), *plan], width)
+        end = [Part("  not applied", "dim")]
+    # What does not fit beside the counts goes, the least important first: the branch is told when it is made.
+    for right in ([*plan, *end, Part(" ")], [*plan, Part(" ")], plan[:2]):
+        if width_of(left) + width_of(right) + 2 <= width:
+            return spread(left, right, width)
+    return cut_line(left, width)
 
 
 def _count(number: int, word: str, role: str) -> list[Part]:

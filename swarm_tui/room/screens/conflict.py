@@ -40,10 +40,10 @@ def offer_resolutions(screen: FixesScreen, merge: Merge, fix: Fix) -> None:
             case ("too",):
                 for other in (fix, *(needed or ())):
                     merge.review.give(other, Verdict.REVERT)
-                screen.plan_changed()
+                screen.verdicts_changed()
             case ("keep",):
                 merge.review.give(fix, Verdict.KEEP)
-                screen.plan_changed()
+                screen.verdicts_changed()
             case ("edit",):
                 _resolve(screen, merge, fix, lambda copy: (*editor_command(), *(f"./{path}" for path in copy.paths)))
             case ("tool",):
@@ -98,6 +98,6 @@ def _ask_to_take(screen: FixesScreen, merge: Merge, fix: Fix, copy: ConflictCopy
             return
         merge.review.give(fix, Verdict.REVERT, "its conflict was resolved by hand")
         merge.forget_effects()
-        screen.plan_changed()
+        screen.verdicts_changed()
 
     screen.app.push_screen(ConfirmScreen(f"Take this as the revert of #{fix.rank}?", copy.paths), answered)

@@ -1,0 +1,289 @@
+"""The merge view's panels: opens the review, shows the plan, the ranked fixes, the diff and the evidence.
+
+What takes longer than a frame is computed in threads, each kind in a group of its own, so that a later wish
+replaces an earlier one. `screens.fixes` adds what a person does here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import ClassVar
+
+from textual.containers import Container
+from textual.widget import Widget
+
+from swarm_tui.errors import SwarmError
+from swarm_tui.model.fixes import Fix
+from swarm_tui.model.text import plain
+from swarm_tui.room.draw.arrange import fits_words
+from swarm_tui.room.draw.fixes import draw_effect, draw_evidence, draw_plan
+from swarm_tui.room.draw.parts import Part
+from swarm_tui.room.merge import Merge
+from swarm_tui.room.screens.base import RoomScreen
+from swarm_tui.room.store import Changes
+from swarm_tui.room.trials import trials_of_sweep, trials_without_sweep
+from swarm_tui.room.widgets.band import Band
+from swarm_tui.room.widgets.diff import EMPTY, DiffLines
+from swarm_tui.room.widgets.fix_lines import FixLines
+from swarm_tui.room.widgets.lines import Lines, TextLines
+
+REST_SECONDS = 0.03
+"""How long the cursor rests on a fix before more is computed about it than its diff."""
+EVIDENCE_ROWS = 40
+"""From this height on the evidence has a place of its own under the diff."""
+
+
+class FixesView(RoomScreen):
+    """The panels of the merge view."""
+
+    NAME = "fixes"
+    TITLE_WORD = "fixes"
+    can_filter: ClassVar[bool] = True
+    DEFAULT_CSS = """
+    FixesView #plan, FixesView #effect { height: 1; }
+    FixesView #effect { dock: bottom; margin-bottom: 1; }
+    FixesView #body { height: 1fr; }
+    FixesView #fixes { width: 1fr; height: 40%; max-height: 14; }
+    FixesView #reading { width: 1fr; height: 1fr; layout: vertical; }
+    FixesView.-wide #fixes { width: 42%; min-width: 46; max-width: 84; height: 1fr; max-height: 100%; }
+    FixesView #diff, FixesView #evidence { width: 1fr; height: 1fr; }
+    FixesView.-tall #evidence { height: 30%; }
+    FixesView #evidence { display: none; }
+    FixesView.-evidence #evidence { display: block; }
+    FixesView.-evidence #diff { display: none; }
+    FixesView.-tall.-evidence #diff { display: block; }
+    FixesView.-bare #diff, FixesView.-bare #effect { display: none; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.plan = Band(id="plan")
+        self.effect = Band(id="effect")
+        self.lines = FixLines()
+        self.lines.add_class("main")
+        self.diff = DiffLines(id="diff")
+        self.evidence = TextLines(id="evidence")
+        self.merge: Merge | None = None
+        self.trouble = ""
+        self.words = ""
+        self.wants_evidence: bool | None = None
+        self._opened_for: tuple[str | None, str] | None = None
+        self.closing_line = ""
+        """What the review has come to, for scripts; it outlives the screen."""
+        self._is_opening = False
+
+    def compose_body(self) -> Iterable[Widget]:
+        yield self.plan
+        yield Container(self.lines, Container(self.diff, self.evidence, id="reading"), id="body")
+        yield self.effect
+
+    @property
+    def list(self) -> Lines | None:
+        return self.lines
+
+    def on_resize(self, event: object) -> None:
+        self.set_class(self.size.height >= EVIDENCE_ROWS, "-tall")
+        self.place_evidence()
+
+    def place_evidence(self) -> None:
+        is_shown = self.size.height >= EVIDENCE_ROWS if self.wants_evidence is None else self.wants_evidence
+        self.set_class(is_shown, "-evidence")
+
+    def draw_frame(self) -> None:
+        if self.room.given_review is None:
+            super().draw_frame()
+            return
+        title = [Part(" "), Part(plain(self.store.opened.spec.sweep, 100), "strong"), Part(" · ", "faint")]
+        self.header.show([[*title, Part("fixes", "accent")]])
+        self.draw_foot()
+
+    # The review.
+
+    def show_changes(self, changes: Changes) -> None:
+        integration = self.store.state.integration
+        wanted = (integration.branch, integration.tip)
+        if not self._is_opening and self.store.is_loaded and wanted != self._opened_for:
+            self._opened_for = wanted
+            self._is_opening = True
+            self.run_worker(self._open_review(), group="fixes: open", exclusive=True, exit_on_error=False)
+        elif self.merge is not None and self.merge.review.refresh():
+            self.verdicts_changed()
+        if self.merge is None:
+            self._show_nothing()
+
+    async def _open_review(self) -> None:
+        before = self.lines.current
+        try:
+            review = await asyncio.to_thread(self.room.open_review)
+        except SwarmError as error:
+            self.trouble = str(error)
+            await self._close_review()
+            return
+        finally:
+            self._is_opening = False
+        await self._close_review()
+        self.trouble = ""
+        sweep = "" if self.room.given_review is not None else self.store.opened.spec.sweep
+        trials = (
+            trials_of_sweep(review, self.store.opened.spec, self.store.state)
+            if sweep
+            else trials_without_sweep(review, review.repository)
+        )
+        self.merge = Merge(review, lambda: self.store.state, sweep, self.store.clock, trials)
+        self.lines.merge = self.merge
+        self.show_fixes()
+        if before is not None:
+            contents = [fix.id for fix in self.lines.shown]
+            self.lines.cursor = contents.index(before.id) if before.id in contents else 0
+        self.remove_class("-bare")
+        self.verdicts_changed()
+        self.fix_changed()
+        self.run_worker(self._try_each_alone(), group="fixes: alone", exclusive=True, exit_on_error=False)
+
+    async def _close_review(self) -> None:
+        merge, self.merge = self.merge, None
+        self.lines.merge = None
+        self.lines.shown = []
+        self.lines.redraw()
+        if merge is not None:
+            await merge.trials.close()
+            merge.review.close()
+        self._show_nothing()
+
+    async def on_unmount(self) -> None:
+        if self.merge is not None:
+            await self.merge.trials.close()
+            self.merge.review.close()
+
+    def _show_nothing(self) -> None:
+        self.add_class("-bare")
+        text = self.trouble or "reading the integrated branch…"
+        if self.store.state.integration.state == "integrating":
+            text = "the integrator is at work; its fixes will be here when it has finished"
+        self.plan.show([[Part(" "), Part(text, "warning" if self.trouble else "dim")]])
+        self.effect.show([])
+
+    def show_fixes(self) -> None:
+        assert self.merge is not None, "only called with a review"
+        fixes = self.merge.fixes
+        self.lines.shown = [fix for fix in fixes if not self.words or fits_words(self.words, _words_of(fix))]
+        self.lines.redraw()
+        self._show_title()
+
+    def _show_title(self) -> None:
+        total, shown = len(self.merge.fixes) if self.merge else 0, len(self.lines.shown)
+        title = f"Ranked {total}" + (f" · {shown} match /{self.words}" if self.words else "")
+        self.lines.title(title, f"{min(self.lines.cursor + 1, shown)} of {shown}")
+
+    # What follows the cursor.
+
+    def on_lines_cursor_moved(self, event: Lines.CursorMoved) -> None:
+        event.stop()
+        if event.lines is self.lines:
+            self._show_title()
+            self.fix_changed()
+            self.draw_foot()
+
+    def fix_changed(self) -> None:
+        """Another fix is under the cursor: its diff at once when it was read ahead, the rest when the cursor rests."""
+        merge, fix = self.merge, self.lines.current
+        if merge is None or fix is None:
+            self.diff.show(EMPTY)
+            return
+        diff = merge.known_diff(fix)
+        if diff is not None:
+            self._show_diff(fix)
+        self.show_evidence(fix)
+        self.show_effect()
+        self.run_worker(self._read_around(merge, fix), group="fixes: read", exclusive=True, exit_on_error=False)
+
+    async def _read_around(self, merge: Merge, fix: Fix) -> None:
+        for near in self._around(fix):
+            if merge.known_diff(near) is None:
+                merge.keep_diff(near, await asyncio.to_thread(merge.review.diff, near))
+            if near is fix and self.lines.current is fix:
+                self._show_diff(fix)
+                await asyncio.sleep(REST_SECONDS)
+                await self._compute_effect(merge, fix)
+            await asyncio.to_thread(merge.review.content, near)
+
+    def _around(self, fix: Fix) -> tuple[Fix, ...]:
+        """Give the fix and its neighbours, the likelier next ones first."""
+        place = self.lines.shown.index(fix)
+        places = (place, place + 1, place - 1, place + 2, place + 3)
+        return tuple(self.lines.shown[near] for near in places if 0 <= near < len(self.lines.shown))
+
+    async def _compute_effect(self, merge: Merge, fix: Fix) -> None:
+        reverted = merge.with_it_reverted(fix)
+        if merge.known_effect(fix) is None:
+            merge.keep_effect(fix, reverted, await asyncio.to_thread(merge.review.preview_of, reverted))
+        self.show_effect()
+
+    def _show_diff(self, fix: Fix) -> None:
+        assert self.merge is not None, "a fix is only current in a review"
+        diff = self.merge.known_diff(fix)
+        if diff is None:
+            return
+        self.diff.show(diff)
+        files = len(diff.files)
+        self.diff.title(f"#{fix.rank} {fix.id[:9]} {fix.title}", f"{files} file{'' if files == 1 else 's'}")
+
+    def show_evidence(self, fix: Fix, *, is_kept: bool = False) -> None:
+        assert self.merge is not None, "a fix is only current in a review"
+        self.evidence.show(draw_evidence(self.merge.evidence(fix), max(20, self.evidence.size.width or 80)))
+        if not is_kept:
+            self.evidence.scroll_rows(0)
+        self.evidence.title("Evidence", ", ".join(fix.agents[:2]) + ("…" if len(fix.agents) > 2 else ""))
+
+    def show_effect(self) -> None:
+        fix = self.lines.current
+        if self.merge is not None and fix is not None:
+            self.effect.show([draw_effect(self.merge.effect_facts(fix), self.size.width)])
+
+    async def _try_each_alone(self) -> None:
+        """Find out in the background which fixes could not be reverted alone."""
+        merge = self.merge
+        while merge is not None and merge is self.merge and (fix := merge.first_unknown_alone()) is not None:
+            merge.keep_alone(fix, await asyncio.to_thread(merge.review.alone, fix))
+            if fix in self.lines.shown:
+                self.lines.lines_changed((self.lines.shown.index(fix),))
+
+    # The plan.
+
+    def verdicts_changed(self) -> None:
+        """Draw what was decided, and compute what it gives."""
+        merge = self.merge
+        if merge is None:
+            return
+        merge.applied = ""
+        merge.preview = None
+        self.closing_line = merge.review.closing_line()
+        self.lines.lines_changed(range(len(self.lines.shown)))
+        self.show_plan()
+        self.show_effect()
+        fix = self.lines.current
+        if fix is not None:
+            self.show_evidence(fix)
+        self.run_worker(self._compute_plan(merge), group="fixes: plan", exclusive=True, exit_on_error=False)
+
+    async def _compute_plan(self, merge: Merge) -> None:
+        try:
+            merge.preview = await asyncio.to_thread(merge.review.preview)
+        except SwarmError as error:
+            self.say(str(error), "error")
+            return
+        self.lines.lines_changed(range(len(self.lines.shown)))
+        self.show_plan()
+        fix = self.lines.current
+        if fix is not None:
+            await self._compute_effect(merge, fix)
+
+    def show_plan(self) -> None:
+        if self.merge is not None:
+            self.plan.show([draw_plan(self.merge.plan_facts(), self.size.width)])
+
+
+def _words_of(fix: Fix) -> str:
+    paths = " ".join(change.path for change in fix.commit.changes)
+    return f"{fix.title} {' '.join(fix.agents)} {paths} {fix.id}"

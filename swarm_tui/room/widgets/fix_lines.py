@@ -1,0 +1,29 @@
+"""The list of ranked fixes."""
+
+from __future__ import annotations
+
+from swarm_tui.model.fixes import Fix
+from swarm_tui.room.draw.fixes import draw_fix
+from swarm_tui.room.draw.parts import Line
+from swarm_tui.room.merge import Merge
+from swarm_tui.room.widgets.lines import Lines
+
+
+class FixLines(Lines):
+    """The ranked fixes."""
+
+    def __init__(self) -> None:
+        super().__init__(id="fixes")
+        self.merge: Merge | None = None
+        self.shown: list[Fix] = []
+
+    def line_count(self) -> int:
+        return len(self.shown)
+
+    def draw_line(self, index: int, width: int) -> Line:
+        assert self.merge is not None, "there are no lines without a review"
+        return draw_fix(self.merge.fix_facts(self.shown[index]), width)
+
+    @property
+    def current(self) -> Fix | None:
+        return self.shown[self.cursor] if self.cursor < len(self.shown) else None

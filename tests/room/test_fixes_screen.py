@@ -1,0 +1,165 @@
+"""The merge view, key by key, on a real repository."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from swarm_tui.doors.git import Repository
+from swarm_tui.journal.folder import SweepFolder
+from swarm_tui.model.sweep import MngrSettings, SweepSpec
+from swarm_tui.room.app import RoomApp
+from swarm_tui.room.screens.fixes import FixesScreen
+from swarm_tui.room.settings import Settings
+from swarm_tui.room.store import Store
+from swarm_tui.triage.review import Review
+from swarm_tui.triage.store import ReviewFolder
+from tests.git_project import GitProject, photograph
+from tests.room.scenes import text_on_screen
+
+DEADLINE = 20.0
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> GitProject:
+    """A tool of two functions, both wrong; on `integrated` three fixes, of which the third builds on the second."""
+    project = GitProject(tmp_path / "project")
+    project.commit(
+        "base",
+        {
+            "conftest.py": "",
+            "lib.py": "def double(x):\n    return x + x + 1\n\n\ndef half(x):\n    return x\n",
+            "tests/test_lib.py": "from lib import double, half\n\n\n"
+            "def test_double():\n    assert double(2) == 4\n\n\ndef test_half():\n    assert half(4) == 2\n",
+        },
+    )
+    project.git("switch", "--quiet", "--create", "integrated")
+    double = "def double(x):\n    return x + x\n\n\n"
+    project.commit("[FIX_IMPL] Double is twice", {"lib.py": double + "def half(x):\n    return x\n"})
+    project.commit("[FIX_IMPL] Half is half", {"lib.py": double + "def half(x):\n    return x / 2\n"})
+    project.commit("[FIX_IMPL] Half is a whole number", {"lib.py": double + "def half(x):\n    return x // 2\n"})
+    project.git("switch", "--quiet", "main")
+    return project
+
+
+@asynccontextmanager
+async def merge_view(
+    project: GitProject, tmp_path: Path, size: tuple[int, int] = (120, 30)
+) -> AsyncIterator[tuple[RoomApp, FixesScreen, Pilot[str]]]:
+    folder = SweepFolder(tmp_path / "review-room")
+    folder.write_spec(
+        SweepSpec(sweep="main..integrated", repository="", base="", created_at=1.0, mngr=MngrSettings(path=""))
+    )
+    verdicts = ReviewFolder(tmp_path / "verdicts.jsonl", tmp_path / "review")
+
+    def open_it() -> Review:
+        return Review.open(Repository.open(project.root), "main", "integrated", folder=verdicts, by="ada")
+
+    app = RoomApp(Store(folder), Settings(notify="none"), home="fixes", given_review=open_it)
+    async with app.run_test(size=size) as pilot:
+        screen = app.screen
+        assert isinstance(screen, FixesScreen)
+        await until(pilot, lambda: screen.merge is not None and screen.merge.preview is not None)
+        yield app, screen, pilot
+
+
+async def until(pilot: Pilot[str], is_so: Callable[[], bool]) -> None:
+    """Wait for a condition, with a deadline."""
+    end = time.monotonic() + DEADLINE
+    while not is_so():
+        assert time.monotonic() < end, text_on_screen(pilot.app)  # type: ignore[arg-type]
+        await asyncio.sleep(0.01)
+        await pilot.pause()
+
+
+def verdicts_of(screen: FixesScreen) -> list[str]:
+    assert screen.merge is not None
+    given = (screen.merge.review.verdict(fix) for fix in screen.merge.fixes)
+    return [verdict.value if verdict else "" for verdict in given]
+
+
+async def test_a_verdict_a_key_and_on_to_the_next_open_one(project: GitProject, tmp_path: Path) -> None:
+    async with merge_view(project, tmp_path) as (app, screen, pilot):
+        await pilot.press("y", "n", "l")
+        assert verdicts_of(screen) == ["keep", "revert", "later"]
+        await pilot.press("z", "z")
+        assert verdicts_of(screen) == ["keep", "", ""]
+        assert screen.lines.cursor == 1
+        await pilot.press("Z")
+        assert verdicts_of(screen) == ["keep", "revert", ""]
+        await pilot.press("u")
+        assert verdicts_of(screen) == ["keep", "", ""]
+        assert app.closing_line() == "reviewed 1 of 3, 0 reverted, 2 open"
+
+
+async def test_verdicts_are_there_again_when_the_room_is_opened_again(project: GitProject, tmp_path: Path) -> None:
+    async with merge_view(project, tmp_path) as (_, _, pilot):
+        await pilot.press("y", "n")
+    async with merge_view(project, tmp_path) as (_, screen, _):
+        assert verdicts_of(screen) == ["keep", "revert", ""]
+
+
+async def test_the_diff_follows_the_cursor(project: GitProject, tmp_path: Path) -> None:
+    async with merge_view(project, tmp_path) as (app, _, pilot):
+        await until(pilot, lambda: "return x + x" in text_on_screen(app))
+        await pilot.press("j")
+        await until(pilot, lambda: "+    return x / 2" in text_on_screen(app))
+        await pilot.press("e")
+        await until(pilot, lambda: "[FIX_IMPL] Half is half" in text_on_screen(app))
+
+
+async def test_a_conflict_is_told_and_the_later_fix_can_be_reverted_too(project: GitProject, tmp_path: Path) -> None:
+    async with merge_view(project, tmp_path) as (app, screen, pilot):
+        await pilot.press("j", "n", "k")
+        await until(pilot, lambda: "conflicts with #3 in lib.py" in text_on_screen(app))
+        assert "plan conflict #2 with #3" in text_on_screen(app)
+        await pilot.press("c", "r")
+        await until(pilot, lambda: screen.merge is not None and screen.merge.preview is not None)
+        assert verdicts_of(screen) == ["", "revert", "revert"]
+        assert "plan clean" in text_on_screen(app)
+
+
+@pytest.mark.slow
+async def test_its_tests_tell_what_goes_red_without_it(project: GitProject, tmp_path: Path) -> None:
+    async with merge_view(project, tmp_path) as (app, _, pilot):
+        await pilot.press("T")
+        await until(pilot, lambda: "if reverted: clean · 1 test goes red" in text_on_screen(app))
+
+
+async def test_apply_asks_and_leaves_the_checkout_alone(project: GitProject, tmp_path: Path) -> None:
+    async with merge_view(project, tmp_path) as (app, screen, pilot):
+        await pilot.press("A")
+        assert "nothing is reverted" in text_on_screen(app)
+        await pilot.press("n")
+        await until(pilot, lambda: screen.merge is not None and screen.merge.preview is not None)
+        work_tree = {name: text for name, text in photograph(project.root).items() if not name.startswith(".git")}
+        await pilot.press("A", "r")
+        await until(pilot, lambda: "Your checkout is not touched" in text_on_screen(app))
+        await pilot.press("enter")
+        assert "Your checkout is not touched" in text_on_screen(app)
+        await pilot.press("y")
+        await until(pilot, lambda: "is made" in text_on_screen(app))
+    branch = project.git("branch", "--list", "swarm/*", "--format=%(refname:short)")
+    assert project.git("log", "-1", "--format=%s", branch) == 'Revert "[FIX_IMPL] Double is twice"'
+    assert {name: text for name, text in photograph(project.root).items() if not name.startswith(".git")} == work_tree
+
+
+@pytest.mark.parametrize("size", [(80, 24), (200, 60), (40, 12), (20, 5)])
+async def test_every_size_is_drawn(project: GitProject, tmp_path: Path, size: tuple[int, int]) -> None:
+    async with merge_view(project, tmp_path, size) as (app, _, _):
+        assert "3 fixes" in text_on_screen(app)
+
+
+async def test_a_filter_shows_the_fixes_that_match(project: GitProject, tmp_path: Path) -> None:
+    async with merge_view(project, tmp_path) as (app, screen, pilot):
+        await pilot.press("slash", *"whole", "enter")
+        assert [fix.rank for fix in screen.lines.shown] == [3]
+        assert "1 match /whole" in text_on_screen(app)
+        await pilot.press("escape")
+        assert len(screen.lines.shown) == 3
