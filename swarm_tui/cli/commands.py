@@ -26,11 +26,12 @@ COMMANDS: Final[tuple[Command, ...]] = (
     Command("request", "swarm_tui.cli.request", "ask a running sweep for something: slots, retry, hold, a message"),
     Command("integrate", "swarm_tui.cli.integrate", "make the integrated branch of a sweep again"),
     Command("clean", "swarm_tui.cli.clean", "remove a sweep's agents, copies and refs; says what is lost"),
-    Command("fixes", "swarm_tui.cli.fixes", "keep or revert each fix of a sweep or branch, without the screen"),
+    Command("fixes", "swarm_tui.cli.fixes", "keep or revert each fix, one after the other"),
     Command("report", "swarm_tui.cli.report", "make the page of a sweep: a folder that opens anywhere, offline"),
     Command("attach", "swarm_tui.cli.attach", "put this terminal in front of one agent"),
     Command("record-connect", "swarm_tui.cli.record_connect", "connect to an agent and record it; mngr calls this"),
     Command("tutorial", "swarm_tui.cli.tutorial", "list a tutorial's blocks, check that tests cite them"),
+    Command("doctor", "swarm_tui.cli.doctor", "what is missing on this machine, and how to get it"),
     Command("completion", "swarm_tui.cli.completion", "print the completion script of a shell"),
 )
 

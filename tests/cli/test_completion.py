@@ -1,0 +1,47 @@
+"""Completion knows the commands, their options and the sweeps that are here."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from swarm_tui.cli.commands import COMMANDS
+from swarm_tui.cli.completion import SCRIPTS, complete
+
+
+def test_commands_are_completed(tmp_path: Path) -> None:
+    assert complete([""], tmp_path) == [command.name for command in COMMANDS]
+    assert complete(["comp"], tmp_path) == ["completion"]
+    assert complete(["nothing", ""], tmp_path) == []
+
+
+def test_choices_and_options_are_completed(tmp_path: Path) -> None:
+    assert complete(["completion", "f"], tmp_path) == ["fish"]
+    assert complete(["completion", "--h"], tmp_path) == ["--help"]
+
+
+def test_sweeps_are_completed_from_anywhere_below(tmp_path: Path) -> None:
+    (tmp_path / ".swarm" / "runs" / "20261118-061200").mkdir(parents=True)
+    (tmp_path / "src").mkdir()
+    assert complete(["status", "2026"], tmp_path / "src") == ["20261118-061200"]
+
+
+@pytest.mark.parametrize("shell", sorted(SCRIPTS))
+def test_every_shell_has_a_script(shell: str) -> None:
+    made = subprocess.run(
+        [sys.executable, "-m", "swarm_tui", "completion", shell], capture_output=True, text=True, check=True
+    )
+    assert made.stdout == SCRIPTS[shell]
+
+
+def test_bash_takes_the_script_and_completes() -> None:
+    bash = shutil.which("bash")
+    assert bash is not None
+    lines = (
+        f'swarm-tui() {{ "{sys.executable}" -m swarm_tui "$@"; }}\n{SCRIPTS["bash"]}\n'
+        "COMP_WORDS=(swarm-tui compl) COMP_CWORD=1\n_swarm_tui\nprintf '%s\\n' \"${COMPREPLY[@]}\"\n"
+    )
+    made = subprocess.run([bash, "--norc", "-c", lines], capture_output=True, text=True, check=True)
+    assert made.stdout == "completion\n"
