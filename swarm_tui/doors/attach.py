@@ -21,6 +21,7 @@ from swarm_tui.doors.mngr import Mngr, mngr_environment
 from swarm_tui.doors.packages import how_to_get
 from swarm_tui.doors.probe import LocalProbe, Probed
 from swarm_tui.doors.process import Finished, run_process
+from swarm_tui.doors.terminal import TerminalProgram
 from swarm_tui.doors.tmux import AGENT_WINDOW, SAFE_KEY_TABLE, Tmux
 from swarm_tui.errors import DoorError, ProgramMissing, SwarmError, UsageError
 from swarm_tui.model.sweep import MngrSettings
@@ -103,7 +104,7 @@ class Attacher:
         session = f"{self._settings.prefix}{agent}"
         if not self._is_local:
             return Approach(agent, session, is_local=False, is_there=True, outer=await self._outer(session, None))
-        probed = await self._probe()
+        probed = await self.probe()
         found = probed.agents.get(agent)
         if found is None:
             raise DoorError(
@@ -155,6 +156,12 @@ class Attacher:
             except OSError as error:
                 raise ProgramMissing(f"mngr cannot be started: {error.strerror}", how_to_get("mngr")) from error
 
+    def open_pane(self, prepared: Prepared, rows: int, columns: int) -> TerminalProgram:
+        """Show a local agent's session in a terminal of our own making."""
+        environment = self._environment | {"TERM": "xterm-256color", "COLORTERM": "truecolor"}
+        words = ["tmux", "-u", *self.tmux.attach_command(prepared.approach.session)[1:]]
+        return TerminalProgram(words, rows=rows, columns=columns, environment=environment)
+
     async def clean_up(self, prepared: Prepared) -> None:
         """Put back keys and size; what is gone meanwhile needs nothing put back."""
         for socket, session in prepared.protected:
@@ -173,7 +180,8 @@ class Attacher:
         except DoorError:
             return ""
 
-    async def _probe(self) -> Probed:
+    async def probe(self) -> Probed:
+        """Give the states of all agents on this machine."""
         home = Path(self._settings.home or Path.home())
         host_dir = Path(self._settings.host_dir) if self._settings.host_dir else home / ".mngr"
         probed = await LocalProbe(host_dir, self._settings.prefix, self.tmux, self._repository).probe()

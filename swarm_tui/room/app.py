@@ -230,6 +230,7 @@ class RoomApp(App[str]):
                 is_frozen = True
                 gc.collect()
                 gc.freeze()
+                gc.enable()
             await asyncio.sleep(0 if has_more else FLUSH_SECONDS)
 
     def _pass_on(self, now: float) -> None:
@@ -308,6 +309,10 @@ class RoomApp(App[str]):
 
         screen.mount(FilterLine(screen))
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Leave the keys of the app itself to an agent's pane while one is open."""
+        return not (action in ("hint_leave", "copy_or_hint") and getattr(self.screen, "TAKES_ALL_KEYS", False))
+
     def action_hint_leave(self) -> None:
         self._say("ctrl+q does nothing here, for in an agent's tmux it destroys the agent. q leaves the room.")
 
@@ -352,6 +357,8 @@ class RoomApp(App[str]):
 
 def open_room(folder: Path, *, ascii: bool = False, settings: Settings | None = None) -> int:
     """Open the room on a sweep folder and give the exit code when it is left."""
+    # Nothing of what is read at the start is garbage; looking for some took a fifth of the time.
+    gc.disable()
     store = Store(SweepFolder(folder))
     end = time.monotonic() + FIRST_LOOK_SECONDS
     while store.catch_up() and time.monotonic() < end:

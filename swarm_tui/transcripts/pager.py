@@ -78,7 +78,7 @@ class Pager:
                 self._matches.advance(0.01)
             if self.is_following:
                 self.to_end()
-            else:
+            elif self.top < self._place_of_last_page():
                 self.unseen += self._count_new(old_end)
         return change
 

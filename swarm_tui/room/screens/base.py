@@ -17,6 +17,7 @@ from swarm_tui.room.actions import Action, actions_of, keys_of
 from swarm_tui.room.draw.footer import draw_footer, draw_message
 from swarm_tui.room.draw.header import draw_header
 from swarm_tui.room.header_facts import header_facts
+from swarm_tui.room.screens.agent_actions import AgentActions
 from swarm_tui.room.store import Changes, Store
 from swarm_tui.room.widgets.band import Band
 from swarm_tui.room.widgets.lines import Lines
@@ -28,7 +29,7 @@ SIDE_BY_SIDE: int = 100
 """From this width on panels stand side by side; below they are stacked."""
 
 
-class RoomScreen(Screen[None], inherit_bindings=False):
+class RoomScreen(AgentActions, Screen[None], inherit_bindings=False):
     """A screen of the room."""
 
     NAME: ClassVar[str] = ""
@@ -94,6 +95,10 @@ class RoomScreen(Screen[None], inherit_bindings=False):
     def on_resize(self, event: events.Resize) -> None:
         self.set_class(event.size.width >= SIDE_BY_SIDE, "-wide")
         self.set_class(event.size.height < 16, "-low")
+        self.take_in(NOTHING)
+
+    def on_lines_resized(self, event: Lines.Resized) -> None:
+        event.stop()
         self.take_in(NOTHING)
 
     def take_in(self, changes: Changes) -> None:

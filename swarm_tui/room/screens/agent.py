@@ -1,0 +1,414 @@
+"""Screen 2: everything on one test's agent: its transcript, its live screen, its tries and files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import ClassVar, Final
+
+from rich.cells import cell_len
+from textual.widget import Widget
+
+from swarm_tui.errors import SwarmError
+from swarm_tui.model.state import TestRecord
+from swarm_tui.model.text import plain
+from swarm_tui.room.draw.glyphs import glyph_of, role_of, word_of
+from swarm_tui.room.draw.parts import Line, Part, cut_middle, cut_text, spread, width_of
+from swarm_tui.room.draw.tries import PulledFile, Row, draw_tries_and_files
+from swarm_tui.room.draw.words import duration
+from swarm_tui.room.screens.asking import ask_about
+from swarm_tui.room.screens.base import NOTHING, RoomScreen
+from swarm_tui.room.screens.dialog import Choosable, PickScreen
+from swarm_tui.room.store import Changes
+from swarm_tui.room.widgets.band import Band
+from swarm_tui.room.widgets.lines import Lines, TextLines
+from swarm_tui.room.widgets.peek import PeekLines
+from swarm_tui.room.widgets.transcript import TranscriptLines, roles_word
+from swarm_tui.transcripts.choice import ALL_ROLES, Choice
+from swarm_tui.transcripts.entries import Role
+from swarm_tui.transcripts.locate import find_transcript, list_files, stream_of
+from swarm_tui.transcripts.window import FileSource, MemorySource
+
+TABS: Final = {"transcript": "transcript", "screen": "screen", "tries": "tries and files", "file": "file"}
+PEEK_SECONDS: Final = 0.25
+PEEK_SECONDS_REMOTE: Final = 3.0
+
+
+class AgentScreen(RoomScreen):
+    """One test and its agent."""
+
+    NAME = "agent"
+    TITLE_WORD = "agent"
+    can_filter: ClassVar[bool] = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tab = "transcript"
+        self.about = Band(id="about")
+        self.tabs = Band(id="tabs")
+        self.transcript = TranscriptLines(id="transcript")
+        self.transcript.add_class("main", "agent-panel")
+        self.peek = PeekLines(id="peek")
+        self.tries = TextLines(id="tries", has_cursor=True)
+        self.file = TranscriptLines(id="file")
+        for panel in (self.peek, self.tries, self.file):
+            panel.add_class("agent-panel")
+        self._rows: list[Row] = []
+        self._unfolded: frozenset[int] = frozenset()
+        self._record: TestRecord | None = None
+        self._source: Path | MemorySource | None = None
+        self._file: Path | None = None
+        self._words = ""
+        self._roles = ALL_ROLES
+        self._is_errors_only = False
+        self._is_peeking = False
+        self._peek_trouble = ""
+
+    def compose_body(self) -> Iterable[Widget]:
+        yield self.about
+        yield self.tabs
+        yield self.transcript
+        yield self.peek
+        yield self.tries
+        yield self.file
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        seconds = PEEK_SECONDS if self.room.agents.is_local else PEEK_SECONDS_REMOTE
+        self.set_interval(seconds, self._peek_again)
+        self._show_panel()
+
+    # What is shown.
+
+    def show_changes(self, changes: Changes) -> None:
+        record = self.store.record(self.room.current_test) or next(iter(self.store.state.tests()), None)
+        if record is None:
+            self.about.show([[Part("this sweep has no tests yet", "dim")]])
+            return
+        if self._record is None or record.test != self._record.test:
+            self._begin(record)
+        self._record = record
+        self._find_source(record)
+        self.about.show(self._draw_about(record))
+        self.tabs.show([self._draw_tabs()])
+        if self.tab == "tries":
+            self._show_tries(record)
+        self._draw_title()
+
+    def _begin(self, record: TestRecord) -> None:
+        """Another test: nothing of the one before stays."""
+        self._unfolded = frozenset()
+        self._source = None
+        self._file = None
+        self._peek_trouble = ""
+        self.room.current_test = record.test
+        if self.tab == "file":
+            self.show_tab("tries")
+        self.peek.show(None, "looking …")
+
+    def _find_source(self, record: TestRecord) -> None:
+        """Open the transcript when there is one, or another one than before."""
+        folder = self._folder(record)
+        path = find_transcript(record.state_dir if self.room.agents.is_local else "", folder)
+        if path is not None:
+            if path != self._source:
+                self._source = path
+                self.transcript.open(FileSource(path))
+            return
+        content = stream_of(record, self.room.agents.kept_screen(record) or "")
+        if isinstance(self._source, MemorySource):
+            if bytes(self._source.content) != content:
+                self._source.replace(content)
+            return
+        self._source = MemorySource(content)
+        self.transcript.open(self._source)
+
+    def _folder(self, record: TestRecord) -> Path | None:
+        try:
+            return self.store.folder.agent(record.agent)
+        except ValueError:
+            return None
+
+    def _draw_about(self, record: TestRecord) -> list[Line]:
+        width = self.size.width or 80
+        now = self.store.clock()
+        facts = [Part(f"{glyph_of(record)} {word_of(record)}", role_of(record))]
+        if record.launched_at is not None:
+            facts.append(Part(f" · {duration((record.ended_at or now) - record.launched_at)}", "dim"))
+        name = cut_middle(plain(record.test, 500), max(20, width * 2 // 3))
+        room_left = width - cell_len(name) - width_of(facts) - 6
+        if record.reason and room_left > 20:
+            facts.append(Part(f" · {cut_text(plain(record.reason, 500), room_left)}", "dim"))
+        lines: list[Line] = [spread([Part(f" {name}", "strong")], [*facts, Part(" ")], width)]
+        if record.question:
+            lines.append(
+                spread(
+                    [Part(" asks: ", "waiting"), Part(plain(record.question, 500))], [Part("m answers ", "key")], width
+                )
+            )
+        return lines
+
+    def _draw_tabs(self) -> Line:
+        parts = [Part(" ")]
+        for name, word in TABS.items():
+            if name == "file" and self._file is None:
+                continue
+            shown = plain(self._file.name, 60) if name == "file" and self._file is not None else word
+            parts += [Part(f" {shown} ", "key underline" if name == self.tab else "dim", f"tab:{name}"), Part(" ")]
+        return parts
+
+    def click_spot(self, kind: str, rest: str) -> None:
+        if kind == "tab":
+            self.show_tab(rest)
+
+    def show_tab(self, name: str) -> None:
+        """Bring up one of the tabs."""
+        self.tab = name
+        if self.is_mounted:
+            self._show_panel()
+            self.take_in(NOTHING)
+
+    def _show_panel(self) -> None:
+        panels: dict[str, Lines] = {
+            "transcript": self.transcript, "screen": self.peek, "tries": self.tries, "file": self.file,
+        }  # fmt: skip
+        for name, panel in panels.items():
+            panel.display = name == self.tab
+        self.set_focus(panels[self.tab])
+        self._peek_again()
+
+    def _draw_title(self) -> None:
+        if self._record is None:
+            return
+        if self.tab in ("transcript", "file"):
+            self._draw_pager_title(self.pages)
+        elif self.tab == "tries":
+            self.tries.title(f"Tries {len(self._record.tries)}", "")
+
+    def _draw_pager_title(self, pages: TranscriptLines) -> None:
+        pager = pages.pager
+        title = TABS[self.tab].capitalize() if self._file is None or self.tab != "file" else plain(self._file.name, 80)
+        if isinstance(self._source, MemorySource) and self.tab == "transcript":
+            title += " · tries and screen, for it writes none"
+        if pager.matches is not None:
+            title += f" · {pager.matches.count:,} match" + (" so far" if pager.is_searching else "")
+            title += f" /{self._words}" if self._words else ""
+            title += " errors only" if self._is_errors_only else ""
+        title += f" · {roles_word(self._roles)}" if self._roles != ALL_ROLES else ""
+        if pages.is_finding:
+            mode = "searching …"
+        elif pager.is_following:
+            mode = "following"
+        else:
+            mode = f"paused · +{pager.unseen} new" if pager.unseen else "paused"
+        pages.title(title, f"{mode} · {pager.percent()} %")
+
+    def on_lines_cursor_moved(self, event: Lines.CursorMoved) -> None:
+        event.stop()
+        if isinstance(event, TranscriptLines.Said):
+            self.say(event.text)
+        self._draw_title()
+
+    def on_lines_opened(self, event: Lines.Opened) -> None:
+        event.stop()
+        self.do_open()
+
+    # The live screen.
+
+    def _peek_again(self) -> None:
+        if self.tab == "screen" and self.is_current and not self._is_peeking and self._record is not None:
+            self._is_peeking = True
+            self.run_worker(self._peek(self._record), group="peek", name="capture the screen")
+
+    async def _peek(self, record: TestRecord) -> None:
+        try:
+            screens = await self.room.agents.capture([record])
+            screen, trouble = screens.get(record.test), ""
+        except SwarmError as error:
+            screen, trouble = None, str(error)
+        finally:
+            self._is_peeking = False
+        if self._record is None or self._record.test != record.test:
+            return
+        if trouble != self._peek_trouble:
+            self._peek_trouble = trouble
+            if trouble:
+                self.store.note("warning", f"the screen cannot be looked at: {trouble}", record.test)
+        if screen is not None:
+            self.peek.show(screen)
+            self.peek.title("Screen", "live · i works in it · a attaches")
+            return
+        kept = self.room.agents.kept_screen(record)
+        if kept is not None:
+            self.peek.show(kept)
+            self.peek.title("Screen", "as it was at its end")
+        else:
+            self.peek.show(None, trouble or "it has no terminal" + ("" if record.launched_at else " yet"))
+            self.peek.title("Screen", "")
+
+    # Tries and files.
+
+    def _show_tries(self, record: TestRecord) -> None:
+        folder = self._folder(record)
+        files = []
+        for path in list_files(folder) if folder is not None else ():
+            try:
+                files.append(PulledFile(path, str(path.relative_to(folder or path)), path.lstat().st_size))
+            except OSError:
+                continue
+        width = max(20, self.tries.size.width or 76)
+        self._rows = draw_tries_and_files(record, files, self._unfolded, width)
+        self.tries.show([row.line for row in self._rows])
+
+    # Actions.
+
+    @property
+    def pages(self) -> TranscriptLines:
+        """The transcript or the file, whichever is up."""
+        return self.file if self.tab == "file" else self.transcript
+
+    @property
+    def is_paged(self) -> bool:
+        return self.tab in ("transcript", "file")
+
+    def current_tests(self) -> tuple[str, ...]:
+        return (self._record.test,) if self._record is not None else ()
+
+    def _why_not_paged(self) -> str:
+        return "" if self.is_paged else "that is for the transcript: t brings it"
+
+    def do_next_tab(self) -> None:
+        self._turn_tab(1)
+
+    def do_previous_tab(self) -> None:
+        self._turn_tab(-1)
+
+    def _turn_tab(self, step: int) -> None:
+        names = [name for name in TABS if name != "file" or self._file is not None]
+        self.show_tab(names[(names.index(self.tab) + step) % len(names)])
+
+    def do_open(self) -> None:
+        if self.is_paged:
+            self.pages.toggle_fold()
+            return
+        row = self._rows[self.tries.cursor] if self.tab == "tries" and self.tries.cursor < len(self._rows) else None
+        if row is None:
+            return
+        if row.file is not None:
+            self._open_file(row.file)
+        elif row.number is not None:
+            self._unfolded ^= {row.number}
+            self.take_in(NOTHING)
+
+    def _open_file(self, path: Path) -> None:
+        if path.suffix == ".cast":
+            from swarm_tui.room.screens.agent_cast import CastScreen
+
+            self.room.push_screen(CastScreen(path))
+            return
+        self._file = path
+        self.file.open(FileSource(path))
+        self.file.move_end(False)
+        self.show_tab("file")
+
+    why_not_follow = why_not_next_error = why_not_previous_error = _why_not_paged
+    why_not_next_match = why_not_previous_match = why_not_roles = why_not_errors_only = _why_not_paged
+    why_not_more = why_not_less = why_not_filter = _why_not_paged
+
+    def do_follow(self) -> None:
+        self.pages.toggle_follow()
+
+    def do_next_error(self) -> None:
+        self.pages.find_error(is_backwards=False)
+
+    def do_previous_error(self) -> None:
+        self.pages.find_error(is_backwards=True)
+
+    def do_next_match(self) -> None:
+        self._to_match(is_backwards=False)
+
+    def do_previous_match(self) -> None:
+        self._to_match(is_backwards=True)
+
+    def _to_match(self, is_backwards: bool) -> None:
+        """Go to the next match within everything: what stands around it is what one looks for."""
+        words = (self._words or self.pages.words).removeprefix("!")
+        if not words:
+            self.say("/ filters first, then n and N go from match to match")
+            return
+        if self._words:
+            self.set_filter("")
+        self.pages.find(words, is_backwards)
+
+    def do_more(self) -> None:
+        self._say_density(1)
+
+    def do_less(self) -> None:
+        self._say_density(-1)
+
+    def _say_density(self, step: int) -> None:
+        density = self.pages.set_density(step)
+        self.say(("one line an event", "messages whole, results folded", "everything whole")[density])
+
+    def do_roles(self) -> None:
+        entries = [Choosable(role.value, role.value or "text", is_on=role in self._roles) for role in Role]
+
+        def picked(chosen: tuple[str, ...] | None) -> None:
+            if chosen is not None:
+                self._roles = frozenset(Role(value) for value in chosen) or ALL_ROLES
+                self._choose()
+
+        self.app.push_screen(PickScreen("Show", entries, is_many=True), picked)
+
+    def do_errors_only(self) -> None:
+        self._is_errors_only = not self._is_errors_only
+        self._choose()
+
+    @property
+    def filter_words(self) -> str:  # type: ignore[override]
+        return self._words
+
+    def set_filter(self, words: str) -> None:
+        self._words = words
+        self.pages.words = words.removeprefix("!") if not words.startswith("!") else ""
+        self._choose()
+
+    def _choose(self) -> None:
+        words = self._words.removeprefix("!")
+        is_inverse = self._words.startswith("!") and bool(words)
+        self.pages.show_choice(Choice(words, is_inverse, self._roles, self._is_errors_only))
+        self._draw_title()
+
+    def why_not_act(self) -> str:
+        return "" if self._record is not None else "there is no test"
+
+    def do_act(self) -> None:
+        ask_about(self, self.current_tests())
+
+    def do_next_test(self) -> None:
+        self._to_test(1)
+
+    def do_previous_test(self) -> None:
+        self._to_test(-1)
+
+    def _to_test(self, step: int) -> None:
+        tests = self.room.shown_order() or list(self.store.state.records)
+        if self._record is None or not tests:
+            return
+        here = tests.index(self._record.test) if self._record.test in tests else 0
+        there = here + step
+        if not 0 <= there < len(tests):
+            self.say("there is no further test that way")
+            return
+        self.room.current_test = tests[there]
+        self.take_in(NOTHING)
+
+    def do_back(self) -> None:
+        if self.tab == "file" and not self._words:
+            self._file = None
+            self.show_tab("tries")
+            return
+        if self._is_errors_only and not self._words:
+            self.do_errors_only()
+            return
+        super().do_back()

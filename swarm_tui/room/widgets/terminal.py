@@ -1,0 +1,113 @@
+"""A program's terminal inside the room: keys go in, rows that changed are drawn again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import ClassVar
+
+from textual import events
+from textual.binding import BindingType
+from textual.geometry import Region
+from textual.message import Message
+from textual.strip import Strip
+from textual.widget import Widget
+
+from swarm_tui.doors.terminal import TerminalProgram
+from swarm_tui.room.emulator import Emulator
+from swarm_tui.room.keys import bytes_of_key
+from swarm_tui.room.looks import looks_of
+
+LEAVING_KEY = "ctrl+backslash"
+START_AGAIN_SECONDS = 0.02
+
+
+class TerminalPane(Widget, can_focus=True, inherit_bindings=False):
+    """Runs a program in a terminal of its size; every key but one is the program's."""
+
+    ALLOW_SELECT = False
+    BINDINGS: ClassVar[list[BindingType]] = []
+    DEFAULT_CSS = "TerminalPane { height: 1fr; width: 1fr; }"
+
+    class Closed(Message):
+        """The program has ended, or the person has left its pane."""
+
+        def __init__(self, is_ended: bool) -> None:
+            self.is_ended = is_ended
+            super().__init__()
+
+    def __init__(self, start: Callable[[int, int], TerminalProgram]) -> None:
+        super().__init__()
+        self._start = start
+        self._program: TerminalProgram | None = None
+        self._emulator: Emulator | None = None
+
+    def on_resize(self, event: events.Resize) -> None:
+        width, height = event.size
+        if not width or not height:
+            return
+        if self._program is None or self._emulator is None:
+            self._program = self._start(height, width)
+            self._emulator = Emulator(height, width, self._type)
+            asyncio.get_running_loop().add_reader(self._program.descriptor, self._take)
+        else:
+            self._program.resize(height, width)
+            self._emulator.resize(height, width)
+        self.refresh()
+
+    def on_unmount(self) -> None:
+        if self._program is not None:
+            asyncio.get_running_loop().remove_reader(self._program.descriptor)
+            self._program.close()
+            self._program = None
+
+    def _take(self) -> None:
+        """Take in some output; a flood is taken bit by bit, so that keys are heard in between."""
+        if self._program is None or self._emulator is None:
+            return
+        content = self._program.read()
+        if content is None:
+            asyncio.get_running_loop().remove_reader(self._program.descriptor)
+            self.post_message(self.Closed(is_ended=True))
+            return
+        changed = self._emulator.feed(content)
+        width = self.size.width
+        if len(changed) >= self._emulator.rows:
+            self.refresh()
+        elif changed:
+            self.refresh(*(Region(0, row, width, 1) for row in changed))
+
+    def _type(self, content: bytes) -> None:
+        if self._program is not None and content:
+            self._program.send(content)
+            if self._program.has_pending:
+                self.set_timer(START_AGAIN_SECONDS, lambda: self._type_on())
+
+    def _type_on(self) -> None:
+        if self._program is not None and self._program.has_pending:
+            self._program.send(b"")
+            self.set_timer(START_AGAIN_SECONDS, lambda: self._type_on())
+
+    def on_key(self, event: events.Key) -> None:
+        event.stop()
+        event.prevent_default()
+        if event.key == LEAVING_KEY:
+            self.post_message(self.Closed(is_ended=False))
+            return
+        has_application_cursor = self._emulator is not None and self._emulator.has_application_cursor
+        self._type(bytes_of_key(event.key, event.character, has_application_cursor=has_application_cursor))
+
+    def on_paste(self, event: events.Paste) -> None:
+        event.stop()
+        # What is pasted may hold the mark that ends a paste: then the rest of it would count as typed.
+        content = event.text.replace("\x1b[201~", "").replace("\r\n", "\r").replace("\n", "\r").encode()
+        if self._emulator is not None and self._emulator.has_bracketed_paste:
+            content = b"\x1b[200~" + content + b"\x1b[201~"
+        self._type(content)
+
+    def render_line(self, y: int) -> Strip:
+        base = looks_of(self).base
+        width = self.size.width
+        if self._emulator is None or y >= self._emulator.rows:
+            return Strip.blank(width, base)
+        return Strip(self._emulator.row(y)).apply_style(base).adjust_cell_length(width, base)

@@ -1,0 +1,242 @@
+"""A transcript on the screen: one page of it at a time, whatever its size, with a cursor on the page."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+from textual import events
+
+from swarm_tui.room.draw.parts import Line
+from swarm_tui.room.draw.transcript import draw_transcript_line
+from swarm_tui.room.widgets.lines import Lines
+from swarm_tui.transcripts.choice import ERRORS, Choice, Step
+from swarm_tui.transcripts.entries import Role
+from swarm_tui.transcripts.layout import Density
+from swarm_tui.transcripts.pager import Pager, Shown
+from swarm_tui.transcripts.window import Change, MemorySource, Source, Window
+
+SEARCH_SLICE = 0.012
+POLL_SECONDS = 0.04
+
+
+class TranscriptLines(Lines):
+    """Shows one page of a transcript; the base's lines are those of the page."""
+
+    def __init__(self, source: Source | None = None, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.pager = Pager(Window(source or MemorySource()))
+        self.page: list[Shown] = []
+        self.is_missing = False
+        self.words = ""
+        """What was searched last, set off where it stands."""
+        self._search: Iterator[Step] | None = None
+        self._search_end = ""
+        self._is_centred = False
+
+    def open(self, source: Source) -> None:
+        """Show another transcript, at its end."""
+        self.pager.window.close()
+        density, choice = self.pager.density, self.pager.choice
+        self.pager = Pager(Window(source), max(20, self.text_width), max(1, self.size.height))
+        self.pager.density = density
+        self._search = None
+        self.is_missing = self.pager.poll(time.monotonic()) is Change.GONE
+        if not choice.is_everything:
+            self.pager.choose(choice)
+        self.cursor = 0
+        self._turn(is_at_end=True)
+
+    # What the base asks.
+
+    def line_count(self) -> int:
+        return len(self.page)
+
+    def draw_line(self, index: int, width: int) -> Line:
+        return draw_transcript_line(self.page[index].line, self.words)
+
+    def on_resize(self, event: events.Resize) -> None:
+        self.pager.resize(max(20, self.text_width), max(1, self.size.height))
+        self._turn(is_at_end=self.pager.is_following)
+
+    # Following.
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self.set_interval(POLL_SECONDS, self.look)
+
+    def look(self) -> None:
+        """Take in what was appended; search on."""
+        if not self.display or not self.is_on_screen:
+            return
+        change = self.pager.poll(time.monotonic())
+        is_missing = change is Change.GONE and not self.pager.window.end
+        if change in (Change.GREW, Change.RESTARTED) or is_missing != self.is_missing:
+            self.is_missing = is_missing
+            self._turn(is_at_end=self.pager.is_following)
+        if self.pager.is_searching:
+            self.pager.advance(SEARCH_SLICE)
+            self._turn(is_at_end=self.pager.is_following)
+        if self._search is not None:
+            self._search_on()
+
+    @property
+    def is_on_screen(self) -> bool:
+        return self.screen.is_current and self.size.height > 0
+
+    def follow(self) -> None:
+        """Go to the end and follow it."""
+        self.pager.to_end()
+        self._turn(is_at_end=True)
+
+    def toggle_follow(self) -> bool:
+        """Follow the end, or stay; give which."""
+        if self.pager.is_following:
+            self.pager.pause()
+        else:
+            self.pager.to_end()
+        self._turn(is_at_end=self.pager.is_following)
+        return self.pager.is_following
+
+    # Moving.
+
+    def move(self, rows: int, columns: int = 0) -> None:
+        if not rows:
+            return
+        wanted = self.cursor + rows
+        if 0 <= wanted < len(self.page):
+            if rows < 0:
+                self.pager.pause()
+            self.move_to(wanted)
+            self.post_message(self.CursorMoved(self))
+            return
+        beyond = wanted if wanted < 0 else wanted - len(self.page) + 1
+        moved = self.pager.scroll(beyond)
+        if moved != beyond:
+            self.cursor = 0 if rows < 0 else self.visible_rows
+        self._turn()
+
+    def move_page(self, pages: float) -> None:
+        self.pager.scroll(int(self.visible_rows * pages) or (1 if pages > 0 else -1))
+        self._turn()
+
+    def move_end(self, is_bottom: bool) -> None:
+        self._search = None
+        if is_bottom:
+            self.pager.to_end()
+        else:
+            self.pager.to_start()
+        self.cursor = self.visible_rows if is_bottom else 0
+        self._turn()
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        event.stop()
+        self.pager.scroll(-3)
+        self._turn()
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        event.stop()
+        self.pager.scroll(3)
+        self._turn()
+
+    # What is shown.
+
+    @property
+    def current(self) -> Shown | None:
+        """The line under the cursor."""
+        return self.page[self.cursor] if self.cursor < len(self.page) else None
+
+    def show_choice(self, choice: Choice) -> None:
+        """Show only what fits."""
+        current = self.current
+        self.pager.choose(choice)
+        if current is not None and not self.pager.is_following:
+            self._show_record(current.place.offset)
+        self._turn(is_at_end=self.pager.is_following)
+
+    def set_density(self, step: int) -> Density:
+        """Show more or less of each entry."""
+        density = Density(max(0, min(len(Density) - 1, self.pager.density + step)))
+        current = self.current
+        self.pager.set_density(density)
+        if current is not None and not self.pager.is_following:
+            self._show_record(current.place.offset)
+        self._turn(is_at_end=self.pager.is_following)
+        return density
+
+    def toggle_fold(self) -> None:
+        """Fold or unfold the record under the cursor; it stays under the cursor."""
+        current = self.current
+        if current is None:
+            return
+        self.pager.pause()
+        self.pager.toggle(current.place.offset)
+        self._show_record(current.place.offset, above=self.cursor - current.place.line)
+        self._turn()
+
+    # Searching.
+
+    def find(self, words: str, is_backwards: bool) -> None:
+        """Go to the next record that holds the words."""
+        self.words = words
+        self._begin_search(Choice(words=words, roles=self.pager.choice.roles), is_backwards, f"no further /{words}")
+
+    def find_error(self, is_backwards: bool) -> None:
+        """Go to the next record with an error."""
+        self._begin_search(ERRORS, is_backwards, f"no {'earlier' if is_backwards else 'later'} error")
+
+    @property
+    def is_finding(self) -> bool:
+        return self._search is not None
+
+    def _begin_search(self, choice: Choice, is_backwards: bool, end: str) -> None:
+        current = self.current
+        if current is None:
+            return
+        self._search = self.pager.search(choice, current.place.offset, is_backwards)
+        self._search_end = end
+        self._search_on()
+
+    def _search_on(self) -> None:
+        assert self._search is not None
+        deadline = time.monotonic() + SEARCH_SLICE
+        for step in self._search:
+            if step.found is not None:
+                self._search = None
+                self.pager.go_to(step.found.start, above=self.visible_rows // 3)
+                self._show_record(step.found.start)
+                self._turn()
+                return
+            if time.monotonic() > deadline:
+                return
+        self._search = None
+        self.post_message(self.Said(self, self._search_end))
+
+    def _show_record(self, offset: int, above: int | None = None) -> None:
+        """Put the cursor on a record's first line, scrolling only when it is not in view."""
+        places = [shown.place for shown in self.pager.visible()]
+        if not any(place.offset == offset and place.line == 0 for place in places) or above is not None:
+            self.pager.go_to(offset, self.visible_rows // 3 if above is None else max(0, above))
+            places = [shown.place for shown in self.pager.visible()]
+        self.cursor = next((row for row, place in enumerate(places) if place.offset >= offset), 0)
+
+    def _turn(self, is_at_end: bool = False) -> None:
+        """Draw the page that the pager is at."""
+        self.page = self.pager.visible()
+        last = max(0, len(self.page) - 1)
+        self.cursor = last if is_at_end else max(0, min(self.cursor, last))
+        self.redraw()
+        self.post_message(self.CursorMoved(self))
+
+    class Said(Lines.CursorMoved):
+        """Something that the person should read."""
+
+        def __init__(self, lines: Lines, text: str) -> None:
+            self.text = text
+            super().__init__(lines)
+
+
+def roles_word(roles: frozenset[Role]) -> str:
+    """Give which roles are hidden, in words; empty when all are shown."""
+    hidden = [role.value for role in Role if role not in roles]
+    return f"without {', '.join(hidden)}" if hidden else ""

@@ -1,0 +1,92 @@
+"""Where the transcript of an agent lies, and a stream in its place for agents that write none."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from swarm_tui.model.state import TestRecord
+from swarm_tui.model.text import plain_lines
+
+LIVE_PATTERNS: Final = (
+    "events/*/common_transcript/events.jsonl",
+    "events/common_transcript/events.jsonl",
+    "logs/*_transcript/events.jsonl",
+)
+HARVESTED_NAME: Final = "transcript.jsonl"
+SCREEN_NAME: Final = "screen.txt"
+
+
+def find_transcript(state_dir: str, agent_folder: Path | None) -> Path | None:
+    """Give the agent's transcript: the one that it writes while it lives, else what was harvested; None without one."""
+    live = Path(state_dir) if state_dir else None
+    if live is not None and live.is_absolute():
+        for pattern in LIVE_PATTERNS:
+            found = [path for path in live.glob(pattern) if path.is_file() and not path.is_symlink()]
+            if found:
+                return max(found, key=lambda path: path.stat().st_mtime)
+    harvested = agent_folder / HARVESTED_NAME if agent_folder is not None else None
+    return harvested if harvested is not None and harvested.is_file() else None
+
+
+def emitter_of(path: Path) -> str:
+    """Give the source under which mngr's `event` command knows a live transcript."""
+    parts = path.parts
+    return "/".join(parts[parts.index("events") + 1 : -1]) if "events" in parts else ""
+
+
+def stream_of(record: TestRecord, screen: str) -> bytes:
+    """Give what is known of an agent without a transcript as records of one: its tries, then its screen."""
+    lines: list[bytes] = [_step("system", "This agent writes no transcript: these are its tries and its screen.", None)]
+    if record.launched_at is not None:
+        lines.append(_step("system", f"launched, attempt {record.attempt or 1}", record.launched_at))
+    for made in record.tries:
+        call = f"try-{made.number}"
+        lines.append(_line({"type": "step", "source": "agent", "timestamp": _iso(made.at), "message": "",
+                            "tool_calls": [{"tool_call_id": call, "function_name": "pytest",
+                                            "arguments": {"description": f"try {made.number}"}}]}))  # fmt: skip
+        if made.passed is not None:
+            said = f"passed in {made.seconds:.1f} s" if made.passed else made.failure or "failed"
+            told = {"source_call_id": call, "content": said, "extra": {"is_error": not made.passed}}
+            lines.append(_line({"type": "observation", "timestamp": _iso(made.at + made.seconds), "results": [told]}))
+    if record.question:
+        lines.append(_step("agent", record.question, record.since))
+    lines += [line.encode() + b"\n" for line in plain_lines(screen).rstrip().split("\n")] if screen.strip() else []
+    return b"".join(lines)
+
+
+def list_files(folder: Path, limit: int = 2_000) -> list[Path]:
+    """Give the regular files that were pulled from an agent, by name; links are left out."""
+    found: list[Path] = []
+    pending = [folder]
+    while pending and len(found) < limit:
+        for path in sorted(_entries(pending.pop(0))):
+            if path.is_symlink() or path.name.startswith("."):
+                continue
+            if path.is_dir():
+                pending.append(path)
+            elif path.is_file():
+                found.append(path)
+    return found[:limit]
+
+
+def _entries(folder: Path) -> Iterable[Path]:
+    try:
+        return list(folder.iterdir())
+    except OSError:
+        return ()
+
+
+def _step(source: str, message: str, at: float | None) -> bytes:
+    return _line({"type": "step", "source": source, "message": message, "timestamp": _iso(at)})
+
+
+def _line(record: dict[str, Any]) -> bytes:
+    return json.dumps(record).encode() + b"\n"
+
+
+def _iso(at: float | None) -> str | None:
+    return datetime.fromtimestamp(at, UTC).isoformat() if at is not None else None
