@@ -171,6 +171,8 @@ def _read_diff(stream: IO[bytes]) -> bytes:
     header = stream.readline()
     if not header:
         raise EOFError
+    if header == _END_OF_DIFF:
+        raise GitError("a diff cannot be made: objects are missing", "`git fsck` lists them")
     read = bytearray()
     while not (read == _END_OF_DIFF or read.endswith(b"\n" + _END_OF_DIFF)):
         chunk = stream.read1(1 << 20)  # type: ignore[attr-defined]  # a pipe is a BufferedReader

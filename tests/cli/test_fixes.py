@@ -1,0 +1,240 @@
+"""`swarm-tui fixes`, as scripts use it: exact JSON, exit codes, and refusals that touch nothing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from swarm_tui.cli.main import run_command_line
+from swarm_tui.journal.append import JournalWriter
+from swarm_tui.journal.folder import SweepFolder, create_runs_folder
+from swarm_tui.model import events as happened
+from swarm_tui.model.sweep import MngrSettings, SweepSpec
+from tests.git_project import GitProject, photograph
+from tests.triage.conftest import number_lines
+
+SWEEP = "20261118-061200"
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> GitProject:
+    made = GitProject(tmp_path / "project")
+    made.commit("base", {"lines.txt": number_lines({}), "other.txt": "other\n"})
+    made.git("switch", "--quiet", "--create", "integrated")
+    made.commit("[TEST/DOC] tests", {"tests/test_x.py": "def test_x(): pass\n"})
+    made.commit("[FIX_IMPL] One", {"lines.txt": number_lines({5: "one"})})
+    made.commit("[FIX_IMPL] Two", {"other.txt": "two\n"})
+    made.commit("[FIX_IMPL] Three", {"lines.txt": number_lines({5: "three"})})
+    monkeypatch.chdir(made.root)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return made
+
+
+def fixes(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    code = run_command_line(["fixes", *words])
+    printed = capsys.readouterr()
+    return code, printed.out, printed.err
+
+
+def plan_of(out: str) -> dict[str, Any]:
+    told = json.loads(out)
+    assert list(told) == ["base", "tip", "squashed", "fixes", "plan"]
+    assert list(told["plan"]) == ["clean", "tree", "reverted", "conflicts"]
+    plan = told["plan"]
+    assert isinstance(plan, dict)
+    return plan
+
+
+def commits_of(project: GitProject) -> list[str]:
+    return project.git("rev-list", "--reverse", "main..integrated").split("\n")
+
+
+def test_the_json_tells_the_fixes_and_the_plan(project: GitProject, capsys: pytest.CaptureFixture[str]) -> None:
+    squashed, one, two, three = commits_of(project)
+    code, out, _ = fixes(capsys, "--base", "main", "integrated", "--revert", f"3,{one[:8]}", "--json")
+    told = json.loads(out)
+    assert code == 0
+    assert told["base"] == project.git("rev-parse", "main")
+    assert (told["tip"], told["squashed"]) == (three, squashed)
+    assert told["fixes"] == [
+        {"rank": 1, "commit": one, "title": "One", "branch": "", "agents": [], "verdict": "revert"},
+        {"rank": 2, "commit": two, "title": "Two", "branch": "", "agents": [], "verdict": None},
+        {"rank": 3, "commit": three, "title": "Three", "branch": "", "agents": [], "verdict": "revert"},
+    ]
+    plan = plan_of(out)
+    assert (plan["clean"], plan["reverted"], plan["conflicts"]) == (True, [three, one], [])
+    assert project.git("cat-file", "-t", plan["tree"], codes=None) == ""
+
+
+def test_a_plan_that_does_not_build_is_exit_code_1(project: GitProject, capsys: pytest.CaptureFixture[str]) -> None:
+    _, one, _, three = commits_of(project)
+    code, out, _ = fixes(capsys, "--base", "main", "--revert", "1", "--json")
+    assert code == 1
+    plan = plan_of(out)
+    assert (plan["clean"], plan["tree"]) == (False, None)
+    assert plan["conflicts"] == [{"commit": one, "with": [three], "paths": ["lines.txt"]}]
+    code, out, _ = fixes(capsys, "--base", "main", "--revert", "1")
+    assert code == 1
+    assert "reverting #1 One conflicts with #3 Three in lines.txt" in out
+
+
+def test_looking_and_asking_what_if_write_nothing(
+    project: GitProject, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    before = photograph(project.root)
+    fixes(capsys, "--base", "main", "--revert", "2", "--keep", "1")
+    assert photograph(project.root) == before
+    assert not (tmp_path / "state").exists()
+
+
+def test_apply_makes_the_branch_and_remembers_the_verdicts(
+    project: GitProject, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = fixes(
+        capsys, "--base", "main", "--revert", "2", "--keep", "1", "--why", "too early", "--apply", "mine"
+    )
+    assert code == 0
+    assert "mine is " in err
+    assert "git switch mine" in err
+    assert out.split("\n")[-2] == "reviewed 2 of 3, 1 reverted, 1 open"
+    assert "Why: too early" in project.git("log", "-1", "--format=%b", "mine")
+    assert project.git("show", "mine:other.txt") == "other"
+    _, out, _ = fixes(capsys, "--base", "main")
+    assert [line.split()[1] for line in out.split("\n")[:3]] == ["keep", "revert", "·"]
+    code, out, _ = fixes(capsys, "--base", "main", "--json", "--drop", "--apply")
+    assert code == 0
+    applied = json.loads(out)["applied"]
+    assert applied["branch"] == f"swarm/{commits_of(project)[-1][:12]}/reviewed"
+    assert project.git("rev-parse", applied["branch"]) == applied["commit"]
+
+
+def test_a_plan_that_does_not_build_is_not_applied(project: GitProject, capsys: pytest.CaptureFixture[str]) -> None:
+    before = photograph(project.root)
+    code, out, err = fixes(capsys, "--base", "main", "--revert", "1", "--apply")
+    assert (code, out) == (1, "")
+    assert "conflicts with #3 Three" in err
+    assert photograph(project.root) == before
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["--base", "main", "--revert", "9"], "there is no commit '9'"),
+        (["--base", "main", "--revert", "main"], "none of the 3 fixes"),
+        (["--base", "main", "--revert", "HEAD~3"], "--all makes every commit a fix"),
+        (["--base", "main", "--revert", "1", "--keep", "#1"], "kept and reverted"),
+        (["--base", "main", "--revert=--help"], "is no revision"),
+        (["--base", "gone"], "there is no commit 'gone'"),
+        (["--base", "main", "--drop"], "give --apply too"),
+        (["--base", "main", "--apply"], "nothing is reverted"),
+        (["--base", "main", "--revert", "2", "--apply=-x"], "no name for a branch"),
+        ([], "there is no sweep here"),
+        (["nosuch"], "no sweep"),
+    ],
+)
+def test_misuse_is_exit_code_2_with_a_sentence(
+    project: GitProject, capsys: pytest.CaptureFixture[str], words: list[str], complaint: str
+) -> None:
+    before = photograph(project.root)
+    code, out, err = fixes(capsys, *words)
+    assert (code, out) == (2, "")
+    assert complaint in err
+    assert photograph(project.root) == before
+
+
+def test_outside_a_repository_it_says_where_to_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, _, err = fixes(capsys, "--base", "main")
+    assert code == 2
+    assert "not in a git repository" in err
+
+
+# On a sweep
+
+
+@pytest.fixture
+def sweep(project: GitProject) -> SweepFolder:
+    """A sweep whose integrator ranked Three before Two, and said nothing of One."""
+    _, _, two, three = commits_of(project)
+    tip = project.git("rev-parse", "integrated")
+    project.git("branch", f"swarm/{SWEEP}/integrated", tip)
+    folder = SweepFolder(create_runs_folder(project.root) / SWEEP)
+    folder.write_spec(
+        SweepSpec(
+            sweep=SWEEP,
+            repository=str(project.root),
+            base=project.git("rev-parse", "main"),
+            created_at=0,
+            mngr=MngrSettings(path="mngr"),
+        )
+    )
+    with JournalWriter(folder.events) as journal:
+        for name in ("two", "three", "third"):
+            journal.append(
+                happened.Queued(
+                    test=f"t.py::{name}", agent=f"agent-{name}", branch=f"swarm/{SWEEP}/{name}", file="t.py"
+                )
+            )
+        journal.append(happened.Integrated(branch=f"swarm/{SWEEP}/integrated", tip=tip, fixes=3))
+    folder.integrator.mkdir()
+    branch = f"swarm/{SWEEP}"
+    outcome = {
+        "impl_priority": [f"{branch}/three", f"{branch}/third", f"{branch}/two", f"{branch}/lost"],
+        "impl_commit_hashes": {f"{branch}/three": three, f"{branch}/third": three, f"{branch}/two": two[:10]},
+        "failed": [{"branch": f"{branch}/hard", "reason": "conflicts"}],
+    }
+    (folder.integrator / "integrator_outcome.json").write_text(json.dumps(outcome))
+    return folder
+
+
+def test_a_sweep_tells_rank_branch_and_agents_from_the_integrators_report(
+    project: GitProject, sweep: SweepFolder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = fixes(capsys, SWEEP[:8], "--json")
+    assert code == 0
+    told = json.loads(out)["fixes"]
+    assert [(fix["rank"], fix["title"]) for fix in told] == [(1, "Three"), (2, "Two"), (3, "One")]
+    assert told[0]["branch"] == f"swarm/{SWEEP}/three"
+    assert told[0]["agents"] == ["agent-three", "agent-third"]
+    assert told[2]["agents"] == []
+    assert f"swarm/{SWEEP}/lost is ranked, but no commit is named for it" in err
+
+
+def test_verdicts_on_a_sweep_lie_in_its_folder(
+    project: GitProject, sweep: SweepFolder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, _, _ = fixes(capsys, "--revert", "2", "--apply")
+    assert code == 0
+    assert sweep.verdicts.is_file()
+    assert project.git("rev-parse", "--verify", f"swarm/{SWEEP}/reviewed")
+    assert project.git("status", "--porcelain") == ""
+    _, out, _ = fixes(capsys, "--pr-body")
+    assert f"`swarm/{SWEEP}/hard`: `conflicts`" in out
+
+
+def test_a_branch_that_is_gone_is_reviewed_by_its_last_commit(
+    project: GitProject, sweep: SweepFolder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project.git("branch", "-D", f"swarm/{SWEEP}/integrated")
+    code, _, err = fixes(capsys)
+    assert code == 0
+    assert "is gone; its last commit is reviewed" in err
+
+
+def test_a_broken_report_and_a_sweep_without_integration(
+    project: GitProject, sweep: SweepFolder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (sweep.integrator / "integrator_outcome.json").write_text("{nonsense \x1b[31m")
+    code, out, err = fixes(capsys)
+    assert code == 0
+    assert "One" in out.split("\n")[0]
+    assert "the integrator's report is left aside" in err
+    sweep.events.write_text("")
+    code, _, err = fixes(capsys)
+    assert code == 2
+    assert "has not been integrated yet" in err
