@@ -29,14 +29,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from swarm_tui.doors.git import Repository
+    from swarm_tui.cli.sweeps import opened_sweep
     from swarm_tui.doors.web import serve_folder
-    from swarm_tui.journal.folder import find_sweep
-    from swarm_tui.journal.open import open_sweep
     from swarm_tui.report.folder import write_report
 
-    is_path = arguments.sweep is not None and "/" in arguments.sweep
-    sweep = open_sweep(find_sweep(Path.cwd() if is_path else Repository.open(Path.cwd()).root, arguments.sweep))
+    sweep = opened_sweep(arguments.sweep, Path.cwd())
     folder = (arguments.output or sweep.folder.root / "report").expanduser().resolve()
     started = time.monotonic()
     written = write_report(folder, sweep, time.time())

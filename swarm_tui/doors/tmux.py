@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import secrets
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -85,6 +86,12 @@ class Tmux:
         finished = await self._call("source-file", "-", stdin="\n".join(lines).encode())
         _raise_without_server(finished, self.environment)
         return _split_screens(finished.text, mark, sessions)
+
+    async def pipe_pane(self, session: str, command: Sequence[str]) -> None:
+        """Give everything that an agent's pane shows from now on to a program's standard input."""
+        # tmux reads the line as a format before the shell does.
+        line = shlex.join(["exec", *command]).replace("#", "##").replace("%", "%%")
+        await self._ask("pipe-pane", "-O", "-t", _window(session), line)
 
     async def resize_window(self, session: str, width: int, height: int) -> None:
         await self._ask("resize-window", "-t", _window(session), "-x", str(width), "-y", str(height))

@@ -1,0 +1,80 @@
+"""Writes recordings of terminals as asciicast v2, line by line, so that one that was cut short still plays.
+
+Standard library only: tmux runs this file by its path, beside a pane whose output it records.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Final
+
+SIZE_LIMIT: Final = 64_000_000
+_BLOCK: Final = 1 << 16
+
+
+class CastWriter:
+    """One recording that is being made. What is written can be read at any time."""
+
+    def __init__(self, path: Path, started: float) -> None:
+        self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC)
+        self._started = started
+        self._size = os.fstat(self._descriptor).st_size
+        # A character may come in two halves.
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+
+    @classmethod
+    def begin(cls, path: Path, columns: int, rows: int, title: str = "") -> CastWriter:
+        """Begin a recording in a new file; one that is there already is never written over."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        started = time.time()
+        header: dict[str, object] = {"version": 2, "width": columns, "height": rows, "timestamp": int(started)}
+        if title:
+            header["title"] = title
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(json.dumps(header).encode() + b"\n")
+        return cls(path, started)
+
+    @classmethod
+    def resume(cls, path: Path) -> CastWriter:
+        """Go on with a recording that was begun by another process."""
+        with path.open("rb") as file:
+            return cls(path, float(json.loads(file.readline(_BLOCK))["timestamp"]))
+
+    def output(self, raw: bytes) -> None:
+        """Record what a program wrote to its terminal."""
+        text = self._decoder.decode(raw)
+        if text:
+            self._event("o", text)
+
+    def resize(self, columns: int, rows: int) -> None:
+        """Record that the terminal has another size now."""
+        self._event("r", f"{columns}x{rows}")
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+    def _event(self, kind: str, data: str) -> None:
+        line = json.dumps([round(max(0.0, time.time() - self._started), 6), kind, data]).encode() + b"\n"
+        if self._size + len(line) > SIZE_LIMIT:
+            return
+        self._size += len(line)
+        os.write(self._descriptor, line)
+
+
+def main(words: list[str]) -> int:
+    """Record everything that comes from standard input, until it ends."""
+    writer = CastWriter.resume(Path(words[0]))
+    while block := os.read(sys.stdin.fileno(), _BLOCK):
+        writer.output(block)
+    writer.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
