@@ -1,0 +1,89 @@
+"""Runs real sweeps for tests: the program itself, against a mngr, a home and a tmux server of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from swarm_tui.journal.append import living_engine
+from swarm_tui.journal.folder import SweepFolder, list_sweeps
+from swarm_tui.journal.open import OpenedSweep, open_sweep
+
+
+@dataclass(frozen=True)
+class Program:
+    """The command line, called in one folder and one environment."""
+
+    folder: Path
+    environment: dict[str, str]
+
+    def call(self, *words: str, timeout: float = 300.0) -> subprocess.CompletedProcess[str]:
+        """Run a command to its end, whatever comes of it."""
+        return subprocess.run(
+            [sys.executable, "-m", "swarm_tui", *words],
+            cwd=self.folder,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+        )
+
+    def start(self, *words: str) -> subprocess.Popen[bytes]:
+        """Start a command and let it run."""
+        with open(self.folder / ".git" / "started.log", "ab") as log:
+            return subprocess.Popen(
+                [sys.executable, "-m", "swarm_tui", *words],
+                cwd=self.folder,
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+
+    def status(self) -> dict[str, Any]:
+        """Give what `status --json` says of the newest sweep."""
+        done = self.call("status", "--json")
+        assert done.returncode == 0, done.stderr
+        answer: dict[str, Any] = json.loads(done.stdout)
+        return answer
+
+    def newest(self) -> SweepFolder:
+        """Give the newest sweep."""
+        return list_sweeps(self.folder)[-1]
+
+    def opened(self) -> OpenedSweep:
+        """Open the newest sweep for looking."""
+        return open_sweep(self.newest())
+
+
+def wait_for(condition: Callable[[], Any], what: str, deadline: float = 60.0) -> Any:
+    """Wait until a condition gives something, at most until the deadline."""
+    end = time.monotonic() + deadline
+    while time.monotonic() < end:
+        found = condition()
+        if found:
+            return found
+        time.sleep(0.05)
+    raise AssertionError(f"waited {deadline:g} s in vain for {what}")
+
+
+def kill_engine(folder: SweepFolder, number: int = signal.SIGKILL) -> None:
+    """Kill the engine of a sweep, if one lives, and wait until it is gone."""
+    process_id = living_engine(folder.lock)
+    if process_id:
+        os.kill(process_id, number)
+        wait_for(lambda: living_engine(folder.lock) is None, "the death of the engine")
+
+
+def offline(records: str = "records", *more: str) -> Sequence[str]:
+    """Give the words for a sweep by offline agents."""
+    return ("--agent", "offline", "--records", records, "--python", sys.executable, *more)
