@@ -30,7 +30,11 @@ class Interpreter:
 
 
 async def find_interpreter(
-    needed: tuple[int, int], environment: Mapping[str, str], progress: Callable[[str], None] = lambda _: None
+    needed: tuple[int, int],
+    environment: Mapping[str, str],
+    progress: Callable[[str], None] = lambda _: None,
+    *,
+    may_install: bool = True,
 ) -> Interpreter:
     """Give a working Python, at least as new as needed: from PATH, pyenv's folders, or a uv that is there."""
     for path in _candidates(needed, environment):
@@ -41,7 +45,7 @@ async def find_interpreter(
     uv = shutil.which("uv", path=environment.get("PATH"))
     if uv is not None:
         progress(f"asking uv for Python {shown}")
-        interpreter = await _python_of_uv(uv, shown)
+        interpreter = await _python_of_uv(uv, shown, may_install=may_install)
         if interpreter is not None:
             return interpreter
     raise ProgramMissing(
@@ -99,9 +103,11 @@ async def _tried(path: str) -> Interpreter | None:
     return Interpreter(words[3].strip() or path, (major, minor, micro))
 
 
-async def _python_of_uv(uv: str, version: str) -> Interpreter | None:
-    for words in (["python", "find", f">={version}"], ["python", "install", version], ["python", "find", version]):
+async def _python_of_uv(uv: str, version: str, *, may_install: bool) -> Interpreter | None:
+    """Give a Python that uv has or, when it may, fetches into its own folder."""
+    find, install = ["python", "find", f">={version}"], ["python", "install", version]
+    for words in [find, install, find] if may_install else [find]:
         finished = await run_process([uv, *words], timeout=300)
-        if finished.code == 0 and words[1] == "find":
+        if finished.code == 0 and words is find:
             return await _tried(finished.text.strip())
     return None

@@ -242,6 +242,11 @@ class LocalProbe:
             yield self.repository / ".mngr" / "settings.local.toml"
 
 
+async def can_list_processes(environment: Mapping[str, str]) -> bool:
+    """Tell whether the ps that is found there can do what a probe needs; ProgramMissing without any."""
+    return await _processes(environment) is not None
+
+
 async def _both(first: Awaitable[_First], second: Awaitable[_Second]) -> tuple[_First, _Second]:
     """Wait for both at once; when one fails the other has ended too, which `gather` alone does not see to."""
     answers = await asyncio.gather(first, second, return_exceptions=True)

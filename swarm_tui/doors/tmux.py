@@ -114,6 +114,12 @@ class Tmux:
         finished = await self._ask("show-options", "-v", "-t", f"={_checked(session)}:", "key-table")
         return finished.text.strip() == SAFE_KEY_TABLE
 
+    async def deadly_keys(self) -> tuple[str, ...]:
+        """Give those of the deadly keys that are bound on this server now."""
+        bindings = await self._ask("list-keys", "-T", "root")
+        bound = {line.partition("-T root ")[2].split(maxsplit=1)[0] for line in bindings.text.splitlines()}
+        return tuple(key for key in DEADLY_KEYS if key in bound)
+
     async def prefix_key(self) -> str:
         """Give the key that begins a tmux command, such as C-b: what to press before d to come back."""
         return (await self._ask("show-options", "-gv", "prefix")).text.strip()

@@ -1,0 +1,73 @@
+"""`swarm-tui doctor`: what this machine has, what is needed, and how to get the difference."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from swarm_tui.doctor.checks import Check
+
+DESCRIPTION = """\
+Look at everything swarm-tui needs: Python, git, tmux, ps, mngr and its plugins, the terminal.
+Each line says what was found and, when that is not enough, how to get it.
+
+With --fix mngr is put into an environment of its own, made with any Python 3.12 or newer of this machine.
+Your own environments are never touched.
+
+exit codes: 0 all is well, 1 something is missing"""
+
+EXAMPLES = """\
+  swarm-tui doctor                                 look
+  swarm-tui doctor --fix                           look, and put mngr in place when it is missing
+  swarm-tui doctor --agent claude                  also what Claude agents need
+  swarm-tui doctor --fix --provider modal          also what agents on Modal need
+  swarm-tui doctor --json | jq '.checks[] | select(.ok | not)'
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `swarm-tui doctor`."""
+    parser.add_argument("--fix", action="store_true", help="put mngr into an environment of its own when it is missing")
+    parser.add_argument("--json", action="store_true", help="print the findings as one JSON object")
+    parser.add_argument("--mngr", metavar="PATH", help="the mngr to use (default: SWARM_MNGR, PATH, our own)")
+    parser.add_argument("--agent", metavar="TYPE", help="the type of agent that is to run, such as claude")
+    parser.add_argument("--provider", metavar="NAME", default="local", help="where agents are to run (default: local)")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Examine this machine; with --fix, put right what is ours first."""
+    import asyncio
+
+    from swarm_tui.doctor.checks import Wishes, current_surroundings
+    from swarm_tui.doctor.examine import examine, put_right
+
+    wishes = Wishes(mngr=arguments.mngr, agent=arguments.agent, provider=arguments.provider)
+    surroundings = current_surroundings()
+
+    async def consult() -> list[Check]:
+        if arguments.fix:
+            await put_right(wishes, surroundings, lambda line: print(line, file=sys.stderr, flush=True))
+        return await examine(wishes, surroundings)
+
+    checks = asyncio.run(consult())
+    is_well = all(check.ok for check in checks)
+    if arguments.json:
+        print(json.dumps({"ok": is_well, "checks": [_as_json(check) for check in checks]}, indent=2))
+    else:
+        print("\n".join(_as_text(check, max(len(check.name) for check in checks)) for check in checks))
+        print("all is well" if is_well else "something is missing: see the lines marked with ✗")
+    return 0 if is_well else 1
+
+
+def _as_json(check: Check) -> dict[str, str | bool]:
+    return {"name": check.name, "ok": check.ok, "found": check.found, "needed": check.needed, "fix": check.fix}
+
+
+def _as_text(check: Check, width: int) -> str:
+    mark = "✗" if not check.ok else "!" if check.fix else "✓"
+    needed = "" if check.ok and not check.fix else f"; needed: {check.needed}"
+    fix = f"\n  {'':{width}}  -> {check.fix}" if check.fix else ""
+    return f"{mark} {check.name:{width}}  {check.found}{needed}{fix}"

@@ -1,0 +1,1 @@
+"""The doctor, in places with and without what it looks for."""
