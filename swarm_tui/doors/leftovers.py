@@ -12,6 +12,7 @@ from typing import Final
 
 _PROCESSES: Final = Path("/proc")
 _POLL_SECONDS: Final = 0.01
+_SETTLING_SECONDS: Final = 0.1
 _ROUNDS: Final = 20
 
 
@@ -23,11 +24,15 @@ def marked_processes(name: str, value: str) -> dict[int, str]:
 
 
 def end_marked_processes(name: str, value: str, grace: float = 1.0) -> tuple[str, ...]:
-    """End all marked processes, TERM first and KILL after the grace; give the command lines of those found."""
+    """End all marked processes, TERM first and KILL after the grace; give the command lines of those ended."""
+    deadline = time.monotonic() + _SETTLING_SECONDS
+    # One that is on its way out already is no leftover.
+    while (found := marked_processes(name, value)) and time.monotonic() < deadline:
+        time.sleep(_POLL_SECONDS)
     ended: dict[int, str] = {}
     asked: set[int] = set()
     deadline = time.monotonic() + grace
-    while found := marked_processes(name, value):
+    while found:
         ended |= found
         if time.monotonic() >= deadline:
             break
@@ -36,6 +41,7 @@ def end_marked_processes(name: str, value: str, grace: float = 1.0) -> tuple[str
             _signal(process, signal.SIGTERM)
         asked |= found.keys()
         time.sleep(_POLL_SECONDS)
+        found = marked_processes(name, value)
     for _ in range(_ROUNDS):
         if not found:
             break

@@ -8,10 +8,11 @@ if TYPE_CHECKING:
     from swarm_tui.e2e.expectations import expect
     from swarm_tui.e2e.result import CommandResult
     from swarm_tui.e2e.session import E2eSession
+    from swarm_tui.e2e.terminal import Terminal
 
-__all__ = ["CommandResult", "E2eSession", "expect"]
+__all__ = ["CommandResult", "E2eSession", "Terminal", "expect"]
 
-_MODULES = {"CommandResult": "result", "E2eSession": "session", "expect": "expectations"}
+_MODULES = {"CommandResult": "result", "E2eSession": "session", "Terminal": "terminal", "expect": "expectations"}
 
 
 def __getattr__(name: str) -> object:

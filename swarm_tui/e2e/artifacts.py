@@ -6,7 +6,8 @@ import hashlib
 import itertools
 import json
 import re
-from collections.abc import Mapping
+import shutil
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -44,9 +45,11 @@ def claim_try_folder(root: Path, run_name: str, node_id: str) -> Path:
     raise AssertionError("counting does not end")
 
 
-def write_artifacts(folder: Path, texts: Mapping[str, str], facts: Mapping[str, object]) -> None:
-    """Write the texts that are not empty, each as a file of its name, and the facts as `result.json`."""
+def write_artifacts(folder: Path, texts: Mapping[str, str], facts: Mapping[str, object], files: Iterable[Path]) -> None:
+    """Write the texts that are not empty, the facts as `result.json`, and copies of the files."""
     for name, text in texts.items():
         if text:
             (folder / name).write_text(text, encoding="utf-8", errors="surrogateescape", newline="")
+    for file in files:
+        shutil.copy(file, folder)
     (folder / "result.json").write_text(json.dumps(dict(facts), indent=2) + "\n", encoding="utf-8")

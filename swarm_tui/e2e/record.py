@@ -82,7 +82,7 @@ class TestRecord:
         facts: dict[str, object] = {"test": self._node_id, "has_failed": self.has_failed}
         if self._is_environment_kept:
             facts["environment"] = str(self.session.isolation.base)
-        write_artifacts(folder, texts, facts)
+        write_artifacts(folder, texts, facts, self.session.recordings)
 
 
 def _is_wanted(when: str, has_failed: bool) -> bool:

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import textwrap
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from swarm_tui.doors.leftovers import end_marked_processes
 from swarm_tui.doors.shell import BackgroundOutput, run_shell
 from swarm_tui.e2e.isolation import MARK_NAME, Isolation, isolated_environment, make_isolation, remove_isolation
 from swarm_tui.e2e.result import CommandResult, ordered_lines
 from swarm_tui.e2e.transcript import output_lines, result_lines
+from swarm_tui.errors import DoorError
+
+if TYPE_CHECKING:
+    from swarm_tui.e2e.terminal import Terminal
 
 DEFAULT_TIMEOUT: Final = 30.0
+DEFAULT_WIDTH: Final = 80
+DEFAULT_HEIGHT: Final = 24
 _EARLIER_COMMANDS: Final = 2
 
 
@@ -32,6 +39,7 @@ class E2eSession:
         self._transcript: list[str] = []
         self._recent: tuple[CommandResult, ...] = ()
         self._backgrounds: list[tuple[str, BackgroundOutput]] = []
+        self._terminals: list[Terminal] = []
 
     @property
     def home(self) -> Path:
@@ -57,6 +65,11 @@ class E2eSession:
     def tutorial_blocks(self) -> tuple[str, ...]:
         """Give the blocks that the test has cited so far."""
         return tuple(self._blocks)
+
+    @property
+    def recordings(self) -> tuple[Path, ...]:
+        """Give the recordings of the test's terminals: an asciicast for each."""
+        return tuple(terminal.recording for terminal in self._terminals)
 
     def write_tutorial_block(self, text: str) -> None:
         """Cite the block of the tutorial that this test is about, as a plain string with the block's lines."""
@@ -101,8 +114,38 @@ class E2eSession:
         self._recent = (*self._recent, result)[-_EARLIER_COMMANDS:]
         return result
 
+    def tmux(
+        self,
+        command: str,
+        *,
+        width: int = DEFAULT_WIDTH,
+        height: int = DEFAULT_HEIGHT,
+        comment: str = "",
+        env: Mapping[str, str] | None = None,
+    ) -> Terminal:
+        """Start a full-screen program in a terminal that the test can drive."""
+        from swarm_tui.e2e.terminal import Terminal
+
+        terminal = Terminal(
+            command,
+            name=f"screen-{len(self._terminals) + 1}",
+            folder=self._isolation.sockets,
+            cwd=self.folder,
+            environment=self.environment | dict(env or {}),
+            width=width,
+            height=height,
+            comment=comment,
+            write_down=self._transcript.extend,
+        )
+        self._terminals.append(terminal)
+        return terminal
+
     def finish(self) -> None:
         """End what the test has left running, and only that, and note it in the transcript."""
+        for terminal in self._terminals:
+            # A test may have ended the terminal's server itself.
+            with contextlib.suppress(DoorError):
+                terminal.close()
         leftovers = end_marked_processes(MARK_NAME, self._isolation.mark)
         self._transcript += [f"# was still running and was ended: {line}" for line in leftovers]
         for command, background in self._backgrounds:

@@ -1,0 +1,164 @@
+"""A full-screen program in a test: press keys, wait for what must appear, look at the screen."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Final
+
+from swarm_tui.doors.driven_terminal import DrivenTerminal, ScreenShot
+from swarm_tui.e2e.expectations import ExpectationFailed
+from swarm_tui.e2e.result import CapturedText
+from swarm_tui.e2e.transcript import command_lines, comment_lines
+from swarm_tui.model.text import plain_lines
+
+DEFAULT_WAIT: Final = 10.0
+_FIRST_PAUSE: Final = 0.005
+_LONGEST_PAUSE: Final = 0.1
+_KEY: Final = re.compile(
+    r"(?:[CMS]-)*(?:\S|Enter|Escape|Tab|BTab|Space|BSpace|Up|Down|Left|Right|Home|End|PageUp|PageDown|PgUp|PgDn|PPage"
+    r"|NPage|IC|DC|Insert|Delete|F(?:[1-9]|1[0-2]))"
+)
+
+
+class Terminal:
+    """A program in a terminal of its own, driven by a test. Leaving a `with` block closes it."""
+
+    def __init__(
+        self,
+        command: str,
+        *,
+        name: str,
+        folder: Path,
+        cwd: Path,
+        environment: Mapping[str, str],
+        width: int,
+        height: int,
+        comment: str,
+        write_down: Callable[[list[str]], None],
+    ) -> None:
+        self.command = command
+        self.name = name
+        self._write_down = write_down
+        self._is_closed = False
+        self._keys: list[str] = []
+        self._last_rows: list[str] = []
+        self._driven = DrivenTerminal(
+            command, name=name, folder=folder, cwd=cwd, environment=environment, width=width, height=height
+        )
+        write_down([*comment_lines(comment), *command_lines(command)])
+
+    def __enter__(self) -> Terminal:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def recording(self) -> Path:
+        """Give the file with what the program wrote so far: an asciicast."""
+        return self._driven.recording
+
+    def send_keys(self, *keys: str) -> None:
+        """Press keys: single characters, or names as tmux knows them (Enter, Escape, Up, C-c, M-x, F1 ...)."""
+        for key in keys:
+            if not _KEY.fullmatch(key):
+                raise ValueError(f"{key!r} is no key: type_text() types a text, tmux names the keys")
+        self._keys += keys
+        self._driven.press(*keys)
+
+    def type_text(self, text: str) -> None:
+        """Type a text as it is."""
+        self._keys.append(repr(text))
+        self._driven.type_text(text)
+
+    def resize(self, width: int, height: int) -> None:
+        """Give the terminal another size."""
+        self._keys.append(f"(resized to {width}x{height})")
+        self._driven.resize(width, height)
+
+    def screen(self) -> CapturedText:
+        """Give what the terminal shows now, and write it into the transcript."""
+        return self._kept(self._driven.look())
+
+    def wait_for(self, wanted: str | re.Pattern[str], timeout: float = DEFAULT_WAIT) -> CapturedText:
+        """Wait until the screen shows a text, or matches a compiled expression, and give the screen."""
+        __tracebackhide__ = True
+        return self._wait(f"to show {_shown(wanted)}", lambda text: _holds(text, wanted), timeout)
+
+    def wait_until_gone(self, unwanted: str | re.Pattern[str], timeout: float = DEFAULT_WAIT) -> CapturedText:
+        """Wait until the screen shows a text no more, and give the screen."""
+        __tracebackhide__ = True
+        return self._wait(f"to show {_shown(unwanted)} no more", lambda text: not _holds(text, unwanted), timeout)
+
+    def wait_for_exit(self, timeout: float = DEFAULT_WAIT) -> int:
+        """Wait until the program has ended, and give its exit code."""
+        __tracebackhide__ = True
+        deadline = time.monotonic() + timeout
+        pause = _FIRST_PAUSE
+        while (shot := self._driven.look()).exit_code is None:
+            if time.monotonic() >= deadline:
+                self._fail("to end", f"it still runs after {timeout:g} s", shot)
+            time.sleep(pause)
+            pause = min(pause * 1.5, _LONGEST_PAUSE)
+        self.close()
+        return shot.exit_code
+
+    def close(self) -> None:
+        """Close the terminal; what it showed last and how its program ended go into the transcript."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        try:
+            shot = self._driven.look()
+            self._kept(shot)
+            self._write_down(["# closed while it ran" if shot.exit_code is None else f"? {shot.exit_code}"])
+        finally:
+            self._driven.close()
+
+    def _wait(self, wish: str, is_met: Callable[[str], bool], timeout: float) -> CapturedText:
+        __tracebackhide__ = True
+        deadline = time.monotonic() + timeout
+        pause = _FIRST_PAUSE
+        while not is_met((shot := self._driven.look()).text):
+            if shot.exit_code is not None:
+                self._fail(wish, f"its program has ended with {shot.exit_code}", shot)
+            if time.monotonic() >= deadline:
+                self._fail(wish, f"it does not after {timeout:g} s", shot)
+            time.sleep(pause)
+            pause = min(pause * 1.5, _LONGEST_PAUSE)
+        return self._kept(shot)
+
+    def _fail(self, wish: str, truth: str, shot: ScreenShot) -> None:
+        __tracebackhide__ = True
+        text = self._kept(shot)
+        raise ExpectationFailed(f"expected {text.label} {wish}, but {truth}\n\n{text.tell_story()}")
+
+    def _kept(self, shot: ScreenShot) -> CapturedText:
+        rows = shot.text.rstrip("\n").split("\n") if shot.text.strip() else []
+        pressed = [f"# keys: {' '.join(self._keys)}"] if self._keys else []
+        self._keys.clear()
+        self._write_down(pressed if rows == self._last_rows else [*pressed, *(f"  {row}" for row in rows)])
+        self._last_rows = rows
+        label = f"the screen of `{plain_lines(self.command)}`"
+        return CapturedText(shot.text, label, lambda: framed(rows))
+
+
+def framed(rows: list[str]) -> str:
+    """Give the rows of a screen between two rules, harmless to a terminal."""
+    inert = [plain_lines(row) for row in rows]
+    rule = "-" * min(max(map(len, inert), default=0), 120)
+    return "\n".join([rule, *inert, rule])
+
+
+def _holds(text: str, wanted: str | re.Pattern[str]) -> bool:
+    return wanted in text if isinstance(wanted, str) else wanted.search(text) is not None
+
+
+def _shown(wanted: str | re.Pattern[str]) -> str:
+    return repr(wanted) if isinstance(wanted, str) else f"/{wanted.pattern}/"
