@@ -63,6 +63,7 @@ class Feeder:
             journal.flush()
             self._write_spec(begin)
             self._run_live(journal)
+        os.close(self.lock)
 
     def _history(self) -> list[Happening]:
         wanted = self.arguments.ahead * self.arguments.tests

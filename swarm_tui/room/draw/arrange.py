@@ -163,13 +163,22 @@ def natural(text: str) -> list[tuple[int, int, str]]:
 
 
 def short_file_names(files: Iterable[str]) -> dict[str, str]:
-    """Give a short name for each file: without the folder that all share, `test_` and `.py`."""
+    """Give a short name for each file, unlike all others: without folders where that tells them apart."""
     names = list(files)
-    folder = posixpath.commonpath(names) if len(names) > 1 and not any(posixpath.isabs(name) for name in names) else ""
-    shortened = {}
-    for name in names:
-        rest = name[len(folder) :].lstrip("/") if folder and name.startswith(f"{folder}/") else name
-        head, _, tail = rest.rpartition("/")
-        tail = tail.removesuffix(".py").removeprefix("test_") or tail
-        shortened[name] = plain(f"{head}/{tail}" if head else tail, 300) or name
-    return shortened if len(set(shortened.values())) == len(names) else {name: plain(name, 300) for name in names}
+    shared = posixpath.commonpath(names) if len(names) > 1 and not any(posixpath.isabs(name) for name in names) else ""
+    for shorten in (_stem, lambda name: _with_folders(name, shared)):
+        shortened = {name: plain(shorten(name), 300) or name for name in names}
+        if len(set(shortened.values())) == len(names):
+            return shortened
+    return {name: plain(name, 300) or repr(name) for name in names}
+
+
+def _stem(name: str) -> str:
+    base = name.rpartition("/")[2].removesuffix(".py")
+    return base.removeprefix("test_") or base
+
+
+def _with_folders(name: str, shared: str) -> str:
+    rest = name[len(shared) + 1 :] if shared and name.startswith(f"{shared}/") else name
+    folder = rest.rpartition("/")[0]
+    return f"{folder}/{_stem(rest)}" if folder else _stem(rest)

@@ -66,13 +66,13 @@ class BlockedScreen(RoomScreen):
         if was is not None and was.title in titles and self.rows.cursor != titles.index(was.title):
             self.rows.cursor = titles.index(was.title)
             self.rows.redraw()
-        width = max(20, self.rows.size.width)
+        width = max(20, self.rows.text_width)
         self.rows.show([draw_blocker_row(blocker, width) for blocker in self.blockers])
         title = f"Blocked {len(every):,}" + (f" · {len(self.blockers):,} match /{self.words}" if self.words else "")
         self.rows.title(title, f"{self.rows.cursor + 1:,} of {len(self.blockers):,}" if self.blockers else "")
         blocker = self.current()
         self.detail.title(counted(len(blocker.tests), "test") if blocker else "")
-        self.detail.show(draw_blocker_detail(blocker, max(20, self.detail.size.width)) if blocker else [])
+        self.detail.show(draw_blocker_detail(blocker, max(20, self.detail.text_width)) if blocker else [])
 
     def on_lines_cursor_moved(self, event: Lines.CursorMoved) -> None:
         event.stop()

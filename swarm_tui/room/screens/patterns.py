@@ -61,7 +61,7 @@ class PatternsScreen(RoomScreen):
         if was is not None and was.cause in causes and self.rows.cursor != causes.index(was.cause):
             self.rows.cursor = causes.index(was.cause)
             self.rows.redraw()
-        width = max(20, self.rows.size.width)
+        width = max(20, self.rows.text_width)
         self.rows.show([draw_pattern_row(pattern, width) for pattern in self.patterns])
         title = f"Patterns {len(every):,}" + (f" · {len(self.patterns):,} match /{self.words}" if self.words else "")
         self.rows.title(title, f"{self.rows.cursor + 1:,} of {len(self.patterns):,}" if self.patterns else "")
@@ -78,7 +78,7 @@ class PatternsScreen(RoomScreen):
             return
         self.detail.title(f"{len(pattern.tests):,} {pattern.kind} alike")
         records = [record for test in pattern.tests if (record := self.store.record(test)) is not None]
-        self.detail.show(draw_pattern_detail(pattern, records, max(20, self.detail.size.width)))
+        self.detail.show(draw_pattern_detail(pattern, records, max(20, self.detail.text_width)))
 
     def on_lines_cursor_moved(self, event: Lines.CursorMoved) -> None:
         event.stop()

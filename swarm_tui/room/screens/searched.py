@@ -44,7 +44,7 @@ class SearchedScreen(ModalScreen[Given | None], Generic[Given]):
 
     def search(self, words: str) -> None:
         """Show what fits these words."""
-        lines = self.lines_for(words, max(20, min(96, self.app.size.width) - 6))
+        lines = self.lines_for(words, max(20, min(96, self.app.size.width) - 5))
         self.found.cursor = 0
         self.found.show(lines)
         self.found.redraw()

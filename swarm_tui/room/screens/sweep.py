@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import ClassVar
 
 from textual.containers import Container
+from textual.timer import Timer
 from textual.widget import Widget
 
 from swarm_tui.insight.attention import need_of, wants_a_person
@@ -31,6 +32,8 @@ from swarm_tui.room.widgets.lines import Lines, TextLines
 
 PICK_KEYS = {"state": "t", "name": "a"}
 ZOOMS = (Zoom.DOTS, Zoom.CHIPS, Zoom.ROWS)
+SIDE_AFTER_MOVE = 0.02
+"""The cursor is drawn first, alone and thus at once; what is told about its test follows when it rests for so long."""
 REST_AFTER_KEY = 1.0
 """The order of the grid stays for so long after a key: nothing jumps under a moving cursor."""
 
@@ -51,6 +54,7 @@ class SweepScreen(RoomScreen):
         self._arranged_at = 0.0
         self._arranged_for: tuple[object, ...] = ()
         self._range_from: str | None = None
+        self._side_timer: Timer | None = None
         self._marked_before_range: frozenset[str] = frozenset()
 
     def compose_body(self) -> Iterable[Widget]:
@@ -75,7 +79,7 @@ class SweepScreen(RoomScreen):
 
     def show_changes(self, changes: Changes) -> None:
         size = self.grid.size
-        shape = (self.choice, size.width, size.height if self.choice.zoom is Zoom.DOTS else 0)
+        shape = (self.choice, self.grid.text_width, size.height if self.choice.zoom is Zoom.DOTS else 0)
         if changes.is_reset or shape != self._arranged_for or len(self.store.state.records) != self._known:
             self._arrange()
         elif changes.tests:
@@ -100,9 +104,9 @@ class SweepScreen(RoomScreen):
         size = self.grid.size
         records = self.store.state.records
         groups = arrange(records, self.choice, self._now())
-        width = max(1, size.width)
+        width = self.grid.text_width
         self.grid.show_layout(lay_out(groups, self.choice.zoom, width, max(1, size.height)), self.choice.sort)
-        self._arranged_for = (self.choice, size.width, size.height if self.choice.zoom is Zoom.DOTS else 0)
+        self._arranged_for = (self.choice, self.grid.text_width, size.height if self.choice.zoom is Zoom.DOTS else 0)
         self._arranged_at = self._now()
         self._known = len(records)
         self._is_order_stale = False
@@ -140,7 +144,7 @@ class SweepScreen(RoomScreen):
         elif has_side:
             self.side.title(side_title(record))
             asked = self.store.pending_for(record.test)
-            self.side.show(draw_side(record, max(10, self.side.size.width), self._now(), asked))
+            self.side.show(draw_side(record, max(10, self.side.text_width), self._now(), asked))
 
     def _draw_strip(self) -> None:
         patterns = self.store.slow_facts(_patterns_of)
@@ -152,9 +156,15 @@ class SweepScreen(RoomScreen):
         if self._range_from is not None:
             marked = self._marked_before_range | set(self.grid.range_to(self._range_from))
             self._mark(marked)
+        if self._side_timer is not None:
+            self._side_timer.stop()
+        self._side_timer = self.set_timer(SIDE_AFTER_MOVE, self._follow_cursor)
+
+    def _follow_cursor(self) -> None:
+        self._side_timer = None
+        self._draw_title()
         self.side.scroll_rows(0)
         self._draw_side()
-        self._draw_title()
         self.draw_foot()
 
     def on_lines_opened(self, event: Lines.Opened) -> None:
@@ -168,9 +178,9 @@ class SweepScreen(RoomScreen):
             self.room.open_screen("patterns")
 
     def current_tests(self) -> tuple[str, ...]:
-        marked = [test for test in self.grid.order() if test in self.room.marks.tests]
-        if marked:
-            return tuple(marked)
+        marks = self.room.marks.tests
+        if marks and (marked := tuple(test for test in self.grid.order() if test in marks)):
+            return marked
         return (self.grid.test,) if self.grid.test is not None else ()
 
     def choose(self, **changes: object) -> None:

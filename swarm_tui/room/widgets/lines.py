@@ -12,7 +12,7 @@ It draws by Textual's line API: what a frame costs is what visibly changed, howe
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import ClassVar, Protocol, Self, runtime_checkable
 
 from textual import events
 from textual.binding import BindingType
@@ -64,6 +64,11 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
         def control(self) -> Lines:
             return self.lines
 
+    class Resized(Message):
+        """The panel has another size: what was drawn for its width is to be drawn anew."""
+
+    _keeps_drawn = False
+
     def __init__(self, *, id: str | None = None, has_cursor: bool = True, has_heading: bool = False) -> None:
         super().__init__(id=id)
         self.cursor = 0
@@ -96,7 +101,7 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
     def lines_changed(self, indices: Iterable[int]) -> None:
         """Draw these lines again, those of them that can be seen."""
         regions = []
-        top, rows, width = self.first_visible, self.visible_rows, self.size.width
+        top, rows, width = self.first_visible, self.visible_rows, self.text_width
         shift = int(self.has_heading) - top
         for index in indices:
             self._strips.pop(index, None)
@@ -123,13 +128,29 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
 
     def title(self, title: str, subtitle: str = "") -> None:
         """Set the facts in the panel's border. They are text, never markup."""
-        for side, text in (("border_title", title), ("border_subtitle", subtitle)):
-            content = Content(plain(text, 200))
-            if self._titles.get(side) != content.plain:
-                self._titles[side] = content.plain
-                setattr(self, side, content if content.plain else None)
+        height = self.size.height
+        for side, text, y in (("border_title", title, -1), ("border_subtitle", subtitle, height)):
+            text = plain(text, 200)
+            if self._titles.get(side) == text:
+                continue
+            self._titles[side] = text
+            # Textual draws the whole panel anew for a title, at every step of the cursor; its line alone is enough.
+            self._keeps_drawn = True
+            setattr(self, side, Content(text) if text else None)
+            self._keeps_drawn = False
+            self.refresh(Region(-2, y, self.outer_size.width, 1))
+
+    def refresh(self, *regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False) -> Self:
+        if self._keeps_drawn:
+            return self
+        return super().refresh(*regions, repaint=repaint, layout=layout, recompose=recompose)
 
     # Cursor and scroll.
+
+    @property
+    def text_width(self) -> int:
+        """How many cells a line has; the place of the scrollbar is kept free always."""
+        return max(1, self.size.width - self.styles.scrollbar_size_vertical)
 
     @property
     def first_visible(self) -> int:
@@ -180,7 +201,7 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
     # Drawing.
 
     def render_line(self, y: int) -> Strip:
-        width = self.size.width
+        width = self.text_width
         looks = looks_of(self)
         if self.has_heading:
             if y == 0:
@@ -210,6 +231,7 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
         self.count_changed()
         if self.has_cursor:
             self.show_line(self.cursor)
+        self.post_message(self.Resized())
 
     # Keys go straight to the screen's actions; the mouse does what it does in every list.
 
@@ -241,6 +263,9 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
 
 class TextLines(Lines):
     """A panel of ready lines: detail panels, help, previews."""
+
+    class Resized(Message):
+        """The panel has another size: what was drawn for its width is to be drawn anew."""
 
     def __init__(self, *, id: str | None = None, has_cursor: bool = False) -> None:
         super().__init__(id=id, has_cursor=has_cursor)

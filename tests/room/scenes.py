@@ -1,0 +1,117 @@
+"""Fixed views of the room, for tests and screenshots: `python -m tests.room.scenes FOLDER` draws them as SVG files."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from textual.pilot import Pilot
+
+from swarm_tui.journal.append import EngineLock
+from swarm_tui.journal.folder import SweepFolder
+from swarm_tui.room.app import RoomApp
+from swarm_tui.room.settings import Settings
+from swarm_tui.room.store import Store
+from swarm_tui.simulate.feeder import main as feed
+
+SWEEP: Final = "20261118-061200"
+NOW: Final = 1_795_000_000.0
+
+
+class Scene(NamedTuple):
+    """A view: what is pressed, on a terminal of which size."""
+
+    name: str
+    keys: tuple[str, ...] = ()
+    width: int = 120
+    height: int = 36
+    theme: str = "textual-dark"
+    is_ascii: bool = False
+    tests: int = 125
+
+
+SCENES: Final = (
+    Scene("sweep-dots", ("w",)),
+    Scene("sweep-dots-80x24", ("w",), 80, 24),
+    Scene("sweep-dots-200x60", ("w",), 200, 60),
+    Scene("sweep-chips", ("plus", "w"), 160, 40),
+    Scene("sweep-rows", ("plus", "plus", "w"), 160, 40),
+    Scene("sweep-10000", ("p",), 200, 60, tests=10_000),
+    Scene("sweep-act", ("space", "space", "space", "x")),
+    Scene("sweep-filter", ("slash", *"config", "enter")),
+    Scene("sweep-ascii", ("w",), is_ascii=True),
+    Scene("sweep-light", ("plus", "w"), theme="textual-light"),
+    Scene("patterns", ("4",)),
+    Scene("blocked", ("5",)),
+    Scene("log", ("6",)),
+    Scene("help", ("question_mark",)),
+    Scene("palette", ("colon", *"slots", "space", *"24")),
+)
+
+
+@contextmanager
+def fixed_sweep(tests: int = 125) -> Iterator[SweepFolder]:
+    """Give a simulated sweep that is the same every time, with an engine that lives."""
+    with tempfile.TemporaryDirectory(prefix="swarm-scenes-") as place:
+        folder = SweepFolder(Path(place) / SWEEP)
+        feed([str(folder.root), "--tests", str(tests), "--ahead", "0.62", "--seconds", "0", "--at", str(NOW)])
+        lock = EngineLock(folder.lock)
+        lock.acquire()
+        try:
+            yield folder
+        finally:
+            lock.release()
+
+
+def open_store(folder: SweepFolder) -> Store:
+    """Give the store of a sweep, read to its end, with a clock that stands still."""
+    store = Store(folder, clock=lambda: NOW + 3.0)
+    while store.catch_up():
+        pass
+    return store
+
+
+@asynccontextmanager
+async def room_on(folder: SweepFolder, scene: Scene) -> AsyncIterator[tuple[RoomApp, Pilot[str]]]:
+    """Give the room on a sweep, with the scene's keys pressed."""
+    app = RoomApp(open_store(folder), Settings(theme=scene.theme, notify="none"), is_ascii=scene.is_ascii)
+    async with app.run_test(size=(scene.width, scene.height)) as pilot:
+        await pilot.pause()
+        await pilot.press(*scene.keys)
+        await pilot.pause()
+        yield app, pilot
+
+
+def text_on_screen(app: RoomApp) -> str:
+    """Give what the terminal shows, as text."""
+    width, height = app.size
+    lines = [strip.text.rstrip() for strip in app.screen._compositor.render_strips()]
+    assert len(lines) <= height
+    assert all(len(line) <= width for line in lines)
+    return "\n".join(lines) + "\n"
+
+
+async def draw_scenes(target: Path, names: list[str]) -> None:
+    """Draw the scenes of these names, or all, into a folder."""
+    target.mkdir(parents=True, exist_ok=True)
+    for scene in SCENES:
+        if names and scene.name not in names:
+            continue
+        with fixed_sweep(scene.tests) as folder:
+            async with room_on(folder, scene) as (app, _):
+                path = target / f"{scene.name}.svg"
+                path.write_text(app.export_screenshot(title="swarm-tui"), encoding="utf-8")
+                print(path)
+
+
+if __name__ == "__main__":
+    os.environ["TZ"] = "UTC"
+    time.tzset()
+    asyncio.run(draw_scenes(Path(sys.argv[1]), sys.argv[2:]))
