@@ -7,14 +7,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from swarm_tui.agents.contract import BUNDLE_FILE, PACKED_OUTPUT_FOLDER
 from swarm_tui.journal.folder import SweepFolder
-from swarm_tui.model.outcome import BrokenReport, Outcome, parse_outcome
+from swarm_tui.model.diff import visible
+from swarm_tui.model.outcome import OUTCOME_FILE, OUTCOME_SIZE_LIMIT, BrokenReport, Outcome, parse_outcome
 from swarm_tui.model.state import TestRecord
-from swarm_tui.report.diffs import CommitDiffs
+from swarm_tui.report.diffs import DIFF_SIZE_LIMIT, CommitDiffs
+from swarm_tui.report.masking import mask_secrets
 from swarm_tui.report.pulled import PulledFile, list_files, read_end, read_start
-from swarm_tui.report.recordings import CAST_SIZE_LIMIT, BrokenCast, Cast, read_cast
+from swarm_tui.report.recordings import Cast, read_cast
 from swarm_tui.report.words import decoded, line, lines
+from swarm_tui.transcripts.cast import BadRecording
 from swarm_tui.transcripts.entries import Entry, parse_record
+from swarm_tui.transcripts.locate import HARVESTED_NAME, SCREEN_NAME
 
 TRANSCRIPT_TAIL: Final = 400_000
 TRANSCRIPT_ENTRIES: Final = 400
@@ -26,7 +31,10 @@ CASTS_LIMIT: Final = 30
 _TEXT_ENDINGS: Final = frozenset(
     {".txt", ".log", ".md", ".out", ".err", ".json", ".jsonl", ".xml", ".yaml", ".toml", ""}
 )
-_SHOWN_OTHERWISE: Final = frozenset({"outcome.json", "branch.bundle", "transcript.jsonl", "screen.txt"})
+_PATCH_FILE: Final = "uncommitted.patch"
+_SHOWN_OTHERWISE: Final = frozenset(
+    (f"{PACKED_OUTPUT_FOLDER}/{OUTCOME_FILE}", BUNDLE_FILE, HARVESTED_NAME, SCREEN_NAME, _PATCH_FILE, "task.json")
+)
 
 
 @dataclass(slots=True)
@@ -65,6 +73,7 @@ def gather_details(folder: SweepFolder, record: TestRecord, diffs: CommitDiffs) 
         "files": [{"name": line(file.name, 300), "size": file.size} for file in files],
         **_transcript(pulled),
         "screen": _screen(pulled),
+        "uncommitted": _uncommitted(pulled),
     }
     return Details(content, casts, bool(files))
 
@@ -115,7 +124,7 @@ def _try(made: Any) -> dict[str, Any]:
 
 
 def _outcome(pulled: Path | None) -> tuple[Outcome, str]:
-    content = read_start(pulled / "outcome.json", 2_000_001) if pulled else None
+    content = read_start(pulled / PACKED_OUTPUT_FOLDER / OUTCOME_FILE, OUTCOME_SIZE_LIMIT + 1) if pulled else None
     if content is None:
         return Outcome(), ""
     try:
@@ -159,8 +168,7 @@ def _texts(files: list[PulledFile]) -> Iterator[dict[str, Any]]:
 
 
 def _is_text(file: PulledFile) -> bool:
-    # The outcome is shown in parts; its older name inside test_output is the same file.
-    return Path(file.name).suffix.lower() in _TEXT_ENDINGS and not file.name.endswith("testing_agent_outcome.json")
+    return Path(file.name).suffix.lower() in _TEXT_ENDINGS
 
 
 def _is_cli_transcript(name: str) -> bool:
@@ -172,10 +180,9 @@ def _casts(files: list[PulledFile]) -> tuple[list[Cast], list[dict[str, Any]]]:
     rows = []
     for file in [file for file in files if file.name.endswith(".cast")][:CASTS_LIMIT]:
         row: dict[str, Any] = {"name": line(file.name, 300), "size": file.size}
-        content = read_start(file.path, CAST_SIZE_LIMIT)
         try:
-            cast = read_cast(content.raw if content else b"", is_cut=bool(content and content.is_cut))
-        except BrokenCast as error:
+            cast = read_cast(file.path)
+        except BadRecording as error:
             row["problem"] = line(str(error))
         else:
             row |= {"place": len(casts), "seconds": cast.seconds, "note": cast.note}
@@ -186,7 +193,7 @@ def _casts(files: list[PulledFile]) -> tuple[list[Cast], list[dict[str, Any]]]:
 
 
 def _transcript(pulled: Path | None) -> dict[str, Any]:
-    content = read_end(pulled / "transcript.jsonl", TRANSCRIPT_TAIL) if pulled else None
+    content = read_end(pulled / HARVESTED_NAME, TRANSCRIPT_TAIL) if pulled else None
     if content is None:
         return {"transcript": [], "transcript_note": ""}
     entries: list[Entry] = []
@@ -210,5 +217,10 @@ def _transcript(pulled: Path | None) -> dict[str, Any]:
 
 
 def _screen(pulled: Path | None) -> str:
-    content = read_start(pulled / "screen.txt", 100_000) if pulled else None
+    content = read_start(pulled / SCREEN_NAME, 100_000) if pulled else None
     return decoded(content.raw) if content else ""
+
+
+def _uncommitted(pulled: Path | None) -> str:
+    content = read_start(pulled / _PATCH_FILE, DIFF_SIZE_LIMIT) if pulled else None
+    return mask_secrets(visible(content.raw.decode("utf-8", "replace"))) if content else ""

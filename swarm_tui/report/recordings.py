@@ -1,22 +1,17 @@
-"""Makes recordings fit for the page: asciicast of any version checked, bounded, masked and written anew."""
+"""Makes recordings fit for the page: bounded, without what was typed, masked, and written anew as asciicast v2."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
 
-from swarm_tui.model.text import plain
 from swarm_tui.report.masking import mask_pieces
+from swarm_tui.transcripts.cast import BadRecording, Recording, parse_size
 
-COLUMNS_LIMIT: Final = 500
-ROWS_LIMIT: Final = 200
 EVENTS_LIMIT: Final = 100_000
 CAST_SIZE_LIMIT: Final = 8_000_000
-
-
-class BrokenCast(ValueError):
-    """A recording that cannot be played; its text is the reason that a person sees."""
 
 
 class Cast(NamedTuple):
@@ -28,7 +23,7 @@ class Cast(NamedTuple):
     text: str
     """asciicast v2, output and resizes only."""
     note: str
-    """What a person should know: that it was cut short."""
+    """What a person should know: that it was cut short, or damaged."""
 
 
 class _Event(NamedTuple):
@@ -37,83 +32,48 @@ class _Event(NamedTuple):
     data: str
 
 
-def read_cast(raw: bytes, *, is_cut: bool = False) -> Cast:
+def read_cast(path: Path) -> Cast:
     """Read a recording; what was typed is left out, because passwords are typed."""
-    head, _, body = raw.partition(b"\n")
-    header = _object(head)
-    version = header.get("version")
-    if version not in (2, 3):
-        raise BrokenCast(f"asciicast version {plain(str(version), 20)} cannot be played, 2 and 3 can")
-    terminal = header.get("term") if version == 3 else header
-    columns, rows = _size(terminal)
+    recording = Recording(path)
+    try:
+        events, is_whole = _events(recording)
+        if not any(event.kind == "o" for event in events):
+            raise BadRecording(f"{path.name} holds no output")
+        note = "" if is_whole else "only its beginning is here: it is too large"
+        if recording.broken_lines and is_whole:
+            lines = "1 line" if recording.broken_lines == 1 else f"{recording.broken_lines} lines"
+            note = f"cut short or damaged: {lines} left out"
+        columns, rows = int(recording.columns), int(recording.rows)
+    finally:
+        recording.close()
+    return Cast(columns, rows, round(events[-1].at, 3), "\n".join(_lines(columns, rows, events)) + "\n", note)
+
+
+def _events(recording: Recording) -> tuple[list[_Event], bool]:
+    """Give what was shown, as far as there is room for it, and whether that is all."""
     events: list[_Event] = []
-    problem = "only its beginning is here: it is too large" if is_cut else ""
-    clock = 0.0
-    for line in body.split(b"\n"):
-        if not line.strip() or line.lstrip().startswith(b"#"):
+    room = CAST_SIZE_LIMIT
+    for index, at in enumerate(recording.times):
+        kind, data = recording.event(index)
+        if kind == "r":
+            data = _bounded_size(data)
+        elif kind != "o":
             continue
-        event = _event(line)
-        if event is None:
-            problem = problem or "cut short, or damaged, after this"
-            break
-        clock = clock + max(0.0, event.at) if version == 3 else max(clock, event.at)
-        if event.kind == "o" or (event.kind == "r" and _resize(event.data)):
-            events.append(event._replace(at=clock))
-        if len(events) >= EVENTS_LIMIT:
-            problem = problem or "only its beginning is here: it has too many events"
-            break
-    if not events:
-        raise BrokenCast("the recording holds no output")
-    return Cast(columns, rows, round(clock, 3), "\n".join(_lines(columns, rows, _mask(events))) + "\n", problem)
+        room -= len(data)
+        if room < 0 or len(events) >= EVENTS_LIMIT:
+            return events, False
+        events.append(_Event(at, kind, data))
+    return events, True
 
 
-def _object(line: bytes) -> dict[str, Any]:
-    try:
-        header = json.loads(line)
-    except (ValueError, RecursionError):
-        header = None
-    if not isinstance(header, dict):
-        raise BrokenCast("this is no asciicast: its first line is no header")
-    return header
+def _bounded_size(data: str) -> str:
+    rows, columns = parse_size(data) or (24, 80)
+    return f"{columns}x{rows}"
 
 
-def _size(terminal: Any) -> tuple[int, int]:
-    sizes = terminal if isinstance(terminal, dict) else {}
-    columns = sizes.get("width", sizes.get("cols"))
-    rows = sizes.get("height", sizes.get("rows"))
-    if not isinstance(columns, int) or not isinstance(rows, int) or columns < 1 or rows < 1:
-        raise BrokenCast("the recording does not say how large its terminal was")
-    return min(columns, COLUMNS_LIMIT), min(rows, ROWS_LIMIT)
-
-
-def _event(line: bytes) -> _Event | None:
-    try:
-        event = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    match event:
-        case [int() | float() as at, str() as kind, str() as data, *_] if 0 <= at < 1e7:
-            return _Event(float(at), kind, data)
-    return None
-
-
-def _resize(data: str) -> bool:
-    columns, _, rows = data.partition("x")
-    return (
-        columns.isdecimal()
-        and rows.isdecimal()
-        and 0 < int(columns[:6]) <= COLUMNS_LIMIT
-        and 0 < int(rows[:6]) <= ROWS_LIMIT
-    )
-
-
-def _mask(events: list[_Event]) -> Iterator[_Event]:
+def _lines(columns: int, rows: int, events: Sequence[_Event]) -> Iterator[str]:
     pieces = iter(mask_pieces([event.data for event in events if event.kind == "o"]))
-    for event in events:
-        yield event._replace(data=next(pieces)) if event.kind == "o" else event
-
-
-def _lines(columns: int, rows: int, events: Iterator[_Event]) -> Iterator[str]:
     yield json.dumps({"version": 2, "width": columns, "height": rows})
     for event in events:
-        yield json.dumps([round(event.at, 6), event.kind, event.data])
+        data = next(pieces) if event.kind == "o" else event.data
+        yield json.dumps([round(event.at, 6), event.kind, data])

@@ -69,7 +69,7 @@ def test_what_a_program_shows_is_recorded_and_its_exit_code_handed_on(tmp_path: 
     header = header_of(cast)
     assert (header["version"], header["width"], header["height"], header["title"]) == (2, 70, 12, "a title")
     assert "".join(events_of(cast)) == "héllo\r\n12 70\r\n"
-    assert read_cast(cast.read_bytes()).note == ""
+    assert read_cast(cast).note == ""
 
 
 def test_keys_reach_the_program_and_interrupts_are_its_own(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_a_recorder_that_is_killed_leaves_a_recording_that_plays(tmp_path: Path)
     child.expect("begun")
     child.kill(9)
     child.close()
-    assert "begun" in read_cast(cast.read_bytes()).text
+    assert "begun" in read_cast(cast).text
 
 
 def test_a_character_that_comes_in_halves_stays_whole(tmp_path: Path) -> None:
@@ -195,7 +195,7 @@ async def test_an_agents_pane_is_recorded_beside_its_work_until_it_ends(tmux: Tm
     header = header_of(cast)
     assert (header["width"], header["height"]) == (66, 9)
     assert events_of(cast)[0].startswith("before")
-    assert read_cast(cast.read_bytes()).note == ""
+    assert read_cast(cast).note == ""
 
 
 async def test_an_agent_without_a_pane_is_not_recorded(tmux: Tmux, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from swarm_tui.journal.append import JournalWriter
 from swarm_tui.journal.folder import SweepFolder, create_runs_folder
 from swarm_tui.journal.open import OpenedSweep, open_sweep
 from swarm_tui.model import events as happened
-from swarm_tui.model.outcome import Escalation, EscalationKind
+from swarm_tui.model.outcome import OUTCOME_FILE, Escalation, EscalationKind
 from swarm_tui.model.states import Result
 from swarm_tui.model.sweep import MngrSettings, SweepSpec, SweptTest, derive_tests
 from tests.git_project import GitProject
@@ -123,7 +123,7 @@ def pull(folder: Path, number: int, result: Result) -> None:
     run = folder / "test_output" / "e2e" / f"run_try_{number % 3 + 1}"
     run.mkdir(parents=True)
     outcome = {"summary_markdown": f"Looked at **{result.value}**.\n\n- first `copy()`\n- then the rest\n"}
-    (folder / "outcome.json").write_text(json.dumps(outcome))
+    (folder / "test_output" / OUTCOME_FILE).write_text(json.dumps(outcome))
     (run / "transcript.txt").write_text(
         f"# copy an agent to another\n$ mytool copy a b\n  copied {number}\n! warning: slow host\n? 0\n" * 8
     )

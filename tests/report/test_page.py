@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.journal.append import JournalWriter
 from swarm_tui.model import events as happened
-from swarm_tui.model.outcome import Escalation
+from swarm_tui.model.outcome import OUTCOME_FILE, Escalation
 from swarm_tui.model.states import Result
 from swarm_tui.report.folder import MARKER, write_report
 from swarm_tui.report.page import content_security_policy, json_for_html, render_page
@@ -73,6 +73,15 @@ def test_a_test_opens_with_its_tries_changes_transcripts_and_recordings(tmp_path
     assert "diff --git" in beside(page, f"commit-{fix['commit']}")["text"]
 
 
+def test_work_that_was_never_committed_is_shown(tmp_path: Path) -> None:
+    made = make_sweep(tmp_path / "project", 1)
+    patch = f"diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\x1b[2J\n+{SECRET}\n"
+    (made.folder.agent(made.tests[0].agent) / "uncommitted.patch").write_text(patch)
+    shown = beside(write(made, tmp_path / "page"), "test-0")["uncommitted"]
+    assert "-a␛[2J" in shown.split("\n")
+    assert SECRET not in shown
+
+
 def test_a_sweep_without_integration_says_so(tmp_path: Path) -> None:
     made = make_sweep(tmp_path / "project", 6, is_integrated=False)
     told = summary_of(write(made, tmp_path / "page"))
@@ -99,7 +108,7 @@ def test_missing_and_broken_artifacts_are_told(tmp_path: Path) -> None:
         for file in sorted(folder.rglob("*"), reverse=True):
             file.rmdir() if file.is_dir() else file.unlink()
     agent = made.folder.agent(made.tests[5].agent)
-    (agent / "outcome.json").write_text("{ not json")
+    (agent / "test_output" / OUTCOME_FILE).write_text("{ not json")
     (agent / "broken.cast").write_text('{"version": 7}\n')
     with made.folder.events.open("ab") as journal:
         journal.write(b"no event\n")
@@ -109,7 +118,7 @@ def test_missing_and_broken_artifacts_are_told(tmp_path: Path) -> None:
     assert "of 4 finished tests nothing that was pulled is in the sweep's folder" in problems
     found = beside(page, "test-5")
     assert "broken" in found["note"]
-    assert "version 7 cannot be played" in found["casts"][0]["problem"]
+    assert "a recording of version 7: versions 2 and 3 are played" in found["casts"][0]["problem"]
 
 
 def make_hostile(root: Path) -> MadeSweep:
@@ -119,7 +128,7 @@ def make_hostile(root: Path) -> MadeSweep:
     bad = f"{HOSTILE} {SECRET}"
     agent = made.folder.agent("swarm-hostile")
     pull(agent, 3, Result.BLOCKED)
-    (agent / "outcome.json").write_text(json.dumps({"summary_markdown": bad + "\n```\n</script>\n```"}))
+    (agent / "test_output" / OUTCOME_FILE).write_text(json.dumps({"summary_markdown": bad + "\n```\n</script>\n```"}))
     (agent / "transcript.jsonl").write_text(json.dumps({"type": "step", "source": "agent", "message": bad}) + "\n")
     (agent / "screen.txt").write_text(bad)
     run = next(path.parent for path in agent.rglob("transcript.txt"))

@@ -1,13 +1,25 @@
 """Recordings come from agents: cut short, of other versions, damaged, endless; the page gets what can be played."""
 
 import json
+import tempfile
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swarm_tui.report.recordings import BrokenCast, read_cast
+from swarm_tui.report import recordings
+from swarm_tui.report.recordings import Cast
+from swarm_tui.transcripts.cast import BadRecording
 from tests.report.sweeps import SECRET, cast_of
+
+
+def read_cast(raw: bytes) -> Cast:
+    """Read a recording that holds these bytes."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "a.cast"
+        path.write_bytes(raw)
+        return recordings.read_cast(path)
 
 
 def events_of(text: str) -> list[list[object]]:
@@ -45,7 +57,7 @@ def test_a_secret_that_comes_letter_by_letter_is_masked() -> None:
 def test_a_recording_that_was_cut_short_plays_up_to_there() -> None:
     cast = read_cast((cast_of(["a", "b"]) + '[2.0, "o", "ha').encode())
     assert [event[2] for event in events_of(cast.text)] == ["a", "b"]
-    assert cast.note == "cut short, or damaged, after this"
+    assert cast.note == "cut short or damaged: 1 line left out"
 
 
 @pytest.mark.parametrize(
@@ -53,22 +65,28 @@ def test_a_recording_that_was_cut_short_plays_up_to_there() -> None:
     [
         (b"", "its first line is no header"),
         (b"\x00\xff\n", "its first line is no header"),
-        (b'{"version": 1, "width": 80, "height": 24, "stdout": []}', "version 1 cannot be played, 2 and 3 can"),
-        (b'{"version": 9}\n', "version 9 cannot be played"),
-        (b'{"version": 2}\n[0, "o", "x"]\n', "does not say how large"),
+        (b'{"version": 1, "width": 80, "height": 24, "stdout": []}', "version 1: versions 2 and 3 are played"),
+        (b'{"version": 9}\n', "version 9: versions 2 and 3 are played"),
         (b'{"version": 2, "width": 80, "height": 24}\n', "holds no output"),
     ],
 )
 def test_what_cannot_be_played_says_why(raw: bytes, words: str) -> None:
-    with pytest.raises(BrokenCast, match=words):
+    with pytest.raises(BadRecording, match=words):
         read_cast(raw)
 
 
 def test_a_terminal_of_absurd_size_is_bounded() -> None:
     raw = b'{"version": 2, "width": 9999999, "height": 9999999}\n[0, "o", "x"]\n[1, "r", "9999999x9999999"]\n'
     cast = read_cast(raw)
-    assert (cast.columns, cast.rows) == (500, 200)
+    assert (cast.columns, cast.rows) == (500, 500)
     assert "9999999" not in cast.text
+
+
+def test_an_endless_recording_is_bounded() -> None:
+    block = "x" * 1_000_000
+    cast = read_cast(cast_of([block] * 12).encode())
+    assert len(cast.text) < recordings.CAST_SIZE_LIMIT + 1_000
+    assert cast.note == "only its beginning is here: it is too large"
 
 
 @given(st.binary(max_size=60), st.lists(st.binary(max_size=30), max_size=4))
@@ -76,5 +94,5 @@ def test_no_bytes_whatever_raise_anything_but_a_reason(head: bytes, rest: list[b
     for start in (head, b'{"version": 2, "width": 80, "height": 24}'):
         try:
             read_cast(b"\n".join([start, *rest]))
-        except BrokenCast as error:
+        except BadRecording as error:
             assert str(error)  # noqa: PT017  # nothing or a reason: both are fine

@@ -8,6 +8,7 @@ function makeDetails(index, found) {
     makeFacts(found.facts),
     found.escalations.length && block("Escalations", ...found.escalations.map(makeEscalation)),
     found.changes.length && block("Changes", ...found.changes.map(makeChange)),
+    found.uncommitted && block("Changes that were never committed", makeDiff(found.uncommitted)),
     found.tries.length && block("Tries", makeTries(found.tries)),
     found.runs.length &&
       block(
