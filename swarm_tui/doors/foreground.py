@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from swarm_tui.doors.packages import how_to_get
@@ -25,11 +25,11 @@ def editor_command() -> tuple[str, ...]:
     return ("vi",)
 
 
-def run_in_foreground(arguments: Sequence[str], *, cwd: Path) -> int:
-    """Run a program with this terminal as its own; give its exit code."""
+def run_in_foreground(arguments: Sequence[str], *, cwd: Path, extra: Mapping[str, str] = {}) -> int:
+    """Run a program with this terminal as its own, and `extra` in its environment; give its exit code."""
     program = arguments[0]
     try:
-        return subprocess.run(list(arguments), cwd=cwd, env=scrubbed_environment(), check=False).returncode
+        return subprocess.run(list(arguments), cwd=cwd, env=scrubbed_environment(extra), check=False).returncode
     except FileNotFoundError as error:
         if not cwd.is_dir():
             raise DoorError(f"{program} cannot be started in {cwd}", "that folder does not exist any more") from error

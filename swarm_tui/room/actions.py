@@ -129,6 +129,11 @@ FIXES: Final = (
     Action("fixes.test", ("T",), "test", "Run the tests that this fix concerns, without it: what goes red?"),
     Action("fixes.test_plan", ("V",), "", "Run all tests of the sweep on what the plan makes of the branch"),
     Action("fixes.apply", ("A",), "apply", "Make the plan so, on a branch of its own; asks first"),
+    Action(
+        "fixes.report", ("R",), "report", "What the integrator left out, made uniform, and asks somebody to look at"
+    ),
+    Action("fixes.pager", ("o",), "", "Open the commit in git's pager"),
+    Action("fixes.tree", ("O",), "", "Open the tree of the plan in your editor, in a scratch folder"),
     Action("fixes.diff_down", ("J",), "diff", "Scroll the diff down", False),
     Action("fixes.diff_up", ("K",), "", "Scroll the diff up", False),
     Action("fixes.next_hunk", ("]",), "", "To the next hunk"),

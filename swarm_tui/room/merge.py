@@ -14,13 +14,14 @@ from swarm_tui.model.diff import Diff
 from swarm_tui.model.fixes import Conflict, Fix, Preview
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.verdicts import Verdict
-from swarm_tui.room.draw.fixes import AgentWords, EffectFacts, Evidence, FixFacts, PlanFacts
+from swarm_tui.room.draw.fixes import AgentWords, EffectFacts, Evidence, FixFacts, PlanFacts, ReportFacts
 from swarm_tui.room.trials import PASSED, Trial, Trials
 from swarm_tui.triage.apply import reviewed_branch
 from swarm_tui.triage.measured import Measured, read_measured
 from swarm_tui.triage.review import Review
 
 DIFFS_KEPT: Final = 64
+TRAILERS: Final = ("Agent: ", "Test: ", "Sweep: ")
 
 
 class Merge:
@@ -169,6 +170,18 @@ class Merge:
             why_rank=f"rank {fix.rank}: {measured.why}" if measured and measured.why else "",
         )
 
+    def report(self) -> ReportFacts:
+        outcome = self.review.outcome
+        return ReportFacts(
+            left_out=tuple(
+                (_agent_of(item.branch, self.record_of(item.branch)) or item.commit[:12], item.reason)
+                for item in outcome.failed
+            ),
+            normalizations=tuple(item.summary_markdown for item in outcome.normalizations),
+            escalations=tuple((item.title, item.detail_markdown) for item in outcome.escalations),
+            doubts=self.review.branch.doubts,
+        )
+
     def _trial_of(self, fix: Fix) -> Trial | None:
         """Give what running tests without a fix has told, if that run is over and still about this plan."""
         trial = self.trials.of_fix(fix)
@@ -198,7 +211,7 @@ class Merge:
             told += [f"turns {test} green ({source})" for test in measured.turned_green[:20]]
             told += [f"breaks {test} ({source})" for test in measured.broken[:20]]
         return Evidence(
-            message=fix.commit.message,
+            message=without_trailers(fix.commit.message),
             author=f"{fix.commit.author_name} <{fix.commit.author_email}>",
             verdict=line.verdict.value if line else "",
             verdict_by=line.by if line else "",
@@ -208,6 +221,18 @@ class Merge:
             agents=tuple(_words_of(record) for record in self.records_of(fix)),
             runs=self._runs_of(fix),
         )
+
+
+def _agent_of(branch: str, record: TestRecord | None) -> str:
+    return record.test if record else branch
+
+
+def without_trailers(message: str) -> str:
+    """Give a commit's message without the trailers of the integrator: what they name has a place of its own."""
+    lines = message.rstrip().split("\n")
+    while lines and (not lines[-1].strip() or lines[-1].startswith(TRAILERS)):
+        lines.pop()
+    return "\n".join(lines)
 
 
 def _words_of(record: TestRecord) -> AgentWords:

@@ -204,6 +204,39 @@ def draw_evidence(evidence: Evidence, width: int) -> list[Line]:
     return lines
 
 
+@dataclass(frozen=True, slots=True)
+class ReportFacts:
+    """What the integrator reported besides its fixes."""
+
+    left_out: tuple[tuple[str, str], ...] = ()
+    """Who, and why."""
+    normalizations: tuple[str, ...] = ()
+    escalations: tuple[tuple[str, str], ...] = ()
+    """Title and detail."""
+    doubts: tuple[str, ...] = ()
+
+
+def draw_report(facts: ReportFacts, width: int) -> list[Line]:
+    """Give the report as lines; none when there is nothing to read."""
+    lines: list[Line] = []
+    for heading, role, entries in (
+        ("does not fit", "warning", [("", doubt) for doubt in facts.doubts]),
+        ("needs somebody", "blocked", facts.escalations),
+        ("left out", "unresolved", facts.left_out),
+        ("made uniform", "dim", [("", told) for told in facts.normalizations]),
+    ):
+        if not entries:
+            continue
+        lines += [[], [Part(f"{heading} {len(entries)}", "heading")]] if lines else [[Part(heading, "heading")]]
+        for title, detail in entries:
+            if title:
+                lines.append(cut_line([Part("• ", role), Part(plain(title, 300))], width))
+            first = "  " if title else "• "
+            for number, row in enumerate(wrap_text(plain_lines(detail).strip(), width - 2, 40) if detail else ()):
+                lines.append([Part(first if number == 0 else "  ", role), Part(row, "dim" if title else "")])
+    return lines
+
+
 def _agent_lines(agent: AgentWords, width: int) -> list[Line]:
     tries: list[Part] = []
     for passed in agent.tries:

@@ -6,13 +6,14 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from swarm_tui.doors.foreground import editor_command, run_in_foreground
+from swarm_tui.doors.foreground import editor_command
 from swarm_tui.errors import SwarmError
 from swarm_tui.model.fixes import Fix
 from swarm_tui.model.text import plain
 from swarm_tui.model.verdicts import Verdict
 from swarm_tui.room.merge import Merge
 from swarm_tui.room.screens.dialog import Choosable, ConfirmScreen, PickScreen
+from swarm_tui.room.screens.opening import leave_for
 from swarm_tui.triage.resolve import ConflictCopy, discard, open_conflict, take_result
 
 if TYPE_CHECKING:
@@ -62,26 +63,14 @@ def _resolve(screen: FixesScreen, merge: Merge, fix: Fix, command: Callable[[Con
         except SwarmError as error:
             screen.say(str(error), "error")
             return
-        trouble = _leave_for(screen, command(copy), copy)
+        trouble = leave_for(screen, command(copy), copy.folder)
         if trouble:
             discard(copy)
-            screen.say(trouble, "error")
+            screen.say(f"{trouble}: nothing was taken", "error")
             return
         _ask_to_take(screen, merge, fix, copy)
 
     screen.run_worker(work(), group="fixes: resolve", exclusive=True, exit_on_error=False)
-
-
-def _leave_for(screen: FixesScreen, words: tuple[str, ...], copy: ConflictCopy) -> str:
-    """Give the terminal to the program; give what went wrong, or ""."""
-    # Nothing may be painted while the terminal is somebody else's (textual #6692), and no error may leave the block.
-    with screen.app.batch_update(), screen.app.suspend():
-        try:
-            code = run_in_foreground(words, cwd=copy.folder)
-        except SwarmError as error:
-            return str(error)
-    screen.app.refresh(layout=True)
-    return f"{words[0]} ended with {code}: nothing was taken" if code else ""
 
 
 def _ask_to_take(screen: FixesScreen, merge: Merge, fix: Fix, copy: ConflictCopy) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Awaitable
 from swarm_tui.errors import SwarmError
 from swarm_tui.model.fixes import Fix
 from swarm_tui.model.verdicts import Verdict
+from swarm_tui.room.draw.fixes import draw_report
 from swarm_tui.room.merge import Merge
 from swarm_tui.room.screens.fixes_view import FixesView
 from swarm_tui.room.trials import Trial
@@ -149,6 +150,37 @@ class FixesScreen(FixesView):
 
     def do_open(self) -> None:
         self.room.show_test(self.current_tests()[0])
+
+    def why_not_report(self) -> str:
+        if self.merge is None:
+            return self._why_no_verdict()
+        return "" if draw_report(self.merge.report(), 80) else "the integrator has reported nothing besides its fixes"
+
+    def do_report(self) -> None:
+        from swarm_tui.room.screens.reading import ReadingScreen
+
+        assert self.merge is not None, "asked for by why_not"
+        report = self.merge.report()
+        self.app.push_screen(ReadingScreen("The integrator's report", lambda width: draw_report(report, width)))
+
+    def why_not_pager(self) -> str:
+        return self._why_no_verdict()
+
+    def do_pager(self) -> None:
+        from swarm_tui.room.screens.opening import open_commit
+
+        assert self.merge is not None, "asked for by why_not"
+        assert self.lines.current is not None, "asked for by why_not"
+        open_commit(self, self.merge, self.lines.current)
+
+    def why_not_tree(self) -> str:
+        return self._why_no_verdict()
+
+    def do_tree(self) -> None:
+        from swarm_tui.room.screens.opening import open_tree
+
+        assert self.merge is not None, "asked for by why_not"
+        self.run_worker(open_tree(self, self.merge), group="fixes: tree", exclusive=True, exit_on_error=False)
 
     # What stands in the way of a revert, and the end of the review.
 

@@ -46,7 +46,7 @@ class FixesView(RoomScreen):
     FixesView #body { height: 1fr; }
     FixesView #fixes { width: 1fr; height: 40%; max-height: 14; }
     FixesView #reading { width: 1fr; height: 1fr; layout: vertical; }
-    FixesView.-wide #fixes { width: 42%; min-width: 46; max-width: 84; height: 1fr; max-height: 100%; }
+    FixesView.-wide #fixes { width: 45%; min-width: 46; max-width: 84; height: 1fr; max-height: 100%; }
     FixesView #diff, FixesView #evidence { width: 1fr; height: 1fr; }
     FixesView.-tall #evidence { height: 30%; }
     FixesView #evidence { display: none; }
