@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import platform
 import signal
-import socket
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
@@ -51,7 +51,7 @@ async def _work(folder: SweepFolder, is_relaunching: bool) -> int:
         context.record(
             EngineStarted(
                 pid=os.getpid(),
-                machine=socket.gethostname(),
+                machine=platform.node(),
                 version=__version__,
                 is_resumed=state.started_at is not None,
                 slots=state.slots or spec.slots,

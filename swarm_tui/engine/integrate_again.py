@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-import socket
+import platform
 from typing import Literal
 
 from swarm_tui import __version__
@@ -36,7 +36,7 @@ def integrate_again(folder: SweepFolder, by: Who | None = None) -> SweepState:
         ended_why, ended_reason, slots = state.ended_why, state.ended_reason, state.slots
         with JournalWriter(folder.events, last_seq=state.last_seq, last_at=state.last_at) as writer:
             context = make_context(folder, spec.model_copy(update={"integrator": who}), writer, state)
-            started = EngineStarted(pid=os.getpid(), machine=socket.gethostname(), version=__version__, slots=slots)
+            started = EngineStarted(pid=os.getpid(), machine=platform.node(), version=__version__, slots=slots)
             context.record(started.model_copy(update={"is_resumed": True}))
             try:
                 asyncio.run(integrate_sweep(context))

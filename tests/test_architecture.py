@@ -1,0 +1,185 @@
+"""The rules that keep the house in order, read off the source: who may start processes, do I/O, and know whom."""
+
+from __future__ import annotations
+
+import ast
+import functools
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Final
+
+PACKAGE: Final = Path(__file__).parent.parent / "swarm_tui"
+# What is copied elsewhere and run there: the demo's sample project is a user's project, no part of the house.
+COPIED: Final = (PACKAGE / "demo" / "sample",)
+
+_GROUND: Final = frozenset({"errors", "model"})
+_MIDDLE: Final = _GROUND | {"journal", "doors"}
+_UPPER: Final = _MIDDLE | {"triage", "insight", "tutorial", "agents", "transcripts"}
+MAY_KNOW: Final[dict[str, frozenset[str]]] = {
+    "errors": frozenset(),
+    "model": frozenset({"errors"}),
+    "doors": _GROUND,
+    "journal": _GROUND,
+    "transcripts": _GROUND,
+    "insight": _GROUND | {"journal"},
+    "triage": _MIDDLE,
+    "tutorial": _MIDDLE,
+    "agents": _MIDDLE,
+    "e2e": _MIDDLE,
+    "doctor": _MIDDLE,
+    "report": _UPPER,
+    "engine": _UPPER,
+    "simulate": _UPPER,
+    "demo": _UPPER | {"engine"},
+    "room": _UPPER,
+    "cli": _UPPER | {"report", "engine", "simulate", "demo", "room", "doctor", "e2e"},
+    "__main__": frozenset({"cli"}),
+}
+
+STARTERS: Final = frozenset(
+    {"subprocess", "pexpect", "ptyprocess", "pty", "multiprocessing", "socket", "socketserver", "http", "ssl"}
+    | {"urllib.request", "ftplib", "smtplib", "webbrowser", "git", "gitdb", "requests", "httpx"}
+)
+STARTING_CALLS: Final = frozenset(
+    {"create_subprocess_exec", "create_subprocess_shell", "subprocess_exec", "subprocess_shell", "open_connection"}
+    | {"start_server", "create_connection", "open_unix_connection", "forkpty"}
+)
+STARTING_OS_CALLS: Final = frozenset(
+    {"os.system", "os.popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.posix_spawnp"}
+    | {
+        f"os.{verb}{ending}"
+        for verb in ("exec", "spawn")
+        for ending in ("l", "le", "lp", "lpe", "v", "ve", "vp", "vpe")
+    }
+)
+PURE: Final = ("model/", "insight/", "room/draw/", "triage/plan.py")
+IMPURE_MODULES: Final = frozenset({"os", "io", "shutil", "tempfile", "fcntl", "mmap", "asyncio", "threading", "signal"})
+IMPURE_CALLS: Final = frozenset(
+    {"open", "print", "input", "read_text", "read_bytes", "write_text", "write_bytes", "exists", "is_file", "is_dir"}
+    | {"iterdir", "glob", "rglob", "stat", "lstat", "mkdir", "unlink", "rmdir", "touch", "rename", "symlink_to"}
+    | {"resolve", "absolute", "expanduser", "cwd", "home", "sleep", "urlopen"}
+)
+
+
+def sources() -> list[Path]:
+    """Give all modules of the package."""
+    return [path for path in sorted(PACKAGE.rglob("*.py")) if not any(path.is_relative_to(copied) for copied in COPIED)]
+
+
+def shown(path: Path) -> str:
+    return path.relative_to(PACKAGE).as_posix()
+
+
+def imports_of(tree: ast.AST) -> Iterator[str]:
+    """Give the full name of every module that is imported, wherever in the file."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports name their module in full"
+            assert node.module is not None
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def calls_in(tree: ast.AST) -> Iterator[str]:
+    """Give everything that is called, as it is written: `open`, `os.fork`, `path.exists`, or `.exists` of a result."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            yield node.func.id
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            holder = node.func.value.id if isinstance(node.func.value, ast.Name) else ""
+            yield f"{holder}.{node.func.attr}"
+
+
+def is_within(module: str, packages: frozenset[str]) -> bool:
+    return any(module == package or module.startswith(f"{package}.") for package in packages)
+
+
+def starts_something(tree: ast.AST) -> set[str]:
+    """Give what in a module starts a process or opens a socket."""
+    found = {module for module in imports_of(tree) if is_within(module, STARTERS | STARTING_OS_CALLS)}
+    calls = set(calls_in(tree))
+    return found | (calls & STARTING_OS_CALLS) | {call for call in calls if call.rpartition(".")[2] in STARTING_CALLS}
+
+
+def does_io(tree: ast.AST) -> set[str]:
+    """Give what in a module is no pure computing."""
+    found = {
+        module for module in imports_of(tree) if is_within(module, IMPURE_MODULES | STARTERS | {"swarm_tui.doors"})
+    }
+    return found | {call for call in calls_in(tree) if call.rpartition(".")[2] in IMPURE_CALLS}
+
+
+def neighbours_of(tree: ast.AST) -> set[str]:
+    """Give the parts of swarm-tui that a module knows."""
+    known = {module.split(".")[1] for module in imports_of(tree) if module.startswith("swarm_tui.")}
+    return known - {"__version__"}
+
+
+def part_of(path: Path) -> str:
+    parts = path.relative_to(PACKAGE).parts
+    return parts[0] if len(parts) > 1 else path.stem
+
+
+@functools.cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(), filename=str(path))
+
+
+def violations(rule: Callable[[Path, ast.Module], Iterable[str]], paths: Iterable[Path]) -> dict[str, list[str]]:
+    """Give the modules that break a rule, each with what breaks it."""
+    found = {shown(path): sorted(rule(path, parsed(path))) for path in paths}
+    return {name: broken for name, broken in found.items() if broken}
+
+
+def test_only_doors_start_processes_or_open_sockets() -> None:
+    others = [path for path in sources() if part_of(path) != "doors"]
+    assert violations(lambda _, tree: starts_something(tree), others) == {}
+
+
+def test_what_is_pure_does_no_io() -> None:
+    pure = [path for path in sources() if shown(path).startswith(PURE)]
+    assert violations(lambda _, tree: does_io(tree), pure) == {}
+
+
+def test_arrows_go_one_way() -> None:
+    def unknown_to(path: Path, tree: ast.Module) -> set[str]:
+        return neighbours_of(tree) - {part_of(path)} - MAY_KNOW[part_of(path)]
+
+    assert violations(unknown_to, (path for path in sources() if part_of(path) != "__init__")) == {}
+
+
+def test_only_the_room_knows_textual() -> None:
+    def textual_in(_: Path, tree: ast.Module) -> set[str]:
+        return {module for module in imports_of(tree) if is_within(module, frozenset({"textual"}))}
+
+    assert violations(textual_in, (path for path in sources() if part_of(path) != "room")) == {}
+
+
+def test_a_widget_does_not_keep_what_the_sweep_is() -> None:
+    widgets = (PACKAGE / "room" / "widgets").glob("*.py")
+    truths = {"journal", "triage", "insight", "engine"}
+    assert violations(lambda _, tree: neighbours_of(tree) & truths, widgets) == {}
+
+
+def test_every_module_says_in_its_first_line_what_it_is_for() -> None:
+    assert [shown(path) for path in sources() if not ast.get_docstring(parsed(path))] == []
+
+
+def test_the_rules_can_be_broken() -> None:
+    assert starts_something(ast.parse("def f():\n    import subprocess")) == {"subprocess"}
+    assert starts_something(ast.parse("from urllib import request")) == {"urllib.request"}
+    assert starts_something(ast.parse("import os\nos.execvp('a', ['a'])")) == {"os.execvp"}
+    assert starts_something(ast.parse("import platform\nplatform.system()")) == set()
+    assert starts_something(ast.parse("await asyncio.create_subprocess_exec('a')")) == {
+        "asyncio.create_subprocess_exec"
+    }
+    assert does_io(ast.parse("from pathlib import Path\nPath('a').read_text()")) == {".read_text"}
+    assert does_io(ast.parse("from swarm_tui.doors import tmux")) >= {"swarm_tui.doors"}
+    assert neighbours_of(ast.parse("from swarm_tui import room\nimport swarm_tui.cli.main")) == {"room", "cli"}
+
+
+def test_every_part_has_its_place() -> None:
+    parts = {part_of(path) for path in sources()} - {"__init__"}
+    assert parts == set(MAY_KNOW), "a new part gets its place in MAY_KNOW, an old one leaves it"
