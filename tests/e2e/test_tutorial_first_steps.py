@@ -1,0 +1,51 @@
+"""The first steps of the tutorial."""
+
+from __future__ import annotations
+
+from swarm_tui import __version__
+from swarm_tui.cli.commands import COMMANDS
+from swarm_tui.e2e import E2eSession, expect
+
+
+def test_help_lists_every_command(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+        # see what there is to do
+        swarm-tui --help
+    """)
+    result = e2e.run("swarm-tui --help", comment="see what there is to do")
+    expect(result).to_succeed()
+    expect(result.stderr).to_be_empty()
+    for command in COMMANDS:
+        expect(result.stdout).to_contain(f"  {command.name} ")
+
+
+def test_version_is_one_line(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+        # see which version this is
+        swarm-tui --version
+    """)
+    result = e2e.run("swarm-tui --version", comment="see which version this is")
+    expect(result).to_succeed()
+    expect(result.stdout).to_equal(f"swarm-tui {__version__}\n")
+
+
+def test_a_command_explains_itself_with_examples(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+        # every command explains itself, with examples
+        swarm-tui tutorial --help
+    """)
+    result = e2e.run("swarm-tui tutorial --help", comment="every command explains itself")
+    expect(result).to_succeed()
+    expect(result.stdout).to_contain("examples:")
+    expect(result.stdout).to_contain("swarm-tui tutorial check tutorial.sh tests/e2e")
+
+
+def test_a_mistyped_command_is_told_what_was_meant(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+        # a command that is mistyped is told what was probably meant, and nothing is done
+        swarm-tui tutorail
+    """)
+    result = e2e.run("swarm-tui tutorail")
+    expect(result).to_exit_with(2)
+    expect(result.stdout).to_be_empty()
+    expect(result.stderr).to_contain("did you mean `swarm-tui tutorial`?")
