@@ -60,7 +60,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     agents.add_argument("--integrator-prompt", type=Path, metavar="FILE", help="the same for the integrator")
     agents.add_argument("--mngr", metavar="PATH", help="the mngr to use (default: SWARM_MNGR, PATH, our own)")
     then = parser.add_argument_group("then")
-    then.add_argument("--integrator", choices=["builtin", "agent", "none"], default="builtin", help="who integrates")
+    then.add_argument(
+        "--integrator",
+        choices=["builtin", "agent", "none"],
+        help="who makes one branch of all (default: one of the agents; if that fails, ours)",
+    )
     then.add_argument("--tutorial", type=Path, metavar="FILE", help="the tutorial whose blocks the tests cite")
     then.add_argument("--setup", metavar="CMD", help="run in every copy before it is used to test (uv sync, make ...)")
     then.add_argument("--title", default="", help="a few words to know the sweep by")

@@ -115,6 +115,7 @@ async def _wait_for_archive(context: EngineContext, agent: str, place: AgentPlac
     probe = LocalProbe(home, spec.mngr.prefix, context.tmux, Path(spec.repository))
     archive, deadline = place.state_dir / ARCHIVE_PATH, time.monotonic() + limit
     probe_due, times_gone = time.monotonic() + PROBE_INTERVAL, 0
+    active_at = time.monotonic()
     # Files tell of their appearance to nobody who may be on another machine one day: they are looked for.
     while not archive.exists():
         now = time.monotonic()
@@ -127,8 +128,11 @@ async def _wait_for_archive(context: EngineContext, agent: str, place: AgentPlac
                 seen = found.agents.get(agent)
                 is_gone = seen is None or seen.state in ("DONE", "STOPPED")
                 times_gone = times_gone + 1 if is_gone else 0
+                active_at = active_at if seen is not None and seen.state == "WAITING" else now
             if times_gone > 1 and not archive.exists():
                 raise IntegratorFailed("its process ended before it handed in its work")
+        if now - active_at >= spec.wait_timeout:
+            raise IntegratorFailed("it waited for an answer, and nobody gave one")
         await asyncio.sleep(LOOK_INTERVAL)
 
 

@@ -26,6 +26,7 @@ from swarm_tui.journal.folder import SweepFolder, runs_folder
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.sweep import MngrSettings, SweepSpec, SweptTest, derive_tests
 
+_WITHOUT_MODEL: Final = frozenset({OFFLINE, "command"})
 _NEEDED_PROGRAMS: Final = ("git", "tmux", "ps")
 
 
@@ -38,7 +39,8 @@ class Order:
     agent_arguments: tuple[str, ...] = ()
     provider: str = "local"
     transfer: Literal["mirror", "worktree"] = "mirror"
-    integrator: Literal["builtin", "agent", "none"] = "builtin"
+    integrator: Literal["builtin", "agent", "none"] | None = None
+    """None: a coding agent integrates what coding agents have made, and the built-in one what scripts have."""
     slots: int = 4
     timeout: float = 3600.0
     wait_timeout: float = 1800.0
@@ -172,7 +174,7 @@ def _spec(order: Order, found: Found, settings: MngrSettings, repository: Reposi
         agent_arguments=order.agent_arguments,
         provider=order.provider,
         transfer=order.transfer,
-        integrator=order.integrator,
+        integrator=order.integrator or ("builtin" if order.agent_type in _WITHOUT_MODEL else "agent"),
         slots=order.slots,
         timeout=order.timeout,
         wait_timeout=order.wait_timeout,

@@ -66,7 +66,7 @@ class Swept:
         """Write down what the agent of a test has come to."""
         slug = test.replace("_", "-")
         node = f"{TEST_FILE}::{test}"
-        names = {"agent": f"swarm-{SWEEP}-{slug}", "branch": f"swarm/{SWEEP}/{slug}", "file": TEST_FILE}
+        names: dict[str, Any] = {"agent": f"swarm-{SWEEP}-{slug}", "branch": f"swarm/{SWEEP}/{slug}", "file": TEST_FILE}
         self.context.record(Queued(test=node, **names))
         changes = (HarvestedChange(kind=kind, status="SUCCEEDED"),) if kind else ()
         fields = {"passing_after": True, "changes": changes} | more

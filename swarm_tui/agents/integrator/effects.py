@@ -65,12 +65,14 @@ class ResultCache:
 class ScratchCopies:
     """A few clones of the repository in which commits are checked out and tested, each used by one run at a time."""
 
-    def __init__(self, repository: Repository, inputs: IntegratorInputs, count: int = COPIES_AT_ONCE) -> None:
+    def __init__(
+        self, repository: Repository, inputs: IntegratorInputs, below: Path | None = None, count: int = COPIES_AT_ONCE
+    ) -> None:
         self._repository = repository
         self._inputs = inputs
         self._arguments = {test.test: test.argument or test.test for test in inputs.tests}
         self._cache = ResultCache.read(inputs.cache)
-        self._folder = Path(tempfile.mkdtemp(prefix="swarm-scratch-"))
+        self._folder = Path(tempfile.mkdtemp(prefix="swarm-scratch-", dir=below))
         self._free: asyncio.Queue[int] = asyncio.Queue()
         for number in range(max(1, min(count, os.cpu_count() or 1))):
             self._free.put_nowait(number)

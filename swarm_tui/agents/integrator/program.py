@@ -26,13 +26,18 @@ from swarm_tui.model.outcome import INTEGRATOR_OUTCOME_FILE, IntegratorOutcome
 from swarm_tui.model.text import plain
 
 
-async def integrate(repository: Repository, inputs: IntegratorInputs, progress: Progress) -> IntegratorOutcome:
-    """Make the integrated branch in a repository of the integrator's own, and give the outcome."""
+async def integrate(
+    repository: Repository, inputs: IntegratorInputs, progress: Progress, scratch: Path | None = None
+) -> IntegratorOutcome:
+    """Make the integrated branch in a repository of the integrator's own, and give the outcome.
+
+    Tests are run in copies below `scratch`, or in the system's temporary folder.
+    """
     commits, refused = await asyncio.to_thread(read_branches, repository, inputs)
     progress(f"{len(inputs.branches)} branches, {len(commits)} commits")
     base = Tip(inputs.base, repository.tree_of(inputs.base))
     fixes = fold_same_fixes([commit for commit in commits if commit.sorting.is_fix])
-    copies = ScratchCopies(repository, inputs)
+    copies = ScratchCopies(repository, inputs, scratch)
     try:
         with ObjectSpace(repository) as space:
             weaver = Weaver(space, inputs)
@@ -117,7 +122,7 @@ async def _work(
     for name, value in (("user.name", inputs.committer.name), ("user.email", inputs.committer.email)):
         repository.run("config", "--local", name, value)
     _fetch_branches(repository, inputs)
-    outcome = await integrate(repository, inputs, presence.say)
+    outcome = await integrate(repository, inputs, presence.say, state_folder)
     bundle = state_folder / BUNDLE_FILE
     is_made = repository.ref(f"refs/heads/{inputs.branch}") not in (None, inputs.base)
     if is_made:

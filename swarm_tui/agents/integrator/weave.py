@@ -156,7 +156,8 @@ def squash_message(commits: Sequence[AgentCommit], sweep: str) -> str:
         words = KIND_WORDS.get(kinds[0], OTHER_WORDS) if len(kinds) == 1 else OTHER_WORDS
         counts[words] = counts.get(words, 0) + 1
         lines.append(f"* {without_marks(commit.subject)}\n  {plain(commit.source.test, 300)}")
-    title = ", ".join(f"{count} {many if count > 1 else one}" for (one, many), count in counts.items())
+    found = ((words, counts[words]) for words in (*KIND_WORDS.values(), OTHER_WORDS) if words in counts)
+    title = ", ".join(f"{count} {many if count > 1 else one}" for (one, many), count in found)
     authors = dict.fromkeys(str(commit.author) for commit in commits)
     trailers = [f"Co-authored-by: {author}" for author in authors] if len(authors) > 1 else []
     trailers += [f"Agent: {agent}" for agent in dict.fromkeys(commit.source.agent for commit in commits)]

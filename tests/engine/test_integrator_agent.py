@@ -1,0 +1,131 @@
+"""A coding agent as the integrator, on the real mngr: it follows our prompt word by word, or is replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from swarm_tui.engine.context import EngineContext
+from swarm_tui.engine.integrate import integrate_sweep
+from swarm_tui.journal.append import JournalWriter
+from swarm_tui.journal.fold import SweepState
+from swarm_tui.journal.folder import SweepFolder
+from swarm_tui.model.events import Harvested, HarvestedChange, Queued
+from swarm_tui.model.states import Result
+from swarm_tui.model.sweep import SweepSpec
+from tests.agents.integrator_project import CODE, TEST_FILE, SweptProject, changed
+from tests.conftest import IsolatedMngr
+
+pytestmark = pytest.mark.slow
+
+# Does what a prompt for integrators says, with the commands that the prompt itself gives.
+FOLLOWER = r"""#!/bin/bash
+read -r _ prompt _
+touch "$MNGR_AGENT_STATE_DIR/active"
+set -e
+eval "$(grep '^    git fetch' "$prompt")"
+mkdir -p .test_output
+rows=""
+while read -r branch range; do
+  git cherry-pick "$range"
+  rows="$rows${rows:+,}\"$branch\": \"@LIE@$(git rev-parse HEAD)\""
+done < <(sed -n 's/^| `\(swarm[^`]*\)` | `git log \([0-9a-f.]*\)`.*/\1 \2/p' "$prompt")
+echo "{\"impl_commit_hashes\": {$rows}}" > .test_output/integrator_outcome.json
+eval "$(awk '/^```sh$/ {inside = 1; next} /^```$/ {inside = 0} inside' "$prompt")"
+"""
+
+
+class SweptByAgents:
+    """A sweep on the real mngr whose one agent is done."""
+
+    def __init__(self, root: Path, mngr: IsolatedMngr, program: Path) -> None:
+        self.project = SweptProject(root / "project")
+        self.spec = SweepSpec(
+            sweep=f"20261118-{abs(hash(str(root))) % 10**6:06}",
+            repository=str(self.project.git.root),
+            base=self.project.base,
+            created_at=1.0,
+            agent_type="command",
+            agent_arguments=(str(program),),
+            integrator="agent",
+            timeout=120.0,
+            identity=("Ada Lovelace", "ada@example.org"),
+            mngr=mngr.settings,
+        )
+        folder = SweepFolder(self.project.git.root / ".swarm" / "runs" / self.spec.sweep)
+        folder.write_spec(self.spec)
+        self.writer = JournalWriter(folder.events)
+        self.state = SweepState()
+        self.context = EngineContext(
+            folder, self.spec, self.writer, self.state, mngr.door, mngr.tmux, self.project.repository
+        )
+        fixed = changed(CODE, "first - second", "first + second")
+        source = self.project.agent("test_add", [("[FIX_IMPL] Add", {"sums.py": fixed})])
+        self.project.git.git("update-ref", f"refs/swarm/{self.spec.sweep}/test-add", source.tip)
+        branch = f"swarm/{self.spec.sweep}/test-add"
+        self.context.record(Queued(test=source.test, agent=source.agent, branch=branch, file=TEST_FILE))
+        change = HarvestedChange(kind="FIX_IMPL", status="SUCCEEDED")
+        self.context.record(
+            Harvested(test=source.test, result=Result.IMPL_FIX, tip=source.tip, changes=(change,), passing_after=True)
+        )
+
+    @property
+    def subjects(self) -> str:
+        return self.project.git.git(
+            "log", "--format=%s", f"{self.spec.base}..refs/heads/{self.state.integration.branch}"
+        )
+
+
+def program(folder: Path, *, lie: str = "") -> Path:
+    path = folder / "follower"
+    path.write_text(FOLLOWER.replace("@LIE@", lie))
+    path.chmod(0o755)
+    return path
+
+
+@pytest.fixture
+def writers() -> Iterator[list[JournalWriter]]:
+    opened: list[JournalWriter] = []
+    yield opened
+    for writer in opened:
+        writer.close()
+
+
+async def test_an_agent_that_follows_the_prompt_makes_the_branch(
+    isolated_mngr: IsolatedMngr, tmp_path: Path, writers: list[JournalWriter]
+) -> None:
+    swept = SweptByAgents(tmp_path, isolated_mngr, program(tmp_path))
+    writers.append(swept.writer)
+    await integrate_sweep(swept.context)
+    integration = swept.state.integration
+    assert (integration.state, integration.fixes) == ("done", 1), integration
+    assert swept.subjects == "[FIX_IMPL] Add"
+    assert not [line for line in swept.state.log if "is not used" in line.text]
+
+
+async def test_an_agent_that_names_strange_commits_is_replaced_by_the_built_in_integrator(
+    isolated_mngr: IsolatedMngr, tmp_path: Path, writers: list[JournalWriter]
+) -> None:
+    swept = SweptByAgents(tmp_path, isolated_mngr, program(tmp_path, lie="beef"))
+    writers.append(swept.writer)
+    await integrate_sweep(swept.context)
+    assert swept.state.integration.state == "done", swept.state.integration
+    assert swept.subjects == "[FIX_IMPL] Add"
+    (said,) = [line.text for line in swept.state.log if "is not used" in line.text]
+    assert "is not on the branch" in said
+
+
+async def test_an_agent_that_dies_is_replaced_too(
+    isolated_mngr: IsolatedMngr, tmp_path: Path, writers: list[JournalWriter]
+) -> None:
+    dead = tmp_path / "dead"
+    dead.write_text("#!/bin/bash\nexit 1\n")
+    dead.chmod(0o755)
+    swept = SweptByAgents(tmp_path, isolated_mngr, dead)
+    writers.append(swept.writer)
+    await integrate_sweep(swept.context)
+    assert swept.state.integration.state == "done", swept.state.integration
+    (said,) = [line.text for line in swept.state.log if "is not used" in line.text]
+    assert "ended before it handed in" in said
