@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import time
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 _PROCESSES: Final = Path("/proc")
+_VARIABLE: Final = re.compile(r" [A-Za-z_][A-Za-z0-9_]*=")
 _POLL_SECONDS: Final = 0.01
 _SETTLING_SECONDS: Final = 0.1
 _ROUNDS: Final = 20
@@ -19,8 +21,8 @@ _ROUNDS: Final = 20
 def marked_processes(name: str, value: str) -> dict[int, str]:
     """Give the process ids and command lines of our own running programs that were started with `name=value`."""
     if (_PROCESSES / "self/environ").exists():
-        return _marked_in_proc(f"{name}={value}".encode())
-    return _marked_in_ps(f"{name}={value}")
+        return marked_in_proc(f"{name}={value}".encode())
+    return marked_in_ps(f"{name}={value}")
 
 
 def end_marked_processes(name: str, value: str, grace: float = 1.0) -> tuple[str, ...]:
@@ -53,7 +55,8 @@ def end_marked_processes(name: str, value: str, grace: float = 1.0) -> tuple[str
     return tuple(ended[process] for process in sorted(ended))
 
 
-def _marked_in_proc(mark: bytes) -> dict[int, str]:
+def marked_in_proc(mark: bytes) -> dict[int, str]:
+    """Give the marked processes as Linux tells them, in a few milliseconds."""
     found: dict[int, str] = {}
     for name in os.listdir(_PROCESSES):
         if not name.isdigit():
@@ -68,13 +71,14 @@ def _marked_in_proc(mark: bytes) -> dict[int, str]:
     return found
 
 
-def _marked_in_ps(mark: str) -> dict[int, str]:
+def marked_in_ps(mark: str) -> dict[int, str]:
+    """Give the marked processes as `ps` tells them, on systems without /proc."""
     listing = subprocess.run(["ps", "axeww", "-o", "pid=,command="], capture_output=True, text=True, check=False).stdout
     found: dict[int, str] = {}
     for line in listing.splitlines():
         number, _, command = line.strip().partition(" ")
         if mark in command.split() and int(number) != os.getpid():
-            found[int(number)] = command.split(mark)[0].strip()
+            found[int(number)] = _VARIABLE.split(command, maxsplit=1)[0]
     return found
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from swarm_tui.doors.leftovers import end_marked_processes, marked_processes
+from swarm_tui.doors.leftovers import end_marked_processes, marked_in_proc, marked_in_ps, marked_processes
 
 NAME = "SWARM_LEFTOVER_TEST"
 
@@ -49,6 +49,14 @@ def test_one_that_ignores_being_told_is_killed() -> None:
     start('trap "" TERM; while :; do sleep 0.01; done', mark)
     assert end_marked_processes(NAME, mark, grace=0.2)
     assert marked_processes(NAME, mark) == {}
+
+
+def test_ps_and_proc_tell_the_same() -> None:
+    mark = uuid.uuid4().hex
+    start("exec sleep 1005", mark)
+    wait_for_program("sleep 1005", mark)
+    assert marked_in_ps(f"{NAME}={mark}") == marked_in_proc(f"{NAME}={mark}".encode())
+    end_marked_processes(NAME, mark)
 
 
 def test_a_longer_value_is_another_mark() -> None:
