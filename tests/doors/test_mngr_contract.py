@@ -17,7 +17,7 @@ from swarm_tui.doors.mngr import MngrDoor
 from swarm_tui.doors.mngr_words import CreateRequest, having_label
 from swarm_tui.doors.probe import LocalAgent, LocalProbe, Probe, Probed
 from swarm_tui.errors import AgentExists, DoorError, UsageError
-from tests.conftest import IsolatedMngr
+from tests.isolation import IsolatedMngr
 
 STATES = {"waits": "WAITING", "works": "RUNNING", "ended": "DONE", "stopped": "STOPPED", "other": "REPLACED"}
 TOLD = {"works": "work", "ended": "quit", "other": "become sleep 600"}

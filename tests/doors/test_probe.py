@@ -15,7 +15,7 @@ from swarm_tui.doors.mngr_words import CreateRequest
 from swarm_tui.doors.probe import LocalProbe, Probed, ProbeFailed, decide_state, expected_process, parse_processes
 from swarm_tui.doors.process import scrubbed_environment
 from swarm_tui.doors.tmux import Pane, Tmux
-from tests.conftest import IsolatedMngr
+from tests.isolation import IsolatedMngr
 
 PANE = Pane("mngr-a", "agent", False, "bash", 100, 200, 50, "agent-a", True)
 PS = """

@@ -1,0 +1,73 @@
+"""How long the local probe takes beside `mngr list`, with real agents on a private mngr and tmux.
+
+Run: python -m tests.bench.probe_versus_list [AGENTS ...]      (10 50 100; making an agent takes a second)
+"""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+import sys
+import time
+from collections.abc import Awaitable, Callable
+
+from swarm_tui.doors.mngr_words import CreateRequest
+from swarm_tui.doors.probe import LocalProbe, Probed
+from swarm_tui.doors.provision import find_mngr
+from tests.isolation import IsolatedMngr, isolate_mngr
+
+CREATES_AT_ONCE = 3
+
+
+async def grow(isolated: IsolatedMngr, first: int, end: int) -> None:
+    """Create the agents from one number up to another."""
+    turn = asyncio.Semaphore(CREATES_AT_ONCE)
+
+    async def create(number: int) -> None:
+        async with turn:
+            request = CreateRequest(
+                name=f"agent-{number}",
+                command=(str(isolated.agent),),
+                source=isolated.repository,
+                transfer="none",
+                message="work" if number % 2 else None,
+            )
+            await isolated.door.create(request)
+
+    await asyncio.gather(*map(create, range(first, end)))
+
+
+async def timed(action: Callable[[], Awaitable[object]], times: int) -> float:
+    """Give the median time of an action in milliseconds."""
+    spent = []
+    for _ in range(times):
+        started = time.perf_counter()
+        await action()
+        spent.append((time.perf_counter() - started) * 1000)
+    return statistics.median(spent)
+
+
+async def measure(isolated: IsolatedMngr, counts: list[int]) -> None:
+    probe = LocalProbe(isolated.host_dir, isolated.settings.prefix, isolated.tmux)
+    print("agents   probe    mngr list   times quicker   states agree")
+    made = 0
+    for count in counts:
+        await grow(isolated, made, count)
+        made = count
+        probing, listing = await timed(probe.probe, 20), await timed(isolated.door.list_agents, 3)
+        listed = {agent.name: agent.state for agent in (await isolated.door.list_agents()).agents}
+        probed = await probe.probe()
+        assert isinstance(probed, Probed), probed
+        agree = listed == {name: agent.state for name, agent in probed.agents.items()}
+        print(f"{count:6} {probing:6.0f} ms {listing:9.0f} ms {listing / probing:15.0f}   {'yes' if agree else 'NO'}")
+
+
+def main() -> None:
+    counts = sorted(map(int, sys.argv[1:])) or [10, 50, 100]
+    mngr = asyncio.run(find_mngr())
+    with isolate_mngr(mngr.path) as isolated:
+        asyncio.run(measure(isolated, counts))
+
+
+if __name__ == "__main__":
+    main()
