@@ -280,7 +280,7 @@ class SweepState:
             del self.answers[next(iter(self.answers))]
 
     def _integrating(self, event: happened.Integrating) -> None:
-        self.integration = Integration(state="integrating", at=event.at, detail=event.by)
+        self.integration = Integration(state="integrating", at=event.at, detail=event.by, started_at=event.at)
 
     def _integrated(self, event: happened.Integrated) -> None:
         self.integration = Integration(
@@ -291,10 +291,12 @@ class SweepState:
             left_out=event.left_out,
             detail=event.detail,
             at=event.at,
+            started_at=self.integration.started_at,
         )
 
     def _integration_failed(self, event: happened.IntegrationFailed) -> None:
-        self.integration = Integration(state="failed", detail=event.reason, at=event.at)
+        started_at = self.integration.started_at
+        self.integration = Integration(state="failed", detail=event.reason, at=event.at, started_at=started_at)
 
     def _noted(self, event: happened.Noted) -> None:
         """The log tells it."""

@@ -90,6 +90,7 @@ class Integration:
     left_out: int = 0
     detail: str = ""
     at: float | None = None
+    started_at: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,6 +55,7 @@ def gather_page(sweep: OpenedSweep, made_at: float, put_beside: Callable[[str, o
         "counts": {mark: sweep.state.counts[mark] for mark in MARKS if sweep.state.counts[mark]},
         "tests": [_row(index, record, gathered[index]) for index, record in enumerate(records)],
         "lanes": _lanes(records, start, end),
+        "integrating": _integrating(sweep, start, end),
         "turned_green": sum(record.passing_before is False and record.passing_after is True for record in records),
         "needs": gather_needs(records, escalated),
         "integration": integration,
@@ -161,6 +162,15 @@ def _lanes(records: Sequence[TestRecord], start: float, end: float) -> dict[str,
             [place.lane, round(place.span.start, 1), round(place.span.end, 1), place.span.test] for place in placed
         ],
     }
+
+
+def _integrating(sweep: OpenedSweep, start: float, end: float) -> list[float] | None:
+    """Give when the integrator was at work, from the start of the sweep; None when that is not known."""
+    integration = sweep.state.integration
+    if integration.started_at is None:
+        return None
+    ended_at = end if integration.state == "integrating" else integration.at or end
+    return [round(integration.started_at - start, 1), round(ended_at - start, 1)]
 
 
 def _problems(

@@ -31,9 +31,10 @@ CASTS_LIMIT: Final = 30
 _TEXT_ENDINGS: Final = frozenset(
     {".txt", ".log", ".md", ".out", ".err", ".json", ".jsonl", ".xml", ".yaml", ".toml", ""}
 )
+_BLOCK_FILE: Final = "tutorial_block.txt"
 _PATCH_FILE: Final = "uncommitted.patch"
 _SHOWN_OTHERWISE: Final = frozenset(
-    (f"{PACKED_OUTPUT_FOLDER}/{OUTCOME_FILE}", BUNDLE_FILE, HARVESTED_NAME, SCREEN_NAME, _PATCH_FILE, "task.json")
+    (OUTCOME_FILE, BUNDLE_FILE, HARVESTED_NAME, SCREEN_NAME, _PATCH_FILE, _BLOCK_FILE, "task.json", "result.json")
 )
 
 
@@ -54,7 +55,7 @@ def gather_details(folder: SweepFolder, record: TestRecord, diffs: CommitDiffs) 
     casts, cast_rows = _casts(files)
     content = {
         "test": line(record.test),
-        "facts": _facts(record),
+        "facts": _facts(record, _cited_block(files)),
         "question": lines(record.question, 2_000),
         "summary": lines(outcome.summary_markdown or record.summary),
         "note": outcome_note,
@@ -85,13 +86,14 @@ def _agent_folder(folder: SweepFolder, agent: str) -> Path | None:
         return None
 
 
-def _facts(record: TestRecord) -> list[list[str]]:
+def _facts(record: TestRecord, cited: str) -> list[list[str]]:
     facts = [
-        ["why", line(" · ".join(part for part in (record.reason, f"known from: {record.source}") if part))],
+        ["why", line(record.reason)],
+        ["known from", line(record.source, 100)],
         ["agent", line(record.agent)],
         ["branch", line(record.branch)],
         ["host", line(record.host)],
-        ["tutorial block", lines(record.block, 4_000)],
+        ["tutorial block", lines(record.block or cited, 4_000)],
         ["passing before / after", _before_after(record)],
         ["tip", record.tip[:12]],
     ]
@@ -104,6 +106,13 @@ def _facts(record: TestRecord) -> list[list[str]]:
     if record.foreign_imports:
         facts.append(["doubt", line("ran against modules of the checkout: " + ", ".join(record.foreign_imports[:5]))])
     return [fact for fact in facts if fact[1]]
+
+
+def _cited_block(files: list[PulledFile]) -> str:
+    """Give the block that the test itself cited when it ran last."""
+    cited = [file for file in files if file.name.endswith(f"/{_BLOCK_FILE}")]
+    content = read_start(cited[-1].path, 4_000) if cited else None
+    return content.raw.decode("utf-8", "replace").strip() if content else ""
 
 
 def _before_after(record: TestRecord) -> str:
@@ -149,7 +158,7 @@ def _changes(record: TestRecord, outcome: Outcome, diffs: CommitDiffs) -> Iterat
 
 def _texts(files: list[PulledFile]) -> Iterator[dict[str, Any]]:
     """Give the text files, transcripts of commands first."""
-    chosen = [file for file in files if _is_text(file) and file.name not in _SHOWN_OTHERWISE]
+    chosen = [file for file in files if _is_text(file)]
     chosen.sort(key=lambda file: (not _is_cli_transcript(file.name), file.name))
     room = TEXTS_SIZE_LIMIT
     for file in chosen[:TEXTS_LIMIT]:
@@ -168,7 +177,8 @@ def _texts(files: list[PulledFile]) -> Iterator[dict[str, Any]]:
 
 
 def _is_text(file: PulledFile) -> bool:
-    return Path(file.name).suffix.lower() in _TEXT_ENDINGS
+    name = file.name.rpartition("/")[2]
+    return name not in _SHOWN_OTHERWISE and not name.startswith(".") and Path(name).suffix.lower() in _TEXT_ENDINGS
 
 
 def _is_cli_transcript(name: str) -> bool:

@@ -84,6 +84,8 @@ def make_sweep(root: Path, count: int = 48, *, is_integrated: bool = True, seed:
     with JournalWriter(folder.events, clock=clock) as journal:
         _play(journal, clock, tests, results, tips, chance)
         if is_integrated:
+            journal.append(happened.Integrating(branches=3))
+            clock.now += 60
             made.integrated = _integrate(made, base, results, tips)
             fixes = sum(result is Result.IMPL_FIX for result in results)
             journal.append(

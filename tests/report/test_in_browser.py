@@ -30,7 +30,7 @@ def test_it_shows_all_tests_and_complains_of_nothing(browser: Browser, page: str
     browser.open(page)
     assert browser.evaluate("document.querySelectorAll('.test').length") == 48
     assert browser.evaluate("document.querySelectorAll('.cell').length") == 48
-    assert browser.evaluate("document.querySelectorAll('.timeline rect').length") == 48
+    assert browser.evaluate("document.querySelectorAll('.timeline rect[data-test]').length") == 48
     assert browser.evaluate("document.querySelectorAll('#fixes .fixes > .fix').length") == 4
     assert browser.requested() == [page]
     assert browser.complaints() == []
@@ -110,6 +110,7 @@ def test_on_a_phone_nothing_is_wider_than_the_screen(browser: Browser, page: str
     browser.call("Emulation.setDeviceMetricsOverride", width=360, height=740, deviceScaleFactor=2, mobile=True)
     browser.open(f"{page}#test-{RESULTS.index('impl_fix')}")
     browser.wait_for("document.querySelector('.test[open] .body .block')")
+    browser.evaluate("[...document.querySelectorAll('.test[open] details')].forEach(d => d.open = true)")
     assert browser.evaluate("document.documentElement.scrollWidth") == 360
 
 

@@ -49,6 +49,7 @@ def test_everything_of_a_sweep_is_on_its_page(tmp_path: Path) -> None:
     assert told["counts"]["impl_fix"] == 4
     assert told["problems"] == []
     assert told["lanes"]["count"] == 12
+    assert told["integrating"][1] - told["integrating"][0] == 60
     assert {need["kind"] for need in told["needs"]} == {"blocker", "failed", "unresolved", "shared_pattern"}
     blocker = next(need for need in told["needs"] if need["kind"] == "blocker")
     assert blocker["tests"] == [number for number in range(48) if RESULTS[number % 24] == "blocked"]

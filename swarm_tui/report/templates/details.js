@@ -5,7 +5,6 @@ function makeDetails(index, found) {
     found.question && block("Waits for an answer", element("pre", { class: "question" }, found.question)),
     found.summary && block("Summary", markdown(found.summary)),
     found.note && element("p", { class: "problem" }, found.note),
-    makeFacts(found.facts),
     found.escalations.length && block("Escalations", ...found.escalations.map(makeEscalation)),
     found.changes.length && block("Changes", ...found.changes.map(makeChange)),
     found.uncommitted && block("Changes that were never committed", makeDiff(found.uncommitted)),
@@ -19,6 +18,7 @@ function makeDetails(index, found) {
     found.texts.length && block("Command line transcripts and files", ...found.texts.map(makeText)),
     found.transcript.length && block("The agent's transcript", makeTranscript(found)),
     found.screen && block("Last screen", fold({ class: "paper" }, "show", () => [element("pre", {}, found.screen)])),
+    found.facts.length && block("Facts", makeFacts(found.facts)),
     found.files.length && block("Files in the sweep's folder", makeFiles(found.files)),
   ].filter(Boolean);
   return parts.length ? parts : [element("p", { class: "dim" }, "Nothing more is known of this test.")];
@@ -132,7 +132,7 @@ function pathOf(header) {
 
 // The lines of a command line transcript say themselves what they are: # comment, $ command, two spaces, ! , ? .
 function makeText(file) {
-  const head = [element("span", { class: "mono" }, file.name), file.is_cut ? element("span", { class: "dim" }, " (cut)") : ""];
+  const head = [fileName(file.name), file.is_cut ? element("span", { class: "dim" }, " (cut)") : ""];
   return fold({ class: "paper" }, head, () => {
     const code = element("pre", { class: file.is_cli ? "code cli" : "code" });
     for (const line of file.text.split("\n")) {
@@ -141,6 +141,13 @@ function makeText(file) {
     }
     return [code];
   });
+}
+
+// What a test of the e2e fixture leaves lies in e2e/<run>/<test>/<try>/: the run and the try say enough.
+function fileName(path) {
+  const parts = path.replace(/^test_output\//, "").split("/");
+  const shown = parts[0] === "e2e" && parts.length > 4 ? [parts[1], parts[3], parts.slice(4).join("/")].join(" · ") : parts.join("/");
+  return element("span", { class: "mono", title: path }, shown);
 }
 
 function makeTranscript(found) {
@@ -187,7 +194,7 @@ function makeRecording(index, cast) {
     return element("p", {}, element("span", { class: "mono" }, cast.name), element("span", { class: "problem" }, ` ${cast.problem}`));
   }
   const facts = `${cast.columns}×${cast.rows} · ${duration(cast.seconds)}${cast.note ? ` · ${cast.note}` : ""}`;
-  return fold({ class: "paper cast" }, [element("span", { class: "mono" }, cast.name), element("span", { class: "dim" }, ` ${facts}`)], async () => {
+  return fold({ class: "paper cast" }, [fileName(cast.name), element("span", { class: "dim" }, ` ${facts}`)], async () => {
     playerLoaded = playerLoaded || loadScript("player/asciinema-player.min.js");
     try {
       await playerLoaded;

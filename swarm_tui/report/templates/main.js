@@ -199,7 +199,7 @@ function readKey(event) {
 setTheme(THEMES.includes(remembered("swarm-tui-theme")) ? remembered("swarm-tui-theme") : "auto");
 makePage();
 for (const test of report.tests) test.cell = document.getElementById(`cell-${test.index}`);
-for (const bar of document.querySelectorAll(".timeline rect")) report.tests[Number(bar.dataset.test)].bar = bar;
+for (const bar of document.querySelectorAll(".timeline rect[data-test]")) report.tests[Number(bar.dataset.test)].bar = bar;
 addEventListener("hashchange", followAddress);
 addEventListener("keydown", readKey);
 followAddress();

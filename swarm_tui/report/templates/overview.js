@@ -104,7 +104,7 @@ function makeTimeline(report) {
   const total = report.end - report.start;
   if (!spans.length || total <= 0) return null;
   const step = Math.max(4, Math.min(16, Math.floor(280 / count)));
-  const height = count * step;
+  const height = (count + (report.integrating ? 1 : 0)) * step;
   const width = 1000;
   const scale = width / total;
   const drawing = shape("svg", { viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none", role: "img" });
@@ -113,23 +113,23 @@ function makeTimeline(report) {
   const marks = element("div", { class: "ticks", "aria-hidden": "true" });
   for (const at of ticks(total)) {
     drawing.append(shape("line", { class: "tick", x1: at * scale, x2: at * scale, y1: 0, y2: height }));
+    if (at > 0.93 * total) continue;
     const label = element("span", {}, duration(at) || "0s");
     label.style.left = `${(100 * at) / total}%`;
     marks.append(label);
   }
+  const addBar = (lane, start, end, attributes, words) => {
+    const place = { x: (start * scale).toFixed(2), y: lane * step + (step > 6 ? 1.5 : 0.5) };
+    const extent = { width: Math.max(1, (end - start) * scale - 0.8).toFixed(2), height: step - (step > 6 ? 3 : 1) };
+    drawing.append(
+      shape("rect", { ...attributes, ...place, ...extent }, shape("title", {}, `${words} · ${duration(end - start)}`)),
+    );
+  };
   for (const [lane, start, end, index] of spans) {
     const test = report.tests[index];
-    const bar = shape("rect", {
-      class: `span ${test.mark}`,
-      x: (start * scale).toFixed(2),
-      y: lane * step + (step > 6 ? 1.5 : 0.5),
-      width: Math.max(1, (end - start) * scale - 0.8).toFixed(2),
-      height: step - (step > 6 ? 3 : 1),
-      "data-test": index,
-    });
-    bar.append(shape("title", {}, `${test.name} · ${wordOf(test.mark)} · ${duration(end - start)}`));
-    drawing.append(bar);
+    addBar(lane, start, end, { class: `span ${test.mark}`, "data-test": index }, `${test.name} · ${wordOf(test.mark)}`);
   }
+  if (report.integrating) addBar(count, ...report.integrating, { class: "span integrating" }, "integrating");
   drawing.addEventListener("click", (event) => {
     const index = event.target.getAttribute("data-test");
     if (index !== null) location.hash = `test-${index}`;
@@ -137,7 +137,7 @@ function makeTimeline(report) {
   return element(
     "figure",
     { class: "timeline" },
-    element("figcaption", { class: "dim" }, `${plural(count, "agent")} at once at most`),
+    element("figcaption", { class: "dim" }, `${plural(count, "agent")} at once at most${report.integrating ? "; below them the integrator" : ""}`),
     drawing,
     marks,
   );
