@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from pathlib import Path
 
 import pytest
@@ -20,7 +22,7 @@ from swarm_tui.doors.git import (
     switch_to,
     verify_bundle,
 )
-from swarm_tui.errors import DoorError, SwarmError, UsageError
+from swarm_tui.errors import DoorError, ProgramTimeout, SwarmError, UsageError
 from tests.git_project import GitProject, photograph
 
 
@@ -226,3 +228,26 @@ def test_switching_never_overwrites_work(project: GitProject, repository: Reposi
     project.git("checkout", "--", "a.txt")
     switch_to(repository, "other")
     assert repository.current_branch() == "other"
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [("git version 2.37.1", "git 2.37.1 is too old: 2.38"), ("nonsense", "does not say which version it is")],
+)
+def test_a_git_that_is_too_old_is_refused_at_once(
+    project: GitProject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str, words: str
+) -> None:
+    old = tmp_path / "bin/git"
+    old.parent.mkdir()
+    old.write_text(f"#!/bin/sh\necho '{said}'\n")
+    old.chmod(0o755)
+    monkeypatch.setenv("PATH", str(old.parent), prepend=os.pathsep)
+    with pytest.raises(DoorError, match=words):
+        Repository.open(project.root)
+
+
+def test_a_command_that_hangs_is_ended_with_its_helpers(repository: Repository) -> None:
+    started = time.monotonic()
+    with pytest.raises(ProgramTimeout, match="did not end within"):
+        repository.run("-c", "alias.wait=!sleep 60; true", "wait", timeout=0.2)
+    assert time.monotonic() - started < 30

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from swarm_tui.doors.git.history import DiffReader, read_line
 from swarm_tui.doors.git.merging import MergeWay, best_merge_way
 from swarm_tui.doors.git.names import is_inside
 from swarm_tui.doors.git.objects import ObjectSpace
+from swarm_tui.doors.git.scratch import ScratchFolder
 from swarm_tui.doors.git.trees import Entry
 from tests.git_project import GitProject, photograph
 
@@ -183,3 +186,19 @@ def test_diffs_come_one_after_another_whatever_the_users_settings(project: GitPr
         with pytest.raises(GitError):
             reader.raw_diff(first, "2" * 40)
     reader.close()
+
+
+def test_what_a_killed_process_left_is_removed_and_what_lives_is_not(tmp_path: Path) -> None:
+    living = ScratchFolder()
+    program = (
+        "import os, sys; from swarm_tui.doors.git.scratch import ScratchFolder; folder = ScratchFolder();"
+        "print(folder.path, flush=True); os.kill(os.getpid(), 9)"
+    )
+    killed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    left = Path(killed.stdout.strip())
+    assert left.is_dir()
+    ScratchFolder().close()
+    assert not left.exists()
+    assert living.path.is_dir()
+    living.close()
+    assert not living.path.exists()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -122,6 +124,8 @@ def start(
             istream=subprocess.PIPE if has_stdin else None,
             as_process=True,
             env={**_ENVIRONMENT, **environment},
+            # A helper that git starts must end with it, and must not wait for words on our terminal.
+            start_new_session=True,
         )
     except GitCommandNotFound as error:
         raise ProgramMissing("git is not installed", how_to_get("git")) from error
@@ -136,17 +140,23 @@ def finish(process: subprocess.Popen[bytes], stdin: bytes | None, timeout: float
     try:
         stdout, stderr = process.communicate(stdin, timeout=timeout)
     except subprocess.TimeoutExpired:
-        process.kill()
-        process.communicate()
+        end(process)
         raise ProgramTimeout(
             f"`git {shown}` did not end within {timeout:g} s and was stopped",
             "the disk may be slow or the repository very large; try again",
         ) from None
     except BaseException:
-        process.kill()
-        process.wait()
+        end(process)
         raise
     return Answer(process.returncode, stdout, stderr)
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """End a command and the helpers that it has started."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    with contextlib.suppress(BrokenPipeError):
+        process.communicate()
 
 
 def complaint(answer: Answer, arguments: Sequence[str], where: Path) -> DoorError | UsageError:

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable
 from typing import IO, TypeVar
 
-from swarm_tui.doors.git.command import GitError
+from swarm_tui.doors.git.command import GitError, end
 from swarm_tui.model.text import plain
 
 Read = TypeVar("Read")
@@ -50,9 +50,7 @@ class KeptProcess:
     def _end(self) -> None:
         process, self._process = self._process, None
         if process is not None:
-            process.kill()
-            with contextlib.suppress(BrokenPipeError):
-                process.communicate()
+            end(process)
 
     def close(self) -> None:
         """End the process; the next question starts a new one."""
