@@ -247,6 +247,20 @@ def test_missing_objects_are_told(integrated: Integrated) -> None:
         integrated.open()
 
 
+def test_a_partial_clone_is_told_and_never_fetches_behind_ones_back(integrated: Integrated, tmp_path: Path) -> None:
+    source = integrated.project
+    source.git("config", "uploadpack.allowFilter", "true")
+    partial = tmp_path / "partial"
+    source.git("clone", "--quiet", "--filter=blob:none", "--no-checkout", source.root.as_uri(), str(partial))
+    clone = GitProject(partial)
+    clone.git("branch", "--quiet", "main", "origin/main", codes=None)
+    clone.git("config", "remote.origin.url", "https://127.0.0.1:9/nowhere")
+    before = photograph(partial)
+    with pytest.raises(SwarmError, match="objects are missing"):
+        Review.open(Repository.open(partial), "main", "origin/integrated", folder=integrated.folder)
+    assert photograph(partial) == before
+
+
 def test_hostile_names_and_messages_are_harmless_to_show(tmp_path: Path) -> None:
     project = GitProject(tmp_path / "project")
     project.commit("base", {"a": "a\n"})

@@ -26,6 +26,8 @@ _ENVIRONMENT: Final = {
     "GIT_LITERAL_PATHSPECS": "1",
     # A partial clone would fetch what a mere look needs, and write it into the user's object store.
     "GIT_NO_LAZY_FETCH": "1",
+    # Older gits know only this: nothing here ever needs the network, bundles and copies are files.
+    "GIT_ALLOW_PROTOCOL": "file",
     "GIT_EDITOR": ":",
     "LANGUAGE": "C",
     "LC_ALL": "C",
@@ -62,6 +64,8 @@ _SIGNS_OF_MISSING_OBJECTS: Final = (
     "not a tree object",
     "could not parse",
     "failed to traverse",
+    "promisor remote",
+    "lazy fetching disabled",
 )
 
 
