@@ -136,10 +136,13 @@ def run_shell(
     running = _RunningShell(line, cwd, environment, stdin, output_limit)
     try:
         running.listen_until(started + timeout)
-        is_timed_out = not running.has_ended
-    finally:
-        # Also on ctrl+c in the middle of a test.
+    except BaseException:
+        # Ctrl+c in the middle of a test must not leave its command behind.
         running.end()
+        running.close()
+        raise
+    is_timed_out = not running.has_ended
+    running.end()
     return ShellRun(
         code=TIMED_OUT_CODE if is_timed_out else _shell_code(running.process.returncode),
         segments=running.collector.segments(),
@@ -223,8 +226,12 @@ class _RunningShell:
         """Read on behind the caller's back, if somebody still holds the pipes."""
         if self._pipes.is_open:
             return BackgroundOutput(self._pipes, self._sources, output_limit)
-        self._pipes.close()
+        self.close()
         return None
+
+    def close(self) -> None:
+        """Listen no more."""
+        self._pipes.close()
 
     def _listen(self, timeout: float) -> None:
         was_full = self.collector.is_full

@@ -74,6 +74,7 @@ def e2e(request: pytest.FixtureRequest) -> Iterator[E2eSession]:
         root=config.rootpath,
         run_name=_run_name(config),
         node_id=request.node.nodeid,
+        docstring=getattr(request.function, "__doc__", None) or "",
         artifacts=config.getoption("--swarm-e2e-artifacts"),
         keep_environment=config.getoption("--swarm-e2e-keep-env"),
     )

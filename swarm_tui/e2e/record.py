@@ -12,6 +12,7 @@ from swarm_tui.e2e.expectations import ExpectationFailed
 from swarm_tui.e2e.isolation import MARK_NAME
 from swarm_tui.e2e.session import E2eSession
 from swarm_tui.model.text import plain_lines
+from swarm_tui.tutorial.citations import docstring_part
 
 _SHOWN_CHARACTERS = 6_000
 
@@ -22,12 +23,15 @@ class TestRecord:
     # pytest would take the class for a test where it is imported.
     __test__ = False
 
-    def __init__(self, root: Path, run_name: str, node_id: str, artifacts: str, keep_environment: str) -> None:
+    def __init__(
+        self, root: Path, run_name: str, node_id: str, docstring: str, artifacts: str, keep_environment: str
+    ) -> None:
         self.session = E2eSession()
         self.has_failed = False
         self._root = root
         self._run_name = run_name
         self._node_id = node_id
+        self._docstring = docstring
         self._artifacts = artifacts
         self._keep_environment = keep_environment
 
@@ -75,9 +79,11 @@ class TestRecord:
             return None
 
     def _write_artifacts(self, folder: Path) -> None:
+        cited = docstring_part(self._docstring)
+        blocks = [*self.session.tutorial_blocks, *([cited] if cited else [])]
         texts = {
             "transcript.txt": self.session.transcript,
-            "tutorial_block.txt": "".join(f"{block}\n" for block in self.session.tutorial_blocks),
+            "tutorial_block.txt": "\n".join(f"{block}\n" for block in blocks),
         }
         facts: dict[str, object] = {"test": self._node_id, "has_failed": self.has_failed}
         if self._is_environment_kept:

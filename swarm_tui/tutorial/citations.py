@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import re
+import textwrap
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -88,7 +89,8 @@ def find_tests(source: bytes, file: str, *, with_source: bool = False) -> TestFi
     except (ValueError, RecursionError, MemoryError) as error:
         return BrokenFile(file, 1, str(error) or type(error).__name__)
     try:
-        return _Finder(file, source.split(b"\n"), with_source=with_source).find(tree)
+        lines = source.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
+        return _Finder(file, lines, with_source=with_source).find(tree)
     except RecursionError:
         return BrokenFile(file, 1, "nested too deeply")
 
@@ -250,7 +252,7 @@ def docstring_part(docstring: str) -> str:
         elif _indentation(line) <= margin if is_indented else _NEXT_PART.match(line):
             break
         part.append(line)
-    return "\n".join(part).strip()
+    return textwrap.dedent("\n".join(part[1:])).strip() if not part[0] else "\n".join(part).strip()
 
 
 def _indentation(line: str) -> int:

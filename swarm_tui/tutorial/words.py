@@ -9,6 +9,7 @@ from swarm_tui.model.text import plain, plain_lines
 from swarm_tui.tutorial.blocks import Block
 from swarm_tui.tutorial.check import TutorialCheck
 from swarm_tui.tutorial.citations import TestFunction
+from swarm_tui.tutorial.files import TEST_FILE_PATTERNS
 
 
 def blocks_as_json(tutorial: str, blocks: Sequence[Block]) -> dict[str, Any]:
@@ -89,6 +90,8 @@ def check_in_words(check: TutorialCheck, tutorial: str) -> str:
     ):
         found = list(part)
         lines += ["", *found] if found else []
+    if not check.files:
+        lines += ["", f"no test files there: their names are like {' or '.join(TEST_FILE_PATTERNS)}"]
     if check.is_whole:
         lines += ["", "every block has a test, and every test a block"]
     return "\n".join(lines)

@@ -73,6 +73,13 @@ def test_the_example_works_as_it_stands(run_pytest: RunPytest, tmp_path: Path) -
     assert (tmp_path / ".test_output/.gitignore").read_text() == "*\n"
 
 
+def test_a_citation_in_the_docstring_is_kept_too(run_pytest: RunPytest, tmp_path: Path) -> None:
+    source = 'def test_a(e2e):\n    """It helps.\n\n    Tutorial block:\n        # see\n        mytool x\n    """\n'
+    assert run_pytest(source).returncode == 0
+    (block,) = (tmp_path / ".test_output").rglob("tutorial_block.txt")
+    assert block.read_text() == "# see\nmytool x\n"
+
+
 def test_each_run_is_another_try(run_pytest: RunPytest, tmp_path: Path) -> None:
     for _ in range(2):
         run_pytest(README_EXAMPLE, "--swarm-e2e-run-name", "same")
