@@ -23,7 +23,6 @@ EXAMPLES = """\
 AGENT_VARIABLE: Final = "MNGR_AGENT_NAME"
 SESSION_VARIABLE: Final = "MNGR_SESSION_NAME"
 LOCAL_VARIABLE: Final = "MNGR_HOST_IS_LOCAL"
-RECORDINGS: Final = "recordings"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -62,24 +61,24 @@ def connect_command(agent: str, environment: dict[str, str]) -> list[str]:
 def place_of_recording(agent: str, sweep: str | None, folder: Path) -> Path:
     """Give a new file for a recording: with the agent in its sweep, else in the user's state folder."""
     name = f"connect-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.cast"
-    kept = _folder_of_agent(agent, sweep, folder)
+    kept = _recordings_of_agent(agent, sweep, folder)
     if kept is not None:
-        return kept / RECORDINGS / name
+        return kept / name
     state = os.environ.get("XDG_STATE_HOME", "")
     home = Path(state) if os.path.isabs(state) else Path.home() / ".local/state"
-    return home / "swarm-tui" / RECORDINGS / agent.replace("/", "_") / name
+    return home / "swarm-tui" / "recordings" / agent.replace("/", "_") / name
 
 
-def _folder_of_agent(agent: str, sweep: str | None, folder: Path) -> Path | None:
+def _recordings_of_agent(agent: str, sweep: str | None, folder: Path) -> Path | None:
     from swarm_tui.cli.sweeps import chosen_sweep, repository_root
     from swarm_tui.journal.folder import list_sweeps
 
     candidates = [chosen_sweep(sweep, folder)] if sweep else reversed(list_sweeps(repository_root(folder)))
     for candidate in candidates:
         try:
-            kept = candidate.agent(agent)
+            kept = candidate.recordings(agent)
         except ValueError as error:
             raise SwarmError(f"{agent!r} is no name of an agent") from error
-        if sweep or kept.is_dir() or agent.startswith(f"swarm-{candidate.name}-"):
+        if sweep or kept.parent.is_dir() or agent.startswith(f"swarm-{candidate.name}-"):
             return kept
     return None

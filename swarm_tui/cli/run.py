@@ -54,6 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     agents.add_argument("--transfer", choices=["mirror", "worktree"], default="mirror", help="how copies are made")
     agents.add_argument("--provider", default="local", metavar="NAME", help="where the agents run (only local so far)")
     agents.add_argument("--keep-agents", action="store_true", help="do not stop agents whose work is harvested")
+    agents.add_argument("--record", action="store_true", help="record the terminal of every agent")
     agents.add_argument("--pass-env", action="append", default=[], metavar="NAME", help="a variable the agents get")
     agents.add_argument("--label", action="append", default=[], metavar="KEY=VALUE", help="a label for all agents")
     agents.add_argument("--mapper-prompt", type=Path, metavar="FILE", help="instead of our prompt (jinja2)")
@@ -119,6 +120,7 @@ def _order(arguments: argparse.Namespace) -> Order:
         speed=arguments.speed,
         answers_itself=arguments.answers_itself,
         keep_agents=arguments.keep_agents,
+        is_recorded=arguments.record,
         python=arguments.python,
         pytest_arguments=tuple(arguments.pytest_arguments),
         selection=Selection(

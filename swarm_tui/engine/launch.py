@@ -15,6 +15,7 @@ from swarm_tui.agents.task import Task
 from swarm_tui.doors.mngr_words import CreateRequest
 from swarm_tui.engine.context import EngineContext
 from swarm_tui.engine.names import LABEL_ROLE, LABEL_SWEEP, LABEL_TEST, ROLE_MAPPER, AgentPlace, place_of
+from swarm_tui.engine.recording import record_agent
 from swarm_tui.errors import AgentExists, DoorError
 from swarm_tui.model.events import Launched, Launching
 from swarm_tui.model.outcome import OUTCOME_FILE
@@ -41,6 +42,8 @@ async def launch(context: EngineContext, test: str, attempt: int) -> None:
             raise
         is_adopted = True
     await protect(context, record.agent)
+    if spec.is_recorded:
+        await record_agent(context, record.agent, attempt)
     context.record(
         Launched(
             test=test,

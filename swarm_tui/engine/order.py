@@ -47,6 +47,7 @@ class Order:
     speed: float = 1.0
     answers_itself: bool = False
     keep_agents: bool = False
+    is_recorded: bool = False
     python: str | None = None
     pytest_arguments: tuple[str, ...] = ()
     selection: Selection = field(default_factory=Selection)
@@ -181,6 +182,7 @@ def _spec(order: Order, found: Found, settings: MngrSettings, repository: Reposi
         speed=order.speed,
         answers_itself=order.answers_itself,
         keep_agents=order.keep_agents,
+        is_recorded=order.is_recorded,
         python=found.python,
         pytest_arguments=order.pytest_arguments,
         run_options=found.run_options,

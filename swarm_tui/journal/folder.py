@@ -66,6 +66,10 @@ class SweepFolder:
             raise ValueError(f"{agent!r} is no agent name")
         return self.root / "agents" / agent
 
+    def recordings(self, agent: str) -> Path:
+        """The folder of the recordings of an agent's terminal."""
+        return self.agent(agent) / "recordings"
+
     def read_spec(self) -> SweepSpec:
         """Read what was asked of this sweep."""
         try:

@@ -48,6 +48,8 @@ class SweepSpec(BaseModel):
     answers_itself: bool = False
     """A demo without a person: a waiting agent gets the answer that its record holds."""
     keep_agents: bool = False
+    is_recorded: bool = False
+    """The terminal of every agent is recorded into what is kept of it."""
     python: str = ""
     pytest_arguments: tuple[str, ...] = ()
     """As they were given, selection and all."""

@@ -1,0 +1,19 @@
+"""Records the terminal of every agent of a sweep that asks for it."""
+
+from __future__ import annotations
+
+from swarm_tui.doors.recorder import record_pane
+from swarm_tui.engine.context import EngineContext
+from swarm_tui.errors import DoorError
+
+
+async def record_agent(context: EngineContext, agent: str, attempt: int) -> None:
+    """Record an agent's terminal from now to its end; an agent that cannot be recorded is still an agent."""
+    cast = context.folder.recordings(agent) / f"agent-{attempt}.cast"
+    if cast.exists():
+        # An engine that was resumed took the agent up again: the recorder lives with the pane, not with the engine.
+        return
+    try:
+        await record_pane(context.tmux, f"{context.spec.mngr.prefix}{agent}", cast)
+    except DoorError as error:
+        context.note(f"{agent} is not recorded: {error}", level="warning")
