@@ -73,7 +73,6 @@ class AgentScreen(RoomScreen):
         yield self.file
 
     def on_mount(self) -> None:
-        super().on_mount()
         seconds = PEEK_SECONDS if self.room.agents.is_local else PEEK_SECONDS_REMOTE
         self.set_interval(seconds, self._peek_again)
         self._show_panel()
@@ -205,8 +204,11 @@ class AgentScreen(RoomScreen):
 
     def on_lines_cursor_moved(self, event: Lines.CursorMoved) -> None:
         event.stop()
-        if isinstance(event, TranscriptLines.Said):
-            self.say(event.text)
+        self._draw_title()
+
+    def on_transcript_lines_said(self, event: TranscriptLines.Said) -> None:
+        event.stop()
+        self.say(event.text)
         self._draw_title()
 
     def on_lines_opened(self, event: Lines.Opened) -> None:
@@ -400,7 +402,7 @@ class AgentScreen(RoomScreen):
         if not 0 <= there < len(tests):
             self.say("there is no further test that way")
             return
-        self.room.current_test = tests[there]
+        self.room.move_grid_to(tests[there])
         self.take_in(NOTHING)
 
     def do_back(self) -> None:

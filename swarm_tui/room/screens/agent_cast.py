@@ -48,9 +48,6 @@ class CastLines(Lines):
         segments = [Segment(segment.text, base + (segment.style or base)) for segment in self.emulator.row(row)]
         return Strip(segments).adjust_cell_length(self.size.width, base)
 
-    def on_key(self, event: events.Key) -> None:
-        """Keys are the screen's."""
-
 
 class CastScreen(ModalScreen[None]):
     """A recording, from its beginning."""

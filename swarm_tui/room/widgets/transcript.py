@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 
 from textual import events
+from textual.message import Message
 
 from swarm_tui.room.draw.parts import Line
 from swarm_tui.room.draw.transcript import draw_transcript_line
@@ -23,6 +24,13 @@ POLL_SECONDS = 0.04
 class TranscriptLines(Lines):
     """Shows one page of a transcript; the base's lines are those of the page."""
 
+    class Said(Message):
+        """Something that the person should read."""
+
+        def __init__(self, text: str) -> None:
+            self.text = text
+            super().__init__()
+
     def __init__(self, source: Source | None = None, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.pager = Pager(Window(source or MemorySource()))
@@ -32,7 +40,6 @@ class TranscriptLines(Lines):
         """What was searched last, set off where it stands."""
         self._search: Iterator[Step] | None = None
         self._search_end = ""
-        self._is_centred = False
 
     def open(self, source: Source) -> None:
         """Show another transcript, at its end."""
@@ -62,7 +69,6 @@ class TranscriptLines(Lines):
     # Following.
 
     def on_mount(self) -> None:
-        super().on_mount()
         self.set_interval(POLL_SECONDS, self.look)
 
     def look(self) -> None:
@@ -210,7 +216,7 @@ class TranscriptLines(Lines):
             if time.monotonic() > deadline:
                 return
         self._search = None
-        self.post_message(self.Said(self, self._search_end))
+        self.post_message(self.Said(self._search_end))
 
     def _show_record(self, offset: int, above: int | None = None) -> None:
         """Put the cursor on a record's first line, scrolling only when it is not in view."""
@@ -227,13 +233,6 @@ class TranscriptLines(Lines):
         self.cursor = last if is_at_end else max(0, min(self.cursor, last))
         self.redraw()
         self.post_message(self.CursorMoved(self))
-
-    class Said(Lines.CursorMoved):
-        """Something that the person should read."""
-
-        def __init__(self, lines: Lines, text: str) -> None:
-            self.text = text
-            super().__init__(lines)
 
 
 def roles_word(roles: frozenset[Role]) -> str:

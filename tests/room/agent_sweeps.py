@@ -1,0 +1,101 @@
+"""Sweeps for the tests of the agent screen: few tests, with transcripts and files that a test lays down."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from textual.pilot import Pilot
+
+from swarm_tui.journal.append import JournalWriter
+from swarm_tui.journal.folder import SweepFolder, create_runs_folder
+from swarm_tui.model.events import Harvested, Launched, Queued, Seen, TryFinished
+from swarm_tui.model.states import Result, State
+from swarm_tui.model.sweep import MngrSettings, SweepSpec
+from swarm_tui.room.app import RoomApp
+from swarm_tui.room.screens.agent import AgentScreen
+from swarm_tui.room.settings import Settings
+from swarm_tui.room.store import Store
+from tests.room.scenes import text_on_screen
+
+SWEEP = "20261118-061200"
+
+
+@dataclass(frozen=True)
+class AgentSweep:
+    """A sweep of a few tests and the place where their agents' states lie."""
+
+    folder: SweepFolder
+    states: Path
+
+    def transcript(self, name: str) -> Path:
+        """Give the file that the agent of a test writes its transcript to; its folder is there."""
+        path = self.states / name / "events" / "offline" / "common_transcript" / "events.jsonl"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path
+
+    def pulled(self, name: str) -> Path:
+        """Give the folder of what was pulled from the agent of a test."""
+        path = self.folder.agent(f"swarm-x-{name}")
+        path.mkdir(parents=True, exist_ok=True)
+        return path
+
+    def journal(self) -> JournalWriter:
+        return JournalWriter(self.folder.events)
+
+
+def make_sweep(
+    root: Path, names: tuple[str, ...] = ("one", "two", "three"), mngr: MngrSettings | None = None
+) -> AgentSweep:
+    """Write a sweep: the first test runs, the second waits with a question, all others are done."""
+    folder = SweepFolder(create_runs_folder(root) / SWEEP)
+    settings = mngr or MngrSettings(path="/nowhere/mngr", host_dir=str(root / "mngr"), tmux_tmpdir=str(root / "t"))
+    folder.write_spec(
+        SweepSpec(sweep=SWEEP, repository=str(root), base="0" * 40, created_at=1_794_982_000.0, mngr=settings)
+    )
+    sweep = AgentSweep(folder, root / "states")
+    with sweep.journal() as journal:
+        for name in names:
+            journal.append(Queued(test=f"tests/test_a.py::test_{name}", agent=f"swarm-x-{name}"))
+        for name in names:
+            test = f"tests/test_a.py::test_{name}"
+            journal.append(Launched(test=test, agent_id=f"agent-{name}", state_dir=str(sweep.states / name)))
+            journal.append(
+                TryFinished(test=test, number=1, passed=False, seconds=1.5, failure="E   assert 1 == 2\nfull")
+            )
+        if len(names) > 1:
+            test = f"tests/test_a.py::test_{names[1]}"
+            journal.append(Seen(test=test, state=State.WAITING, question="Which one is right?"))
+        for name in names[2:]:
+            journal.append(Harvested(test=f"tests/test_a.py::test_{name}", result=Result.CLEAN, summary="All is well."))
+    return sweep
+
+
+@asynccontextmanager
+async def room_on(sweep: AgentSweep, size: tuple[int, int] = (110, 30)) -> AsyncIterator[tuple[RoomApp, Pilot[str]]]:
+    """Give the room on a sweep."""
+    store = Store(sweep.folder)
+    while store.catch_up():
+        pass
+    app = RoomApp(store, Settings(notify="none"))
+    async with app.run_test(size=size) as pilot:
+        await pilot.pause()
+        yield app, pilot
+
+
+def agent_screen(app: RoomApp) -> AgentScreen:
+    screen = app.screen
+    assert isinstance(screen, AgentScreen)
+    return screen
+
+
+async def shown(app: RoomApp, pilot: Pilot[str], words: str, seconds: float = 8.0) -> str:
+    """Wait until the words are on the screen; give all of it."""
+    for _ in range(int(seconds / 0.05)):
+        text = text_on_screen(app)
+        if words in text:
+            return text
+        await pilot.pause(0.05)
+    raise AssertionError(f"{words!r} is not on the screen:\n{text_on_screen(app)}")

@@ -1,0 +1,281 @@
+"""Screen 2 under the hands of a person: tabs, transcript, files, messages."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from swarm_tui.room.screens.agent_cast import CastScreen
+from swarm_tui.room.screens.message import MessageScreen
+from tests.room.agent_sweeps import AgentSweep, agent_screen, make_sweep, room_on, shown
+from tests.room.scenes import text_on_screen
+from tests.transcripts.records import call, result, step
+
+
+@pytest.fixture
+def sweep(tmp_path: Path) -> AgentSweep:
+    return make_sweep(tmp_path)
+
+
+def write(path: Path, *records: bytes) -> None:
+    with path.open("ab") as file:
+        file.write(b"".join(records))
+
+
+async def test_t_brings_the_transcript_at_its_end_and_q_the_same_test_in_the_grid(sweep: AgentSweep) -> None:
+    write(sweep.transcript("one"), *(step(f"message {n}") for n in range(200)))
+    async with room_on(sweep) as (app, pilot):
+        await pilot.press("t")
+        text = await shown(app, pilot, "message 199")
+        assert "following · 100 %" in text
+        assert "tests/test_a.py::test_one" in text
+        await pilot.press("q")
+        assert app.room_screen is not None
+        assert (app.room_screen.NAME, app.current_test) == ("sweep", "tests/test_a.py::test_one")
+
+
+async def test_new_records_appear_and_are_counted_while_one_reads_above(sweep: AgentSweep) -> None:
+    path = sweep.transcript("one")
+    write(path, *(step(f"message {n}") for n in range(200)))
+    async with room_on(sweep) as (app, pilot):
+        await pilot.press("t")
+        await shown(app, pilot, "message 199")
+        write(path, step("message 200"))
+        await shown(app, pilot, "message 200")
+        await pilot.press("pageup")
+        assert "paused" in text_on_screen(app)
+        write(path, *(step(f"later {n}") for n in range(38)))
+        text = await shown(app, pilot, "paused · +38 new")
+        assert "later" not in text
+        await pilot.press("F")
+        text = await shown(app, pilot, "later 37")
+        assert "following" in text
+
+
+async def test_errors_are_reached_and_marked(sweep: AgentSweep) -> None:
+    path = sweep.transcript("one")
+    write(path, *(result("E   KeyError: 7" if n in (40, 150) else f"fine {n}") for n in range(200)))
+    async with room_on(sweep) as (app, pilot):
+        await pilot.press("t")
+        await shown(app, pilot, "fine 199")
+        await pilot.press("E")
+        assert "fine 149" in await shown(app, pilot, "KeyError")
+        await pilot.press("E")
+        assert "fine 39" in await shown(app, pilot, "fine 41")
+        await pilot.press("E")
+        await shown(app, pilot, "no earlier error")
+        await pilot.press("e")
+        await shown(app, pilot, "fine 149")
+        await pilot.press("!")
+        text = await shown(app, pilot, "2 match errors only")
+        assert "fine" not in text
+
+
+async def test_a_filter_shows_what_fits_and_n_leads_to_it_among_the_rest(sweep: AgentSweep) -> None:
+    write(sweep.transcript("one"), *(step(f"word{n} of many") for n in range(300)))
+    async with room_on(sweep) as (app, pilot):
+        await pilot.press("t", "slash", *"word77")
+        text = await shown(app, pilot, "1 match /word77")
+        assert "word78" not in text
+        await pilot.press("enter", "N")
+        text = await shown(app, pilot, "word78")
+        assert "word76" in text
+        await pilot.press("slash", *"!word", "enter")
+        await shown(app, pilot, "0 match /!word")
+        await pilot.press("escape")
+        await shown(app, pilot, "word299")
+
+
+async def test_roles_are_switched_and_the_density_too(sweep: AgentSweep) -> None:
+    write(sweep.transcript("one"), step("Do it", "user"), step("I do\nit\nso"), call("ls"), result("a\nb\nc\nd\ne\nf"))
+    async with room_on(sweep) as (app, pilot):
+        await pilot.press("t")
+        text = await shown(app, pilot, "(+3 lines)")
+        assert "Bash  ls" in text
+        await pilot.press("minus")
+        assert "I do … (+2 lines)" in await shown(app, pilot, "one line an event")
+        await pilot.press("plus", "plus")
+        assert "(+" not in await shown(app, pilot, "everything whole")
+        await pilot.press("f", "space", "enter")
+        text = await shown(app, pilot, "without user")
+        assert "Do it" not in text
+
+
+async def test_enter_unfolds_and_folds(sweep: AgentSweep) -> None:
+    write(sweep.transcript("one"), result("\n".join(f"line {n}" for n in range(12))))
+    async with room_on(sweep) as (app, pilot):
+        await pilot.press("t")
+        await shown(app, pilot, "(+9 lines)")
+        await pilot.press("enter")
+        await shown(app, pilot, "line 11")
+        await pilot.press("enter")
+        await shown(app, pilot, "(+9 lines)")
+
+
+async def test_an_agent_without_a_transcript_has_its_tries_in_its_place(sweep: AgentSweep) -> None:
+    async with room_on(sweep) as (app, pilot):
+        await pilot.press("t")
+        text = await shown(app, pilot, "writes no transcript")
+        assert "assert 1 == 2" in text
+        write(sweep.transcript("one"), step("now I write one"))
+        await shown(app, pilot, "now I write one")
+
+
+async def test_after_its_end_the_harvested_transcript_is_shown(sweep: AgentSweep) -> None:
+    write(sweep.pulled("three") / "transcript.jsonl", step("what was harvested"))
+    async with room_on(sweep) as (app, pilot):
+        app.current_test = "tests/test_a.py::test_three"
+        await pilot.press("2")
+        await shown(app, pilot, "what was harvested")
+
+
+async def test_braces_lead_from_test_to_test(sweep: AgentSweep) -> None:
+    for name in ("one", "two", "three"):
+        write(sweep.transcript(name), step(f"I am {name}"))
+    async with room_on(sweep) as (app, pilot):
+        await pilot.press("t")
+        await shown(app, pilot, "I am one")
+        await pilot.press("right_curly_bracket")
+        await shown(app, pilot, "I am three")
+        await pilot.press("right_curly_bracket", "right_curly_bracket")
+        await shown(app, pilot, "no further test that way")
+        await shown(app, pilot, "I am two")
+        await pilot.press("q")
+        assert app.shown_order()[-1] == app.current_test == "tests/test_a.py::test_two"
+        await pilot.press("t")
+        await shown(app, pilot, "I am two")
+
+
+async def test_the_screen_of_an_ended_agent_is_the_one_that_was_kept(sweep: AgentSweep) -> None:
+    (sweep.pulled("three") / "screen.txt").write_text("\x1b[31mits last\x1b[0m words\x1b]0;evil\x07\n")
+    async with room_on(sweep) as (app, pilot):
+        app.current_test = "tests/test_a.py::test_three"
+        await pilot.press("2", "tab")
+        text = await shown(app, pilot, "its last words")
+        assert "as it was at its end" in text
+        assert "evil" not in text
+
+
+async def test_a_tmux_server_that_is_gone_is_told_once(sweep: AgentSweep) -> None:
+    async with room_on(sweep) as (app, pilot):
+        await pilot.press("2", "tab")
+        await shown(app, pilot, "is gone")
+        await pilot.pause(1.0)
+        told = [line for line in app.store.room_log if "cannot be looked at" in line.text]
+        assert len(told) == 1
+
+
+async def test_tries_and_files_are_opened_and_left_again(sweep: AgentSweep) -> None:
+    (sweep.pulled("three") / "test_output").mkdir()
+    (sweep.pulled("three") / "test_output" / "notes.txt").write_text("first line\n[red]second[/red]\n")
+    async with room_on(sweep) as (app, pilot):
+        app.current_test = "tests/test_a.py::test_three"
+        await pilot.press("2", "shift+tab")
+        text = await shown(app, pilot, "test_output/notes.txt")
+        assert "try 1 failed in 1.5 s" in text
+        assert "All is well." in text
+        await pilot.press("end", "enter")
+        await shown(app, pilot, "[red]second[/red]")
+        await pilot.press("q")
+        await shown(app, pilot, "test_output/notes.txt")
+
+
+async def test_a_recording_is_played_paused_sped_up_and_sought(sweep: AgentSweep) -> None:
+    events = [[n * 1.0, "o", f"\x1b[32msecond {n}\x1b[0m\r\n"] for n in range(60)]
+    lines = [json.dumps(line) for line in ({"version": 2, "width": 60, "height": 15}, *events)]
+    (sweep.pulled("three") / "demo.cast").write_text("\n".join(lines))
+    async with room_on(sweep) as (app, pilot):
+        app.current_test = "tests/test_a.py::test_three"
+        await pilot.press("2", "shift+tab", "end", "enter")
+        await shown(app, pilot, "second 0")
+        assert isinstance(app.screen, CastScreen)
+        await pilot.press("space")
+        await shown(app, pilot, "paused")
+        await pilot.press("right", "right")
+        text = await shown(app, pilot, "second 10")
+        assert "second 12" not in text
+        await pilot.press("plus")
+        await pilot.press("G")
+        await shown(app, pilot, "second 59")
+        await pilot.press("left", "g")
+        assert "second 1\n" not in await shown(app, pilot, "second 0")
+        await pilot.press("q")
+        agent_screen(app)
+
+
+async def test_a_recording_of_another_version_is_told_of(sweep: AgentSweep) -> None:
+    (sweep.pulled("three") / "old.cast").write_text('{"version": 1, "width": 80, "height": 24, "stdout": []}\n')
+    async with room_on(sweep) as (app, pilot):
+        app.current_test = "tests/test_a.py::test_three"
+        await pilot.press("2", "shift+tab", "end", "enter")
+        await shown(app, pilot, "a recording of version 1: versions 2 and 3 are played")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"\x00\xff" * 5000,
+        b"{" * 100_000,
+        b"x" * 1_000_000,
+        b"\x1b[2J\x1b]52;c;aGk=\x07[/]\n" * 50,
+        b'{"type": "step"}\n',
+    ],
+    ids=["binary", "not JSON", "an endless line", "escape sequences", "empty records"],
+)
+async def test_the_room_goes_on_whatever_an_agent_writes(sweep: AgentSweep, content: bytes) -> None:
+    write(sweep.transcript("one"), content, b"\n", step("still there"))
+    async with room_on(sweep) as (app, pilot):
+        await pilot.press("t")
+        text = await shown(app, pilot, "still there")
+        assert "\x1b" not in text
+        await pilot.press("pageup", "enter", "plus", "plus", "g", "G", "e", "E")
+        await shown(app, pilot, "still there")
+
+
+async def test_a_message_shows_text_question_and_receivers_and_is_asked_about(sweep: AgentSweep) -> None:
+    async with room_on(sweep) as (app, pilot):
+        app.show_test("tests/test_a.py::test_two")
+        await pilot.press("m")
+        text = await shown(app, pilot, "Message to 1 agent")
+        assert "Which one is right?" in text
+        await pilot.press(*"first", "ctrl+j", *"second", "enter")
+        text = await shown(app, pilot, "Send 2 lines, 12 characters, to swarm-x-two?")
+        assert isinstance(app.screen, MessageScreen)
+        await pilot.press("enter", "enter")
+        assert isinstance(app.screen, MessageScreen)
+        await pilot.press("n", "escape")
+        await shown(app, pilot, "nothing was sent")
+
+
+async def test_a_message_without_an_engine_and_without_mngr_says_what_is_wrong(sweep: AgentSweep) -> None:
+    async with room_on(sweep) as (app, pilot):
+        await pilot.press("asterisk", "m")
+        text = await shown(app, pilot, "Message to 2 agents")
+        assert "1 of those marked have no agent that could hear it" in text
+        await pilot.press(*"go on", "enter", "y")
+        await shown(app, pilot, "sent to 0 of 2")
+        assert sum("message not sent" in line.text for line in app.store.room_log) == 2
+
+
+async def test_what_is_not_possible_says_why(sweep: AgentSweep) -> None:
+    async with room_on(sweep) as (app, pilot):
+        app.show_test("tests/test_a.py::test_three")
+        await pilot.press("m")
+        await shown(app, pilot, "this test has no agent that is at work or waits")
+        await pilot.press("a")
+        await shown(app, pilot, "mngr knows no agent swarm-x-three any more")
+        await pilot.press("i")
+        await shown(app, pilot, "mngr knows no agent swarm-x-three any more")
+
+
+@pytest.mark.parametrize("size", [(80, 24), (40, 12), (200, 60), (20, 6)])
+async def test_every_size_of_terminal_is_borne(sweep: AgentSweep, size: tuple[int, int]) -> None:
+    write(sweep.transcript("one"), *(step("words " * 30) + result("x\n" * 30) for _ in range(30)))
+    async with room_on(sweep, size) as (app, pilot):
+        await pilot.press("t", "pageup", "tab", "tab", "tab")
+        await pilot.resize_terminal(100, 30)
+        await pilot.pause()
+        text_on_screen(app)
+        agent_screen(app)

@@ -1,0 +1,72 @@
+"""Where transcripts are found, and what stands in for one."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from swarm_tui.model import state
+from swarm_tui.model.state import Try
+from swarm_tui.transcripts.entries import Role, parse_record
+from swarm_tui.transcripts.locate import emitter_of, find_transcript, list_files, stream_of
+
+
+def write(path: Path, at: float = 0.0) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"{}\n")
+    os.utime(path, (at, at))
+    return path
+
+
+def test_the_one_being_written_comes_before_the_harvested_one(tmp_path: Path) -> None:
+    state, folder = tmp_path / "state", tmp_path / "agents"
+    assert find_transcript(str(state), folder) is None
+    harvested = write(folder / "transcript.jsonl")
+    assert find_transcript(str(state), folder) == harvested
+    assert find_transcript("", folder) == harvested
+    native = write(state / "logs" / "claude_transcript" / "events.jsonl")
+    assert find_transcript(str(state), folder) == native
+    write(state / "events" / "claude" / "common_transcript" / "events.jsonl", 1)
+    newer = write(state / "events" / "offline" / "common_transcript" / "events.jsonl", 2)
+    assert find_transcript(str(state), folder) == newer
+    assert emitter_of(newer) == "offline/common_transcript"
+
+
+def test_links_are_not_followed_and_relative_places_are_none(tmp_path: Path) -> None:
+    secret = write(tmp_path / "secret")
+    link = tmp_path / "state" / "events" / "x" / "common_transcript" / "events.jsonl"
+    link.parent.mkdir(parents=True)
+    link.symlink_to(secret)
+    assert find_transcript(str(tmp_path / "state"), None) is None
+    assert find_transcript("state", None) is None
+
+
+def test_without_a_transcript_tries_and_screen_tell_the_story() -> None:
+    tries = (Try(1, False, 1.5, 100.0, "E   KeyError: 'x'"), Try(2, True, 0.5, 110.0), Try(3, None, 0.0, 120.0))
+    record = state.TestRecord("a.py::t", launched_at=90.0, tries=tries, question="Which?")
+    content = stream_of(record, "\x1b[31m$ pytest\x1b[0m\nits screen\n")
+    entries = [entry for line in content.splitlines() for entry in parse_record(line)]
+    assert [entry.role for entry in entries[1:]] == [
+        Role.SYSTEM,
+        Role.CALL,
+        Role.RESULT,
+        Role.CALL,
+        Role.RESULT,
+        Role.CALL,
+        Role.AGENT,
+        Role.TEXT,
+        Role.TEXT,
+    ]
+    assert [entry.is_error for entry in entries if entry.role is Role.RESULT] == [True, False]
+    assert [entry.text for entry in entries[-2:]] == ["$ pytest", "its screen"]
+
+
+def test_files_are_listed_without_links_and_hidden_ones(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "b.txt").write_text("b")
+    (tmp_path / "a.txt").write_text("a")
+    (tmp_path / ".hidden").write_text("h")
+    (tmp_path / "link").symlink_to("/etc/passwd")
+    (tmp_path / "loop").symlink_to(tmp_path)
+    assert [path.name for path in list_files(tmp_path)] == ["a.txt", "b.txt"]
+    assert list_files(tmp_path / "none") == []
