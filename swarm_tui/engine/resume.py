@@ -27,7 +27,8 @@ from swarm_tui.model.states import State
 
 CREATE_DEADLINE: Final = 120.0
 _LIVING: Final = frozenset({"RUNNING", "WAITING", "REPLACED"})
-_LOST_ENDS: Final = frozenset({End.CRASH, End.CLOSED, End.GONE})
+LOST_ENDS: Final = frozenset({End.CRASH, End.CLOSED, End.GONE})
+"""Ends that say nothing about the test: its agent was killed, closed or removed."""
 
 
 def check_place(context: EngineContext) -> None:
@@ -92,7 +93,7 @@ class Resumer:
                 await self._take_up_working(record, agent)
             case State.STOPPED if record.reason == SWEEP_STOPPED:
                 self._again.append((record, agent, "the sweep was resumed"))
-            case State.DONE if self.is_relaunching and record.end in _LOST_ENDS:
+            case State.DONE if self.is_relaunching and record.end in LOST_ENDS:
                 self._again.append((record, agent, f"relaunched: {record.reason}"))
 
     async def _take_up_working(self, record: TestRecord, agent: LocalAgent | None) -> None:

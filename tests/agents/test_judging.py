@@ -1,0 +1,121 @@
+"""From what an agent handed in to its result: first that fits, and nothing believed that can be checked."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from swarm_tui.agents.judging import AgentCommit, End, Evidence, judge
+from swarm_tui.model.outcome import Outcome
+from swarm_tui.model.states import Result
+
+IMPL = AgentCommit("1" * 40, "[FIX_IMPL] Keep the exit code")
+TEST = AgentCommit("2" * 40, "[FIX_TEST] Expect it")
+
+
+def outcome(**fields: object) -> Outcome:
+    return Outcome.model_validate({"tests_passing_before": False, "tests_passing_after": True} | fields)
+
+
+def change(status: str, summary: str = "") -> dict[str, str]:
+    return {"status": status, "summary_markdown": summary}
+
+
+BLOCKER = [{"kind": "BLOCKER", "title": "No network", "detail_markdown": ""}]
+
+
+@pytest.mark.parametrize(
+    ("evidence", "result", "reason"),
+    [
+        (Evidence(End.TIMEOUT), Result.FAILED, "time was over"),
+        (Evidence(End.CRASH), Result.FAILED, "process ended"),
+        (Evidence(End.NO_ANSWER), Result.BLOCKED, "no answer"),
+        (Evidence(End.ARCHIVE, problem="its archive is broken: x"), Result.FAILED, "its archive is broken: x"),
+        (Evidence(End.ARCHIVE, outcome(errored=True, summary_markdown="No disk")), Result.FAILED, "No disk"),
+        (Evidence(End.ARCHIVE, outcome()), Result.CLEAN, ""),
+        (Evidence(End.ARCHIVE, outcome(tests_passing_after=None), last_try_passed=True), Result.CLEAN, ""),
+        (Evidence(End.ARCHIVE, outcome(tests_passing_after=False)), Result.UNRESOLVED, "does not pass"),
+        (
+            Evidence(End.ARCHIVE, outcome(changes={"FIX_IMPL": change("SUCCEEDED")}), commits=[IMPL]),
+            Result.IMPL_FIX,
+            "",
+        ),
+        (
+            Evidence(
+                End.ARCHIVE,
+                outcome(changes={"FIX_TEST": change("SUCCEEDED"), "FIX_IMPL": change("FAILED")}),
+                commits=[TEST],
+            ),
+            Result.TEST_FIX,
+            "",
+        ),
+        (
+            Evidence(End.ARCHIVE, outcome(changes={"FIX_TEST": change("SUCCEEDED")}), commits=[IMPL]),
+            Result.UNRESOLVED,
+            "no commit of that kind",
+        ),
+        (
+            Evidence(
+                End.ARCHIVE,
+                outcome(changes={"FIX_IMPL": change("SUCCEEDED")}),
+                commits_problem="the bundle is damaged",
+            ),
+            Result.UNRESOLVED,
+            "the bundle is damaged",
+        ),
+        (
+            Evidence(End.ARCHIVE, outcome(), last_try_passed=False, last_failure="assert 1 == 2"),
+            Result.UNRESOLVED,
+            "pytest's last run of it failed: assert 1 == 2",
+        ),
+        (
+            Evidence(End.ARCHIVE, outcome(tests_passing_before=True, tests_passing_after=False)),
+            Result.UNRESOLVED,
+            "passed before and fails now",
+        ),
+        (Evidence(End.ARCHIVE, outcome(), commits=[IMPL]), Result.UNRESOLVED, "does not speak of"),
+        (Evidence(End.ARCHIVE, outcome(escalations=BLOCKER)), Result.BLOCKED, "No network"),
+        (
+            Evidence(
+                End.ARCHIVE, outcome(escalations=BLOCKER, changes={"FIX_IMPL": change("SUCCEEDED")}), commits=[IMPL]
+            ),
+            Result.IMPL_FIX,
+            "",
+        ),
+        (
+            Evidence(End.ARCHIVE, outcome(changes={"FIX_IMPL": change("BLOCKED", "Needs a key")})),
+            Result.BLOCKED,
+            "Needs a key",
+        ),
+        (
+            Evidence(End.ARCHIVE, outcome(changes={"FIX_IMPL": change("FAILED", "Too deep")})),
+            Result.UNRESOLVED,
+            "Too deep",
+        ),
+    ],
+)
+def test_the_first_rule_that_fits_decides(evidence: Evidence, result: Result, reason: str) -> None:
+    judgement = judge(evidence)
+    assert judgement.result is result
+    assert reason in judgement.reason
+
+
+def test_every_combination_has_a_result_and_a_bad_one_has_a_reason() -> None:
+    statuses = (None, "SUCCEEDED", "FAILED", "BLOCKED")
+    truths = (None, True, False)
+    for impl, test, before, after, last in itertools.product(statuses, statuses, truths, truths, truths):
+        changes = {kind: change(status) for kind, status in (("FIX_IMPL", impl), ("FIX_TEST", test)) if status}
+        reported = outcome(changes=changes, tests_passing_before=before, tests_passing_after=after)
+        judgement = judge(Evidence(End.ARCHIVE, reported, commits=[IMPL, TEST], last_try_passed=last))
+        is_good = judgement.result in (Result.CLEAN, Result.TEST_FIX, Result.IMPL_FIX)
+        assert is_good or judgement.reason
+        assert not (is_good and after is True and last is False), "pytest has the last word"
+
+
+def test_a_reason_is_one_harmless_line() -> None:
+    said = "\x1b[31mred\x1b[0m\nand more" * 100
+    reason = judge(Evidence(End.ARCHIVE, outcome(errored=True, summary_markdown=said))).reason
+    assert "\x1b" not in reason
+    assert "\n" not in reason
+    assert len(reason) <= 300

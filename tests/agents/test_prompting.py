@@ -1,0 +1,65 @@
+"""The prompt holds all an agent needs, and a template of a person's own is taken instead."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from swarm_tui.agents.contract import ARCHIVE_PATH
+from swarm_tui.agents.prompting import MAPPER_TEMPLATE, message_for, render_prompt
+from swarm_tui.agents.task import Task
+from swarm_tui.errors import UsageError
+
+TASK = Task(
+    sweep="20261118-061200",
+    test="tests/test_a.py::test_b[x y]",
+    agent="swarm-1-test-b",
+    branch="swarm/1/test-b",
+    base="a" * 40,
+    repository="/repository",
+    file="tests/test_a.py",
+    rest="test_b[x y]",
+    folder="",
+    pytest=("/python", "-m", "pytest", "tests/test_a.py::test_b[x y]"),
+    outcome=".test_output/testing_agent_outcome.json",
+)
+
+
+def test_the_prompt_says_what_to_run_how_to_commit_and_how_to_hand_in() -> None:
+    text = render_prompt(MAPPER_TEMPLATE, TASK, block="larder add milk")
+    assert "/python -m pytest 'tests/test_a.py::test_b[x y]'" in text
+    assert "larder add milk" in text
+    for word in ("[FIX_IMPL]", TASK.branch, TASK.outcome, ARCHIVE_PATH, f"{TASK.base}..{TASK.branch}"):
+        assert word in text
+
+
+def test_without_a_block_nothing_is_said_of_a_tutorial_block() -> None:
+    assert "tutorial block:" not in render_prompt(MAPPER_TEMPLATE, TASK)
+
+
+def test_a_template_of_ones_own_may_include_the_contract(tmp_path: Path) -> None:
+    own = tmp_path / "mine.md"
+    own.write_text('Be quick with {{ test }}.\n{% include "contract.md.jinja" %}')
+    text = render_prompt(own, TASK)
+    assert text.startswith("Be quick with tests/test_a.py::test_b[x y].")
+    assert ARCHIVE_PATH in text
+
+
+@pytest.mark.parametrize("content", ["{{ tset }}", "{% if %}", '{% include "no" %}'])
+def test_a_template_that_cannot_be_used_is_misuse(tmp_path: Path, content: str) -> None:
+    own = tmp_path / "mine.md"
+    own.write_text(content)
+    with pytest.raises(UsageError, match="cannot be used"):
+        render_prompt(own, TASK)
+
+
+def test_what_a_test_is_called_is_text_for_the_template(tmp_path: Path) -> None:
+    own = tmp_path / "mine.md"
+    own.write_text("{{ test }}")
+    task = Task(**{name: getattr(TASK, name) for name in TASK.__slots__} | {"test": "{{ 7 * 7 }}$(touch x)"})
+    assert render_prompt(own, task) == "{{ 7 * 7 }}$(touch x)"
+
+
+def test_the_message_is_shorter_than_a_terminal_line_may_be() -> None:
+    assert len(message_for(Path("/" + "x" * 1000))) < 4095

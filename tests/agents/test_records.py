@@ -1,0 +1,58 @@
+"""Records are read strictly: what is wrong is said with the step it is in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from swarm_tui.agents.offline.records import BadRecord, Step, find_record, parse_record
+from tests.engine.endings import STEPS
+
+
+def test_a_record_is_a_test_and_its_steps() -> None:
+    text = 'test = "a::b"\nsummary = "s"\n[[step]]\nedit = "src/x.py"\nold = "a"\nnew = "b"\n[[step]]\nsleep = 1.5\n'
+    record = parse_record(text)
+    assert record.test == "a::b"
+    assert record.steps == (Step("edit", "src/x.py", {"old": "a", "new": "b"}), Step("sleep", 1.5))
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("test = ", "no TOML"),
+        ('summary = "x"', "`test` is missing"),
+        ('test = "a"\nstpe = 1', "unknown keys: stpe"),
+        ('test = "a"\n[[step]]\nshout = "x"', "step 1 has to have exactly one of"),
+        ('test = "a"\n[[step]]\nsay = "x"\nrun = "y"', "step 1 has to have exactly one of"),
+        ('test = "a"\n[[step]]\nsay = "x"\n[[step]]\ncommit = "FIX"', "step 2: `commit` is one of IMPROVE_TEST"),
+        ('test = "a"\n[[step]]\nedit = "../x"', "leads out of the checkout"),
+        ('test = "a"\n[[step]]\nwrite = "/etc/x"', "leads out of the checkout"),
+        ('test = "a"\n[[step]]\nsleep = "long"', "no value for `sleep`"),
+        ('test = "a"\n[[step]]\nsay = "x"\nloud = "y"', "beside `say` stand only"),
+    ],
+)
+def test_what_is_wrong_is_said(text: str, reason: str) -> None:
+    with pytest.raises(BadRecord, match=reason.replace("[", r"\[")):
+        parse_record(text)
+
+
+def test_a_record_is_found_by_its_test_in_any_subfolder(tmp_path: Path) -> None:
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "one.toml").write_text('test = "a::b"\n')
+    (tmp_path / "other.toml").write_text("this is no TOML")
+    found = find_record(tmp_path, "a::b")
+    assert found is not None
+    assert find_record(tmp_path, "a::c") is None
+
+
+def test_a_broken_record_of_this_very_test_is_said(tmp_path: Path) -> None:
+    (tmp_path / "one.toml").write_text('test = "a::b"\n[[step]]\nshout = "x"\n')
+    with pytest.raises(BadRecord, match=r"one\.toml: step 1"):
+        find_record(tmp_path, "a::b")
+    assert find_record(tmp_path, "z::z") is None
+
+
+@pytest.mark.parametrize("steps", STEPS.values(), ids=STEPS.keys())
+def test_the_records_that_the_tests_play_are_records(steps: str) -> None:
+    assert parse_record(f'test = "a"\n{steps}').steps
