@@ -42,9 +42,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--revert", action="append", default=[], metavar="FIX,...", help="revert these")
     parser.add_argument("--keep", action="append", default=[], metavar="FIX,...", help="keep these")
     parser.add_argument("--why", default="", metavar="TEXT", help="why, for the messages of the reverts")
-    parser.add_argument("--list", action="store_true", help="print the list, also on a terminal")
-    parser.add_argument("--json", action="store_true", help="print the fixes and the plan as JSON")
-    parser.add_argument("--pr-body", action="store_true", help="print a text for a pull request")
+    printed = parser.add_mutually_exclusive_group()
+    printed.add_argument("--list", action="store_true", help="print the list, also on a terminal")
+    printed.add_argument("--json", action="store_true", help="print the fixes and the plan as JSON")
+    printed.add_argument("--diff", action="store_true", help="print what the plan as a whole does to the base")
+    printed.add_argument("--pr-body", action="store_true", help="print a text for a pull request")
     parser.add_argument(
         "--apply", nargs="?", const="", metavar="BRANCH", help="make the plan so on a new branch (give SWEEP first)"
     )
@@ -74,7 +76,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _wants_screen(arguments: argparse.Namespace) -> bool:
     """Whether a person sits there and has asked for nothing that is printed."""
-    is_printed = arguments.list or arguments.json or arguments.pr_body or arguments.apply is not None
+    is_printed = arguments.list or arguments.json or arguments.diff or arguments.pr_body
+    is_printed = is_printed or arguments.apply is not None
     is_planned = bool(arguments.revert or arguments.keep or arguments.why)
     is_terminal = sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()
     return is_terminal and not is_printed and not is_planned
@@ -197,6 +200,8 @@ def _print(
 
     if arguments.json:
         print(json.dumps(review_as_json(review.branch, verdicts, preview) | told, indent=2))
+    elif arguments.diff and preview.is_clean:
+        print("\n".join(review.net_diff(preview).lines))
     elif arguments.pr_body:
         lines = {fix.id: line for fix in review.fixes if (line := review.verdict_line(fix)) is not None}
         print(pull_request_text(review.branch, lines, preview, review.outcome, sweep), end="")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
@@ -88,17 +88,14 @@ def propose(review: Review, branch: str, *, reverted: Collection[str] | None = N
     )
 
 
-def apply_proposal(review: Review, proposal: Proposal, *, sweep: str = "", reasons: Mapping[str, str] = {}) -> Applied:
-    """Make the commits and set the branch, if it still holds what the proposal says; else raise RefMoved.
-
-    `reasons` tells why a commit is reverted; without one the verdict's own is used.
-    """
+def apply_proposal(review: Review, proposal: Proposal, *, sweep: str = "") -> Applied:
+    """Make the commits and set the branch, if it still holds what the proposal says; else raise RefMoved."""
     if review.is_rewritten():
         raise SwarmError(f"{plain(review.tip_name)} has been rewritten meanwhile", "open the review again")
     if proposal.is_drop:
         commit, made = _build_without(review, proposal)
     else:
-        commit, made = _build_reverts(review, proposal, sweep, reasons)
+        commit, made = _build_reverts(review, proposal, sweep)
     review.space.keep(commit, known=[review.branch.tip])
     review.repository.update_ref(
         branch_ref(proposal.branch), commit, old=proposal.replaces, reason=f"swarm-tui: {review.closing_line()}"
@@ -145,7 +142,7 @@ def _changing_reverts(review: Review, preview: Preview) -> list[Commit]:
     return [commit for commit in reverts if commit.id not in preview.unchanging]
 
 
-def _build_reverts(review: Review, proposal: Proposal, sweep: str, reasons: Mapping[str, str]) -> tuple[str, int]:
+def _build_reverts(review: Review, proposal: Proposal, sweep: str) -> tuple[str, int]:
     parent, made = review.branch.tip, 0
     for commit, step in review.previewer.steps(proposal.preview.reverted):
         if step.tree == step.ours:
@@ -156,8 +153,7 @@ def _build_reverts(review: Review, proposal: Proposal, sweep: str, reasons: Mapp
             commit,
             fix,
             line,
-            by=line.by if line else review.by,
-            why=reasons.get(commit.id, line.why if line else ""),
+            by=review.by,
             sweep=sweep,
             total=len(review.fixes),
             is_resolved=step.is_resolved,
@@ -177,7 +173,6 @@ def revert_message(
     line: VerdictLine | None,
     *,
     by: str,
-    why: str,
     sweep: str,
     total: int,
     is_resolved: bool,
@@ -189,12 +184,12 @@ def revert_message(
     paragraphs = [
         _revert_subject(commit),
         f"This reverts commit {commit.id}.",
-        f"{rank}{where}, reverted by {plain(by, 100) or 'a reviewer'}{when}.",
+        f"{rank}{where}, reverted by {plain(line.by if line else by, 100) or 'a reviewer'}{when}.",
     ]
     if fix and fix.agents:
         paragraphs.append(f"It was made by {', '.join(fix.agents[:5])}{' and others' if len(fix.agents) > 5 else ''}.")
-    if why.strip():
-        paragraphs.append(f"Why: {plain_lines(why).strip()[:2_000]}")
+    if line and line.why.strip():
+        paragraphs.append(f"Why: {plain_lines(line.why).strip()[:2_000]}")
     if is_resolved:
         paragraphs.append("A conflict with a later commit was resolved by hand.")
     return ("\n\n".join(paragraphs) + "\n").encode("utf-8", "replace")

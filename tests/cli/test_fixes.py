@@ -111,6 +111,15 @@ def test_apply_makes_the_branch_and_remembers_the_verdicts(
     assert project.git("rev-parse", applied["branch"]) == applied["commit"]
 
 
+def test_the_diff_is_what_the_plan_does_to_the_base(project: GitProject, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = fixes(capsys, "--base", "main", "--revert", "1,3", "--diff")
+    assert code == 0
+    assert [line for line in out.split("\n") if line.startswith("diff ")] == [
+        "diff --git a/other.txt b/other.txt",
+        "diff --git a/tests/test_x.py b/tests/test_x.py",
+    ]
+
+
 def test_a_plan_that_does_not_build_is_not_applied(project: GitProject, capsys: pytest.CaptureFixture[str]) -> None:
     before = photograph(project.root)
     code, out, err = fixes(capsys, "--base", "main", "--revert", "1", "--apply")

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swarm_tui.doors.git import GitError, Identity, Repository, add_worktree
+from swarm_tui.doors.git import GitError, Identity, Repository
 from swarm_tui.doors.git.history import DiffReader, read_line
 from swarm_tui.doors.git.merging import MergeWay, best_merge_way
 from swarm_tui.doors.git.names import is_inside
@@ -147,8 +147,8 @@ def test_sha256_worktrees_and_bare_repositories_work_too(tmp_path: Path) -> None
     project.commit("one", {"a": "1\n2\nthree\n"})
     tip = project.commit("two", {"d/b": "B\n"})
     project.git("clone", "--quiet", "--bare", ".", str(tmp_path / "bare"))
-    worktree = add_worktree(Repository.open(project.root), tmp_path / "tree", commit=base)
-    for repository in (worktree, Repository.open(tmp_path / "bare")):
+    project.git("worktree", "add", "--quiet", str(tmp_path / "tree"), base)
+    for repository in (Repository.open(tmp_path / "tree"), Repository.open(tmp_path / "bare")):
         one, two = read_line(repository, base, tip)
         with ObjectSpace(repository) as space:
             merge = space.merge(base=one.tree, ours=two.tree, theirs=one.parent_tree)

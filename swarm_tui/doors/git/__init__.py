@@ -9,8 +9,8 @@ All calls wait for git, a few ms each: from an event loop use `await asyncio.to_
 Nothing here writes to the user's checkout or index, and no hook runs.
 """
 
-from swarm_tui.doors.git.bundles import bundle_heads, create_bundle, fetch_bundle, verify_bundle
-from swarm_tui.doors.git.checkouts import add_worktree, clone_into, init_repository, remove_worktree, switch_to
+from swarm_tui.doors.git.bundles import bundle_heads, create_bundle, fetch_bundle
+from swarm_tui.doors.git.checkouts import clone_into, init_repository
 from swarm_tui.doors.git.command import Answer, GitError
 from swarm_tui.doors.git.names import branch_ref, checked_branch, checked_ref, checked_revision, is_commit_id
 from swarm_tui.doors.git.repository import Identity, RefMoved, Repository
@@ -21,7 +21,6 @@ __all__ = [
     "Identity",
     "RefMoved",
     "Repository",
-    "add_worktree",
     "branch_ref",
     "bundle_heads",
     "checked_branch",
@@ -32,7 +31,4 @@ __all__ = [
     "fetch_bundle",
     "init_repository",
     "is_commit_id",
-    "remove_worktree",
-    "switch_to",
-    "verify_bundle",
 ]

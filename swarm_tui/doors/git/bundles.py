@@ -35,13 +35,6 @@ def create_bundle(repository: Repository, bundle: Path, *, base: str, branch: st
     return True
 
 
-def verify_bundle(repository: Repository, bundle: Path) -> None:
-    """Raise when a bundle is damaged, or builds on commits that this repository does not have."""
-    answer = repository.run("bundle", "verify", "--quiet", str(bundle.absolute()), codes=(0, 1, 128), timeout=600)
-    if answer.code:
-        raise GitError(f"{plain(bundle.name, 80)} does not fit this repository", answer.error_text)
-
-
 def fetch_bundle(repository: Repository, bundle: Path, *, branch: str, into: str) -> str:
     """Fetch the expected branch (or a lone HEAD) of a bundle into a full ref name; give its commit.
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 from swarm_tui.doors.git import command
-from swarm_tui.doors.git.names import branch_ref, checked_branch, checked_revision
+from swarm_tui.doors.git.names import checked_branch
 from swarm_tui.doors.git.objects import ObjectSpace, write_alternates
 from swarm_tui.doors.git.repository import Repository
 from swarm_tui.errors import UsageError
@@ -35,21 +34,6 @@ def clone_into(
     return clone
 
 
-def add_worktree(repository: Repository, folder: Path, *, commit: str, branch: str | None = None) -> Repository:
-    """Add a worktree with `commit` checked out, on a new branch or detached."""
-    commit = repository.resolve(commit)
-    where = ("-b", checked_branch(branch)) if branch is not None else ("--detach",)
-    repository.run("worktree", "add", "--quiet", *where, str(folder.absolute()), commit, timeout=600)
-    return Repository.open(folder)
-
-
-def remove_worktree(repository: Repository, folder: Path) -> None:
-    """Remove a worktree that we added, with all that lies in it."""
-    repository.run("worktree", "remove", "--force", str(folder.absolute()), codes=(0, 128), timeout=600)
-    shutil.rmtree(folder, ignore_errors=True)
-    repository.run("worktree", "prune")
-
-
 def check_out_tree(space: ObjectSpace, tree: str, folder: Path, *, parent: str) -> Repository:
     """Make a repository whose checkout is this tree, committed on top of `parent`; it lives as long as the space."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -69,12 +53,6 @@ def change_tree(space: ObjectSpace, scratch: Repository, tree: str, *, parent: s
     commit = space.made_up_commit(tree, parent)
     scratch.run("checkout", "--quiet", "--force", "--detach", commit, timeout=600)
     scratch.run("clean", "--quiet", "-ffd", timeout=600)
-
-
-def switch_to(repository: Repository, branch: str) -> None:
-    """Check a branch out in the user's own checkout. Only ever after the person has said yes to just this."""
-    branch_ref(branch)
-    repository.run("switch", "--quiet", "--no-guess", checked_revision(branch), timeout=600)
 
 
 def init_repository(folder: Path, *, branch: str, identity: tuple[str, str]) -> Repository:

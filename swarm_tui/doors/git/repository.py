@@ -251,14 +251,6 @@ class Repository:
             )
         return Identity(plain(name), plain(email))
 
-    def has_identity(self) -> bool:
-        """Whether git knows who is committing here."""
-        try:
-            self.identity()
-        except UsageError:
-            return False
-        return True
-
     def signs_commits(self) -> bool:
         """Whether the user's config wants commits to be signed."""
         return self.setting("commit.gpgsign", "bool") == "true"
