@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import sys
-from typing import TYPE_CHECKING
+import textwrap
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from swarm_tui.doctor.checks import Check
+
+MIN_COLUMNS: Final = 60
 
 DESCRIPTION = """\
 Look at everything swarm-tui needs: Python, git, tmux, ps, mngr and its plugins, the terminal.
@@ -67,7 +71,16 @@ def _as_json(check: Check) -> dict[str, str | bool]:
 
 
 def _as_text(check: Check, width: int) -> str:
+    """Give a finding as lines that fit the terminal: what was found, and unless that is enough, what is needed."""
     mark = "✗" if not check.ok else "!" if check.fix else "✓"
-    needed = "" if check.ok and not check.fix else f"; needed: {check.needed}"
-    fix = f"\n  {'':{width}}  -> {check.fix}" if check.fix else ""
-    return f"{mark} {check.name:{width}}  {check.found}{needed}{fix}"
+    margin = " " * (width + 4)
+    columns = max(MIN_COLUMNS, shutil.get_terminal_size().columns)
+    paragraphs = [f"{mark} {check.name:{width}}  {check.found}"]
+    if not check.ok or check.fix:
+        paragraphs.append(f"{margin}needed: {check.needed}")
+    if check.fix:
+        paragraphs.append(f"{margin}-> {check.fix}")
+    return "\n".join(
+        textwrap.fill(one, columns, subsequent_indent=margin, break_long_words=False, break_on_hyphens=False)
+        for one in paragraphs
+    )

@@ -140,10 +140,9 @@ async def check_keys(_: Wishes, surroundings: Surroundings) -> list[Check]:
         return [Check("keys", True, "not bound", needed)]
     is_inside = bool(surroundings.environment.get("TMUX"))
     where = "in every session of this tmux server" + (", and you are in tmux now" if is_inside else "")
+    keys = " and ".join(f"ctrl+{key.removeprefix('C-')}" for key in armed)
     advice = f"swarm-tui shields the agents of its sweeps; where you attach by hand, {prefix} d brings you back"
-    return [
-        Check("keys", True, f"mngr has {' and '.join(armed)} end or stop an agent at once, {where}", needed, advice)
-    ]
+    return [Check("keys", True, f"mngr has {keys} end or stop an agent at once, {where}", needed, advice)]
 
 
 async def check_terminal(_: Wishes, surroundings: Surroundings) -> list[Check]:
