@@ -18,7 +18,7 @@ from swarm_tui.engine.harvest import harvest
 from swarm_tui.engine.launch import clear_debris, destroy_agent, launch
 from swarm_tui.engine.names import harvest_ref
 from swarm_tui.engine.pull import pull_work
-from swarm_tui.engine.schedule import back_off, tests_to_launch
+from swarm_tui.engine.schedule import back_off, choose_launches
 from swarm_tui.engine.stopping import Stopper
 from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.model.events import Harvested, LaunchFailed, ProbeFailed, ProbeRecovered, Queued, Stopped
@@ -141,7 +141,7 @@ class Conductor:
         state = self.context.state
         if self.is_stopping or state.is_held or not self.queue:
             return
-        chosen = tests_to_launch(
+        chosen = choose_launches(
             self.queue,
             state.records,
             slots=state.slots,

@@ -13,7 +13,7 @@ LAUNCH_ATTEMPTS: Final = 3
 _BACK_OFF: Final = (2.0, 10.0)
 
 
-def tests_to_launch(
+def choose_launches(
     queue: Iterable[str],
     records: Mapping[str, TestRecord],
     *,

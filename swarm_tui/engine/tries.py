@@ -44,6 +44,7 @@ class TryReader:
                 seconds = fields.get("seconds")
                 if self._known.get(number):
                     return None
+                self._known[number] = True
                 return TryFinished(
                     test=self._test,
                     number=number,

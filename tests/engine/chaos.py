@@ -97,7 +97,8 @@ class Round:
             wait_for(lambda: living_engine(self.program.newest().lock) is None, "the engine to end", ROUND_DEADLINE)
             opened = self.program.opened()
             is_lost = any(record.end in LOST_ENDS for record in opened.state.tests())
-            if opened.state.ended_why == "finished" and not is_lost:
+            is_integrated = opened.state.integration.state == "done"
+            if opened.state.ended_why == "finished" and not is_lost and is_integrated:
                 return
             self._resume()
         raise AssertionError(f"after {self.blows} the sweep does not come to its end")

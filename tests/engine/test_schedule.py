@@ -1,0 +1,55 @@
+"""Which tests are launched: never more than the slots allow, in the order of the queue, and all of them in the end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from swarm_tui.engine.schedule import CREATES_AT_ONCE, LAUNCH_ATTEMPTS, back_off, choose_launches
+from swarm_tui.model import state
+
+QUEUE = [f"t{number}" for number in range(10)]
+RECORDS = {test: state.TestRecord(test) for test in QUEUE}
+
+
+def choose(
+    slots: int,
+    taken: int = 0,
+    creating: int = 0,
+    held: Sequence[str] = (),
+    not_before: Mapping[str, float] | None = None,
+) -> list[str]:
+    records = RECORDS | {test: RECORDS[test]._replace(is_held=True) for test in held}
+    return choose_launches(
+        QUEUE, records, slots=slots, taken=taken, creating=creating, not_before=not_before or {}, now=100.0
+    )
+
+
+def test_a_few_are_created_at_a_time() -> None:
+    assert choose(24) == ["t0", "t1", "t2"]
+    assert choose(24, taken=2, creating=2) == ["t0"]
+    assert choose(2) == ["t0", "t1"]
+    assert choose(2, taken=2) == []
+
+
+def test_fewer_slots_than_agents_launch_nothing() -> None:
+    assert choose(2, taken=5) == []
+
+
+def test_held_tests_and_those_that_back_off_let_others_pass() -> None:
+    assert choose(9, held=["t0"], not_before={"t1": 101.0, "t2": 99.0}) == ["t2", "t3", "t4"]
+
+
+@given(slots=st.integers(1, 30), taken=st.integers(0, 30), creating=st.integers(0, CREATES_AT_ONCE))
+def test_the_slots_are_never_exceeded(slots: int, taken: int, creating: int) -> None:
+    chosen = choose(slots, taken, creating)
+    assert len(chosen) <= max(0, slots - taken)
+    assert len(chosen) + creating <= CREATES_AT_ONCE
+    assert chosen == QUEUE[: len(chosen)]
+
+
+def test_a_launch_that_fails_is_repeated_and_given_up_in_the_end() -> None:
+    pauses = [back_off(failures) for failures in range(1, LAUNCH_ATTEMPTS + 1)]
+    assert pauses == [2.0, 10.0, None]

@@ -1,0 +1,98 @@
+"""What the live plugin wrote becomes events, once each, also for an engine that began later."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from swarm_tui.engine.tries import TryReader
+from swarm_tui.engine.words import Words
+from swarm_tui.model.events import ForeignImports, TryFinished, TryStarted
+from swarm_tui.model.state import Try
+
+
+def line(**fields: Any) -> bytes:
+    return json.dumps(fields).encode()
+
+
+START = line(kind="start", run="1-a")
+FAIL = line(kind="finish", run="1-a", passed=False, seconds=0.5, failure="\x1b[31massert\x1b[0m 1")
+START_2, PASS_2 = line(kind="start", run="2-b"), line(kind="finish", run="2-b", passed=True, seconds=0.1)
+
+
+def test_tries_are_numbered_in_order() -> None:
+    assert TryReader("t").read([START, FAIL, START_2, PASS_2]) == [
+        TryStarted(test="t", number=1),
+        TryFinished(test="t", number=1, passed=False, seconds=0.5, failure="assert 1"),
+        TryStarted(test="t", number=2),
+        TryFinished(test="t", number=2, passed=True, seconds=0.1),
+    ]
+
+
+def test_two_runs_at_once_keep_their_numbers() -> None:
+    events = TryReader("t").read([START, START_2, PASS_2, FAIL])
+    assert [(event.number, event.passed) for event in events if isinstance(event, TryFinished)] == [
+        (2, True),
+        (1, False),
+    ]
+
+
+def test_what_the_journal_knows_is_not_told_again() -> None:
+    known = [Try(1, False, 0.5, 0.0), Try(2, None, 0.0, 0.0)]
+    assert TryReader("t", known).read([START, FAIL, START_2, PASS_2]) == [
+        TryFinished(test="t", number=2, passed=True, seconds=0.1)
+    ]
+
+
+def test_foreign_modules_are_told_when_there_are_new_ones() -> None:
+    reader = TryReader("t")
+    told = [reader.read([line(kind="foreign", modules=names)]) for names in (["b"], ["b"], ["a", "b"], [], "x", [1])]
+    assert [event.modules for events in told for event in events if isinstance(event, ForeignImports)] == [
+        ("b",),
+        ("a", "b"),
+        ("1", "a", "b"),
+    ]
+
+
+@given(st.lists(st.one_of(st.binary(max_size=50), st.sampled_from([START, FAIL, START_2, PASS_2]))))
+def test_any_line_is_read_or_passed_over(lines: list[bytes]) -> None:
+    reader, words = TryReader("t"), Words()
+    started: set[int] = set()
+    for event in reader.read(lines):
+        if isinstance(event, TryStarted):
+            started.add(event.number)
+        elif isinstance(event, TryFinished):
+            assert event.number in started
+    words.take(lines)
+
+
+JSON = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.floats(), st.integers(), st.text(max_size=5)),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=3), inner, max_size=3)),
+    max_leaves=6,
+)
+
+
+@given(message=JSON, calls=JSON, metrics=JSON)
+def test_any_step_of_a_transcript_is_read_or_passed_over(message: Any, calls: Any, metrics: Any) -> None:
+    words = Words()
+    words.take([line(type="step", source="agent", message=message, tool_calls=calls, metrics=metrics)])
+    assert "\n" not in words.last_line
+
+
+def test_the_last_words_and_what_was_spent() -> None:
+    words = Words()
+    metrics = {"cost_usd": 0.5, "prompt_tokens": 10, "completion_tokens": 2}
+    words.take(
+        [
+            line(type="step", source="agent", message="First.\nThen what?", metrics=metrics),
+            line(type="step", source="user", message="not the agent"),
+            line(type="step", source="agent", message="", metrics=metrics),
+        ]
+    )
+    assert (words.last_line, words.dollars, words.tokens) == ("Then what?", 1.0, 24)
+    words.take([line(type="step", source="agent", message="", tool_calls=[{"function_name": "Bash"}])])
+    assert words.last_line == "uses Bash"

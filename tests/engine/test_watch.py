@@ -1,0 +1,109 @@
+"""What is seen of an agent becomes its state: confirmed, in order, and never guessed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from swarm_tui.agents.contract import ARCHIVE_PATH, TRIES_PATH
+from swarm_tui.agents.judging import End
+from swarm_tui.doors.probe import AgentState
+from swarm_tui.engine.reach import LocalFiles, files_of
+from swarm_tui.engine.tail import LINE_LIMIT, Tail
+from swarm_tui.engine.watch import START_GRACE, Watch
+from swarm_tui.errors import UsageError
+from swarm_tui.model.events import Said, TryFinished, TryStarted
+from swarm_tui.model.states import State
+
+
+@pytest.fixture
+def watch(tmp_path: Path) -> Watch:
+    (tmp_path / "state").mkdir()
+    files = LocalFiles(tmp_path / "state", tmp_path / "work")
+    return Watch("t", "agent", files, "mngr-agent", started=0.0, timeout=100.0, wait_timeout=50.0)
+
+
+def sights(watch: Watch, *seen: AgentState | None, start: float = 0.0) -> list[State | End | None]:
+    """Show these to the watch, a second apart; give the new state or the end after each."""
+    given: list[State | End | None] = []
+    for second, state in enumerate(seen):
+        event, end = watch.sight(state, start + second)
+        given.append(end or (event.state if event else None))
+    return given
+
+
+def test_waiting_is_believed_when_it_is_seen_twice(watch: Watch) -> None:
+    assert sights(watch, "RUNNING", "WAITING", "RUNNING", "WAITING", "WAITING", "WAITING", "RUNNING") == [
+        None,
+        None,
+        None,
+        None,
+        State.WAITING,
+        None,
+        State.RUNNING,
+    ]
+
+
+def test_an_agent_that_is_starting_does_not_wait_yet(watch: Watch) -> None:
+    assert sights(watch, "WAITING", "WAITING", "WAITING") == [None, None, None]
+    assert sights(watch, "WAITING", start=START_GRACE) == [State.WAITING]
+
+
+@pytest.mark.parametrize(("seen", "end"), [("DONE", End.CRASH), ("STOPPED", End.CLOSED), (None, End.GONE)])
+def test_an_end_is_believed_when_it_is_seen_twice(watch: Watch, seen: AgentState | None, end: End) -> None:
+    assert sights(watch, seen, "RUNNING", seen, seen) == [None, None, None, end]
+
+
+def test_another_program_in_the_pane_is_no_end(watch: Watch) -> None:
+    assert sights(watch, "REPLACED", "REPLACED", "REPLACED") == [None, None, None]
+
+
+def test_time_that_an_agent_waits_is_not_its_own(watch: Watch) -> None:
+    sights(watch, "RUNNING", "WAITING", "WAITING")
+    assert watch.overdue(51.0) is None
+    assert watch.overdue(52.0) is End.NO_ANSWER
+    sights(watch, "RUNNING", start=42.0)
+    assert watch.overdue(139.0) is None
+    assert watch.overdue(140.0) is End.TIMEOUT
+
+
+async def test_tries_words_and_archive_are_read_from_files(watch: Watch) -> None:
+    state = watch.files.state_dir
+    assert await watch.look(0.0) == []
+    tries = state / TRIES_PATH
+    tries.parent.mkdir(parents=True)
+    tries.write_text(json.dumps({"kind": "start", "run": "1"}) + "\n" + '{"kind": "fin')
+    transcript = state / "events/offline/common_transcript/events.jsonl"
+    transcript.parent.mkdir(parents=True)
+    transcript.write_text(json.dumps({"source": "agent", "message": "Hello"}) + "\n")
+    assert await watch.look(1.0) == [TryStarted(test="t", number=1)]
+    with tries.open("a") as file:
+        file.write('ish", "run": "1", "passed": true}\n{"kind": "finish", "run": "1", "passed": true}\n')
+    events = await watch.look(2.5)
+    assert Said(test="t", line="Hello") in events
+    assert [type(event) for event in events if not isinstance(event, Said)] == [TryFinished]
+    assert not await watch.has_archive()
+    (state / ARCHIVE_PATH).write_bytes(b"")
+    assert await watch.has_archive()
+
+
+async def test_a_line_without_an_end_does_not_stop_the_reading(tmp_path: Path) -> None:
+    tail = Tail(LocalFiles(tmp_path, tmp_path), "state", "log")
+    (tmp_path / "log").write_bytes(b"x" * (LINE_LIMIT + 5) + b"\nwhole\n")
+    lines = [line for _ in range(4) for line in await tail.read()]
+    assert lines == [b"whole"]
+
+
+async def test_a_file_that_begins_anew_is_read_anew(tmp_path: Path) -> None:
+    tail = Tail(LocalFiles(tmp_path, tmp_path), "state", "log")
+    (tmp_path / "log").write_bytes(b"first\nsecond\n")
+    assert await tail.read() == [b"first", b"second"]
+    (tmp_path / "log").write_bytes(b"new\n")
+    assert await tail.read() == [b"new"]
+
+
+def test_other_providers_are_refused_in_words() -> None:
+    with pytest.raises(UsageError, match="'modal' cannot be reached yet"):
+        files_of("modal", Path("/s"), Path("/w"))
