@@ -21,11 +21,12 @@ from swarm_tui.doors.ordered_pipes import OrderedPipes
 from swarm_tui.errors import DoorError
 
 TIMED_OUT_CODE: Final = 124
-OUTPUT_LIMIT: Final = 4 * 1024 * 1024
+OUTPUT_LIMIT: Final = 8 * 1024 * 1024
 TERM_GRACE: Final = 2.0
 # A command's own helpers may still be writing when its shell has ended; a server that it left behind is not waited for.
 BACKGROUND_GRACE: Final = 0.2
 _SEGMENT_COST: Final = 200
+_LINE_COST: Final = 40
 _POLL_SECONDS: Final = 0.02
 
 
@@ -80,7 +81,7 @@ class SegmentCollector:
         self._tail_cost += _append(self._tail, source, data)
         while self._tail_cost > self._half and len(self._tail) > 1:
             old_source, old_data = self._tail.popleft()
-            self._tail_cost -= len(old_data) + _SEGMENT_COST
+            self._tail_cost -= _cost(old_data) + _SEGMENT_COST
             self._left_out[old_source] += len(old_data)
 
     def segments(self) -> tuple[Segment, ...]:
@@ -105,14 +106,17 @@ class BackgroundOutput:
         self._thread.start()
 
     def finish(self) -> tuple[Segment, ...]:
-        """Give what was written since the command ended; to be called when those programs have ended."""
+        """Give what was written since the command ended, once those programs have ended; nothing while one goes on."""
         self._thread.join(timeout=1.0)
-        return self._collector.segments()
+        return () if self._thread.is_alive() else self._collector.segments()
 
     def _listen(self) -> None:
         while self._pipes.is_open:
             for descriptor, data in self._pipes.read(timeout=60.0):
                 self._collector.add(self._sources[descriptor], data)
+            if self._collector.is_full:
+                # A flood that is thrown away anyway must not take the processor from the test.
+                time.sleep(_POLL_SECONDS)
         self._pipes.close()
 
 
@@ -278,9 +282,14 @@ def _append(
     """Append bytes, joined with the last segment while that is of the same source; give what they cost."""
     if segments and segments[-1][0] is source and len(segments[-1][1]) < 65_536:
         segments[-1][1].extend(data)
-        return len(data)
+        return _cost(data)
     segments.append((source, bytearray(data)))
-    return len(data) + _SEGMENT_COST
+    return _cost(data) + _SEGMENT_COST
+
+
+def _cost(data: bytes | bytearray) -> int:
+    """Give what it takes to keep some bytes; short lines are dear, because each becomes an object."""
+    return len(data) + _LINE_COST * data.count(b"\n")
 
 
 def _shell_code(code: int) -> int:

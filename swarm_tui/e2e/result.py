@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 from swarm_tui.doors.shell import Segment, Source
 
@@ -22,8 +23,7 @@ class CapturedText(str):
         return captured
 
 
-@dataclass(frozen=True, slots=True)
-class OutputLine:
+class OutputLine(NamedTuple):
     """One line of output, without its end."""
 
     source: Source
@@ -73,18 +73,18 @@ class CommandResult:
 
 def ordered_lines(segments: tuple[Segment, ...]) -> tuple[OutputLine, ...]:
     """Cut what was written into lines, each whole even when the other output was written in its middle."""
-    lines: list[tuple[Source, bytearray]] = []
-    unfinished: dict[Source, bytearray] = {}
-    for segment in segments:
-        *whole, rest = segment.data.split(b"\n")
-        for piece, is_whole in [*((piece, True) for piece in whole), (rest, False)]:
-            if not is_whole and not piece:
+    lines: list[tuple[Source, bytes]] = []
+    unfinished: dict[Source, int] = {}
+    for source, data in ((segment.source, segment.data) for segment in segments):
+        *whole, rest = data.split(b"\n")
+        place = unfinished.pop(source, None)
+        if place is not None:
+            lines[place] = (source, lines[place][1] + (whole.pop(0) if whole else rest))
+            if not data.count(b"\n"):
+                unfinished[source] = place
                 continue
-            line = unfinished.pop(segment.source, None)
-            if line is None:
-                line = bytearray()
-                lines.append((segment.source, line))
-            line += piece
-            if not is_whole:
-                unfinished[segment.source] = line
+        lines.extend((source, line) for line in whole)
+        if rest:
+            unfinished[source] = len(lines)
+            lines.append((source, rest))
     return tuple(OutputLine(source, line.decode("utf-8", "replace")) for source, line in lines)

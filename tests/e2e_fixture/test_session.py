@@ -7,11 +7,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from swarm_tui.doors.leftovers import marked_processes
+from swarm_tui.doors.shell import Segment, Source
 from swarm_tui.e2e import E2eSession, expect
 from swarm_tui.e2e.expectations import ExpectationFailed
 from swarm_tui.e2e.isolation import MARK_NAME, isolated_environment, make_isolation, remove_isolation
+from swarm_tui.e2e.result import ordered_lines
 
 
 @pytest.fixture
@@ -110,3 +114,19 @@ def test_an_output_that_is_no_text_is_still_shown(session: E2eSession) -> None:
 def test_lines_that_both_outputs_share_stay_whole(session: E2eSession) -> None:
     session.run("printf 'working...'; echo careful >&2; echo ' done'")
     assert session.transcript.splitlines()[1:] == ["  working... done", "! careful", "? 0"]
+
+
+@given(st.lists(st.tuples(st.sampled_from(list(Source)), st.text("ab\n", max_size=6)), max_size=12))
+def test_the_lines_are_those_of_each_output_in_the_order_of_their_first_characters(
+    writes: list[tuple[Source, str]],
+) -> None:
+    lines = ordered_lines(tuple(Segment(source, text.encode()) for source, text in writes))
+    starts: list[tuple[int, Source, str]] = []
+    for source in Source:
+        whole = "".join(text for side, text in writes if side is source)
+        places = [number for number, (side, text) in enumerate(writes) if side is source for _ in text]
+        position = 0
+        for line in whole.removesuffix("\n").split("\n") if whole else []:
+            starts.append((places[position], source, line))
+            position += len(line) + 1
+    assert [tuple(line) for line in lines] == [(source, line) for _, source, line in sorted(starts, key=lambda s: s[0])]
