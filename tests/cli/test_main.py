@@ -1,0 +1,95 @@
+"""The command line as a whole: quick to answer, consistent, and clear when it is misused."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from swarm_tui import __version__
+from swarm_tui.cli.commands import COMMANDS
+from swarm_tui.cli.main import run_command_line
+from swarm_tui.doors.process import run_process
+
+HEAVIEST = {"textual", "rich", "git", "pexpect", "jinja2", "pytest"}
+HEAVY = sorted(HEAVIEST | {"pydantic", "asyncio"})
+NAMES = [command.name for command in COMMANDS]
+
+
+async def modules_after(words: list[str]) -> set[str]:
+    """Give the heavy modules that a command line imports, in a Python of its own."""
+    script = (
+        "import io, json, sys\nfrom contextlib import redirect_stdout\n"
+        "from swarm_tui.cli.main import run_command_line\n"
+        "with redirect_stdout(io.StringIO()):\n    code = run_command_line(json.loads(sys.argv[1]))\n"
+        "print(json.dumps([code, [name for name in json.loads(sys.argv[2]) if name in sys.modules]]))"
+    )
+    finished = await run_process([sys.executable, "-c", script, json.dumps(words), json.dumps(HEAVY)])
+    assert finished.code == 0, finished.error_text
+    code, heavy = json.loads(finished.text)
+    assert code == 0
+    return set(heavy)
+
+
+@pytest.mark.parametrize("words", [["--version"], ["--help"], ["-h"], ["help"], ["-V"]], ids=" ".join)
+async def test_version_and_help_import_nothing_heavy(words: list[str]) -> None:
+    assert await modules_after(words) == set()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_command_explains_itself_with_examples(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command_line([name, "--help"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith(f"usage: swarm-tui {name}")
+    assert f"swarm-tui {name}" in text.partition("examples:")[2], "an example calls the command"
+
+
+async def test_the_help_of_no_command_imports_what_only_its_work_needs() -> None:
+    imported = [await modules_after([name, "--help"]) & HEAVIEST for name in NAMES]
+    assert dict(zip(NAMES, imported, strict=True)) == {name: set() for name in NAMES}
+
+
+def test_the_overview_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command_line(["--help"]) == 0
+    text = capsys.readouterr().out
+    for command in COMMANDS:
+        assert f"  {command.name} " in text
+        assert command.summary in text
+
+
+def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command_line(["--version"]) == 0
+    assert capsys.readouterr().out == f"swarm-tui {__version__}\n"
+
+
+def test_a_mistyped_command_is_exit_2_with_the_one_that_was_meant(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command_line(["docter"]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err == "swarm-tui: there is no command 'docter': did you mean `swarm-tui doctor`?\n"
+
+
+def test_an_option_that_does_not_exist_is_exit_2_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command_line(["doctor", "--nonsense"]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "--nonsense" in captured.err
+
+
+def test_a_failure_is_a_sentence_with_what_to_do_and_never_a_traceback(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SWARM_MNGR", str(tmp_path / "no-mngr"))
+    assert run_command_line(["doctor", "--fix"]) == 2
+    captured = capsys.readouterr()
+    assert captured.err.startswith(f"swarm-tui: SWARM_MNGR names {tmp_path}/no-mngr, which is no program: ")
+    assert "Traceback" not in captured.err
+
+
+async def test_a_reader_that_leaves_early_is_no_traceback() -> None:
+    script = f"{sys.executable} -m swarm_tui --help | true; exit ${{PIPESTATUS[0]}}"
+    finished = await run_process(["bash", "-c", script], environment=dict(os.environ))
+    assert "Traceback" not in finished.error_text
