@@ -44,10 +44,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 def show_room(folder: SweepFolder, *, is_ascii: bool = False) -> int:
     """Open the room on a sweep."""
-    prepare_textual()
-    from swarm_tui.room.app import open_room
+    from swarm_tui.room.splash import splash
 
-    return open_room(folder.root, ascii=is_ascii)
+    prepare_textual()
+    with splash(folder.name, is_ascii=is_ascii):
+        from swarm_tui.room.app import open_room
+
+        return open_room(folder.root, ascii=is_ascii)
 
 
 def _first_run(is_ascii: bool) -> int:

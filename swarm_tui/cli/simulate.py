@@ -38,7 +38,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from swarm_tui.cli.open import prepare_textual, require_terminal
+    from swarm_tui.cli.open import require_terminal, show_room
+    from swarm_tui.journal.folder import SweepFolder
 
     if arguments.tests < 1 or arguments.rate < 0 or not 0 <= arguments.ahead <= 1 or arguments.slots < 0:
         raise UsageError("that cannot be simulated", "--tests from 1, --rate and --slots from 0, --ahead from 0 to 1")
@@ -49,12 +50,8 @@ def run(arguments: argparse.Namespace) -> int:
             print(folder)
             _wait_for_end(feeder)
             return 0
-        # The room's modules are read while the feeder writes its first events.
-        prepare_textual()
-        from swarm_tui.room.app import open_room
-
         _wait_for_sweep(folder, feeder)
-        return open_room(folder, ascii=arguments.ascii)
+        return show_room(SweepFolder(folder), is_ascii=arguments.ascii)
 
 
 @contextlib.contextmanager

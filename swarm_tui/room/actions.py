@@ -22,6 +22,8 @@ class Action(NamedTuple):
     description: str
     is_listed: bool = True
     """Whether the palette offers it; moving the cursor by palette helps nobody."""
+    rank: int = 5
+    """Its place in the footer, where the last ones fall away when the line is short."""
 
     @property
     def scope(self) -> str:
@@ -50,6 +52,7 @@ SCREENS: Final = (
     ScreenEntry("4", "patterns", "Patterns", "swarm_tui.room.screens.patterns:PatternsScreen"),
     ScreenEntry("5", "blocked", "Blocked", "swarm_tui.room.screens.blocked:BlockedScreen"),
     ScreenEntry("6", "log", "Log", "swarm_tui.room.screens.log:LogScreen"),
+    ScreenEntry("7", "tail", "Tail", "swarm_tui.room.screens.tail:TailScreen"),
 )
 
 OPENING: Final = tuple(
@@ -74,11 +77,11 @@ MOVING: Final = (
 EVERYWHERE: Final = (
     *OPENING,
     *MOVING,
-    Action("room.attach", ("a",), "attach", "Attach to the agent's terminal; the room waits behind it"),
-    Action("room.transcript", ("t",), "transcript", "The agent's transcript, following"),
-    Action("room.message", ("m",), "message", "Write to this agent, or to all marked ones"),
+    Action("room.attach", ("a",), "attach", "Attach to the agent's terminal; the room waits behind it", rank=10),
+    Action("room.transcript", ("t",), "transcript", "The agent's transcript, following", rank=11),
+    Action("room.message", ("m",), "message", "Write to this agent, or to all marked ones", rank=12),
     Action("room.interact", ("i",), "", "Work in the agent's pane in place; Ctrl+\\ leaves it"),
-    Action("room.filter", ("/",), "filter", "Filter as you type; `!word` shows what does not match"),
+    Action("room.filter", ("/",), "filter", "Filter as you type; `!word` shows what does not match", rank=13),
     Action("room.palette", (":", "ctrl+p"), "", "Everything by name, and commands such as `slots 24`", False),
     Action("room.copy", ("Y",), "", "Copy the name under the cursor"),
     Action("room.undo", ("z",), "", "Undo the last change of marks"),
@@ -94,15 +97,15 @@ FEWER_SLOTS: Final = Action("sweep.fewer_slots", ("<",), "", "One slot less: few
 MORE_SLOTS: Final = Action("sweep.more_slots", (">",), "", "One slot more: more agents at once")
 
 SWEEP: Final = (
-    Action("sweep.open", ("enter",), "open", "Open the test under the cursor", False),
-    Action("sweep.act", ("x",), "act", "Stop, retry, hold or release the marked tests, or the one under the cursor"),
-    Action("sweep.wanted", ("w",), "wants you", "To the next test that wants you: waiting, blocked, failed, stuck"),
-    Action("sweep.mark", ("space",), "mark", "Mark or unmark the test under the cursor"),
-    Action("sweep.zoom_in", ("+", "="), "zoom", "Larger: dots, chips, rows"),
+    Action("sweep.open", ("enter",), "open", "Open the test under the cursor", False, 0),
+    Action("sweep.act", ("x",), "act", "Stop, retry, hold or release what is marked, or under the cursor", rank=15),
+    Action("sweep.wanted", ("w",), "wants you", "To the next: waiting, blocked, failed, unresolved, stuck", rank=14),
+    Action("sweep.mark", ("space",), "mark", "Mark or unmark the test under the cursor", rank=20),
+    Action("sweep.zoom_in", ("+", "="), "zoom", "Larger: dots, chips, rows", rank=21),
     Action("sweep.zoom_out", ("-",), "", "Smaller: rows, chips, dots"),
-    Action("sweep.group", ("b",), "group", "Group by file, state, result, cause, host, or not at all"),
-    Action("sweep.sort", ("s",), "sort", "Sort by file, state, need, duration, cost or name"),
-    Action("sweep.states", ("f",), "states", "Show only the states you choose"),
+    Action("sweep.group", ("b",), "group", "Group by file, state, result, cause, host, or not at all", rank=22),
+    Action("sweep.sort", ("s",), "sort", "Sort by file, state, need, duration, cost or name", rank=23),
+    Action("sweep.states", ("f",), "states", "Show only the states you choose", rank=24),
     Action("sweep.failed_only", ("!",), "", "Show only what failed or is unresolved; again: all"),
     Action("sweep.next_group", ("}",), "", "To the next group", False),
     Action("sweep.previous_group", ("{",), "", "To the previous group", False),
@@ -180,6 +183,14 @@ LOG: Final = (
     Action("log.open", ("enter",), "show test", "Show the test of this line in the grid", False),
 )
 
+TAIL: Final = (
+    Action("tail.open", ("enter",), "transcript", "The transcript of the agent of this line", False),
+    Action("tail.follow", ("F",), "follow", "Follow: stay at the newest line"),
+    Action("tail.next_error", ("e",), "errors", "To the next error"),
+    Action("tail.previous_error", ("E",), "", "To the previous error"),
+    Action("tail.errors_only", ("!",), "", "Only lines with errors; again: all"),
+)
+
 TABLES: Final[dict[str, tuple[Action, ...]]] = {
     "room": EVERYWHERE,
     "sweep": SWEEP,
@@ -188,6 +199,7 @@ TABLES: Final[dict[str, tuple[Action, ...]]] = {
     "patterns": PATTERNS,
     "blocked": BLOCKED,
     "log": LOG,
+    "tail": TAIL,
 }
 """Every scope's actions. A new screen adds its entry to SCREENS and its table here."""
 

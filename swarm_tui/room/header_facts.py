@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from swarm_tui.insight.forecast import forecast_end, total_cost
 from swarm_tui.model.text import plain
 from swarm_tui.room.draw.header import HeaderFacts
 from swarm_tui.room.draw.words import age
@@ -24,11 +23,11 @@ def header_facts(store: Store, screen: RoomScreen | None = None) -> HeaderFacts:
         title=plain(spec.title, 60),
         place=f"{plain(spec.base_name, 30)}@{plain(spec.base, 60)[:7]}" if spec.base_name else plain(spec.base, 60)[:7],
         elapsed=end - state.started_at if state.started_at is not None else None,
-        left=store.slow_facts(forecast_end) if store.engine is EngineState.LIVING else None,
+        left=store.seconds_left(),
         slots=state.slots,
         wanted_slots=store.wanted_slots,
         active=state.active,
-        dollars=store.slow_facts(total_cost),
+        dollars=store.ledger.cost,
         counts=state.counts,
         shown_pills=screen.room.shown_pills if screen is not None else frozenset(),
         status=status,

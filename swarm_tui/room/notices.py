@@ -6,9 +6,11 @@ from collections.abc import Callable
 from typing import Final
 
 from swarm_tui.journal.fold import SweepState
+from swarm_tui.model.states import Result, State
 from swarm_tui.model.text import plain
 from swarm_tui.room.draw.words import counted
 
+FINISHED_MARKS: Final = (*(result.value for result in Result), State.STOPPED.value)
 PUSH_TITLE: Final = "\x1b[22;2t"
 POP_TITLE: Final = "\x1b[23;2t"
 
@@ -45,7 +47,7 @@ class Notices:
 
     def _set_title(self, state: SweepState) -> None:
         total = sum(state.counts.values())
-        done = sum(1 for record in state.records.values() if record.is_finished)
+        done = sum(state.counts[mark] for mark in FINISHED_MARKS)
         words = [f"swarm {self._sweep}", f"{done}/{total}"]
         if state.counts["waiting"]:
             words.append(f"?{state.counts['waiting']}")

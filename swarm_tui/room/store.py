@@ -14,6 +14,9 @@ from enum import StrEnum
 from typing import Any, Final, TypeVar, cast
 
 from swarm_tui.errors import JournalError
+from swarm_tui.insight.blockers import Blocker
+from swarm_tui.insight.ledger import Ledger
+from swarm_tui.insight.patterns import Pattern
 from swarm_tui.journal.append import living_engine
 from swarm_tui.journal.fold import SweepState
 from swarm_tui.journal.folder import SweepFolder, is_newer_format
@@ -23,6 +26,7 @@ from swarm_tui.journal.requests import append_request
 from swarm_tui.journal.snapshot import read_snapshot
 from swarm_tui.model.requests import Request, RequestKind
 from swarm_tui.model.state import LogLine, TestRecord
+from swarm_tui.model.states import State
 
 Fact = TypeVar("Fact")
 
@@ -80,7 +84,10 @@ class Store:
         self._has_news = False
         self._answered: list[str] = []
         self._slice = SLICE
-        self._facts: dict[Callable[[SweepState, float], Any], tuple[float, int, Any]] = {}
+        self.ledger = Ledger()
+        self.ledger.take(state.tests())
+        self._changed: set[str] = set()
+        self._facts: dict[str, tuple[float, int, Any]] = {}
         self.check_engine()
 
     @property
@@ -120,6 +127,11 @@ class Store:
         self._is_reset |= is_restarted
         has_moved = self.opened.follower.offset != offset
         self._has_news |= has_moved or is_restarted
+        if is_restarted:
+            self.ledger = Ledger()
+        changed = self.state.drain_changed()
+        self.ledger.take(self.state.records[test] for test in changed)
+        self._changed |= changed
         has_more = size > self.opened.follower.offset
         if has_more and not has_moved and size - offset > self._slice:
             # One line longer than the slice; a torn last line is not, it is waited for.
@@ -155,21 +167,34 @@ class Store:
 
     def drain(self) -> Changes:
         """Give what changed since the last call."""
-        changes = Changes(frozenset(self.state.drain_changed()), self._is_reset, self._has_news, tuple(self._answered))
+        changes = Changes(frozenset(self._changed), self._is_reset, self._has_news, tuple(self._answered))
+        self._changed = set()
         self._is_reset = self._has_news = False
         self._answered = []
         return changes
 
-    def slow_facts(self, tell: Callable[[SweepState, float], Fact]) -> Fact:
-        """Give a fact that takes a walk over all records, at most a second old while the sweep changes."""
+    def patterns(self) -> list[Pattern]:
+        """Give what fails alike, at most a second old while the sweep changes."""
+        return self._fresh("patterns", self.ledger.patterns)
+
+    def blockers(self) -> list[Blocker]:
+        """Give what somebody else must do, at most a second old while the sweep changes."""
+        return self._fresh("blockers", self.ledger.blockers)
+
+    def seconds_left(self) -> float | None:
+        """Give the forecast to the end."""
+        queued = self.state.counts[State.QUEUED.value]
+        if self.engine is not EngineState.LIVING or (self.state.is_held and queued):
+            return None
+        return self._fresh("left", lambda: self.ledger.seconds_left(queued, self.state.slots, self.clock()))
+
+    def _fresh(self, name: str, tell: Callable[[], Fact]) -> Fact:
         now = self.clock()
-        known = self._facts.get(tell)
-        if known is not None and known[1] == self.state.last_seq and now - known[0] < 5.0:
+        known = self._facts.get(name)
+        if known is not None and (known[1] == self.state.last_seq or 0 <= now - known[0] < 1.0):
             return cast(Fact, known[2])
-        if known is not None and now - known[0] < 1.0:
-            return cast(Fact, known[2])
-        fact = tell(self.state, now)
-        self._facts[tell] = (now, self.state.last_seq, fact)
+        fact = tell()
+        self._facts[name] = (now, self.state.last_seq, fact)
         return fact
 
     # Asking.

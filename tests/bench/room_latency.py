@@ -21,8 +21,8 @@ from typing import NamedTuple
 from tests.bench.terminal import BenchTerminal, quantile
 
 ROOT = Path(__file__).parents[2]
-CURSOR = {"dots": b"\x1b[7;", "chips": b"\x1b[7;", "rows": b"48;2;13;50;78m"}
-"""How the cursor of each zoom looks to a terminal; nothing else on the screen looks so."""
+CURSOR = {"dots": b"7;38;2;", "chips": b"7;38;2;", "rows": b"48;2;12;48;76m"}
+"""How the cursor of each zoom looks to a terminal (reversed, or a line of its own shade); nothing else looks so."""
 BARE_APP = """
 import os
 os.environ.setdefault("TEXTUAL_FPS", "120")
@@ -57,7 +57,7 @@ def fed_sweep(tests: int, rate: float, place: Path) -> Iterator[Path]:
     """Give a folder into which a simulated sweep is being played."""
     folder = place / f"sweep-{tests}-{int(rate)}"
     words = [sys.executable, "-m", "swarm_tui.simulate.feeder", str(folder), "--tests", str(tests)]
-    words += ["--rate", str(rate), "--ahead", "0.2", "--slots", str(max(24, tests // 10))]
+    words += ["--rate", str(rate), "--ahead", "0.1", "--slots", str(max(24, tests // 10))]
     feeder = subprocess.Popen(words, cwd=ROOT)
     try:
         while not (folder / "sweep.json").exists():
@@ -89,7 +89,7 @@ def measure_bare(keys: int) -> Measured:
 
 
 def _measure(terminal: BenchTerminal, name: str, ready: bytes, keys: int, shown: Callable[[int], bytes]) -> Measured:
-    first = terminal.seconds_until(b"\x1b[?2026l", is_frame=False)
+    first = terminal.seconds_until(b"\x1b[?1049h", is_frame=False)
     is_ready = first + terminal.seconds_until(ready)
     terminal.read_for(2.0)
     cpu, start = terminal.cpu_seconds(), time.perf_counter()

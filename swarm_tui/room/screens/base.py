@@ -118,7 +118,8 @@ class RoomScreen(AgentActions, Screen[None], inherit_bindings=False):
         if self._message is not None:
             self.footer.show([draw_message(*self._message, width)])
         else:
-            self.footer.show([draw_footer(self.actions, self.key_of, self.why_not, width)])
+            ranked = sorted(self.actions, key=lambda action: action.rank)
+            self.footer.show([draw_footer(ranked, self.key_of, self.why_not, width)])
 
     def say(self, text: str, level: str = "info") -> None:
         """Say something in the footer's place, until the next key or for a few seconds."""

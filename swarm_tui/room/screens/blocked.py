@@ -8,8 +8,7 @@ from typing import ClassVar
 from textual.containers import Container
 from textual.widget import Widget
 
-from swarm_tui.insight.blockers import Blocker, blockers_as_markdown, find_blockers
-from swarm_tui.journal.fold import SweepState
+from swarm_tui.insight.blockers import Blocker, blockers_as_markdown
 from swarm_tui.room.draw.arrange import fits_words
 from swarm_tui.room.draw.blocked import draw_blocker_detail, draw_blocker_row
 from swarm_tui.room.draw.words import counted
@@ -17,11 +16,6 @@ from swarm_tui.room.screens.asking import ask_about
 from swarm_tui.room.screens.base import NOTHING, RoomScreen
 from swarm_tui.room.store import Changes
 from swarm_tui.room.widgets.lines import Lines, TextLines
-
-
-def blockers_of(state: SweepState, now: float) -> list[Blocker]:
-    """Give the blockers of the sweep; a fact for `Store.slow_facts`."""
-    return find_blockers(state.tests())
 
 
 class BlockedScreen(RoomScreen):
@@ -56,7 +50,7 @@ class BlockedScreen(RoomScreen):
 
     def show_changes(self, changes: Changes) -> None:
         was = self.current()
-        every = self.store.slow_facts(blockers_of)
+        every = self.store.blockers()
         self.blockers = [
             blocker
             for blocker in every

@@ -8,19 +8,13 @@ from typing import ClassVar
 from textual.containers import Container
 from textual.widget import Widget
 
-from swarm_tui.insight.patterns import Pattern, find_patterns
-from swarm_tui.journal.fold import SweepState
+from swarm_tui.insight.patterns import Pattern
 from swarm_tui.room.draw.arrange import fits_words
 from swarm_tui.room.draw.patterns import draw_pattern_detail, draw_pattern_row
 from swarm_tui.room.screens.asking import ask_about
 from swarm_tui.room.screens.base import NOTHING, RoomScreen
 from swarm_tui.room.store import Changes
 from swarm_tui.room.widgets.lines import Lines, TextLines
-
-
-def patterns_of(state: SweepState, now: float) -> list[Pattern]:
-    """Give the patterns of the sweep; a fact for `Store.slow_facts`."""
-    return find_patterns(state.tests())
 
 
 class PatternsScreen(RoomScreen):
@@ -55,7 +49,7 @@ class PatternsScreen(RoomScreen):
 
     def show_changes(self, changes: Changes) -> None:
         was = self.current()
-        every = self.store.slow_facts(patterns_of)
+        every = self.store.patterns()
         self.patterns = [pattern for pattern in every if self._fits(pattern)]
         causes = [pattern.cause for pattern in self.patterns]
         if was is not None and was.cause in causes and self.rows.cursor != causes.index(was.cause):

@@ -10,9 +10,6 @@ from textual.containers import Container
 from textual.timer import Timer
 from textual.widget import Widget
 
-from swarm_tui.insight.attention import need_of, wants_a_person
-from swarm_tui.insight.patterns import Pattern, find_patterns
-from swarm_tui.journal.fold import SweepState
 from swarm_tui.model.requests import RequestKind
 from swarm_tui.model.state import TestRecord
 from swarm_tui.room.draw.arrange import GROUPINGS, SORTINGS, Choice, Zoom, arrange
@@ -147,7 +144,7 @@ class SweepScreen(RoomScreen):
             self.side.show(draw_side(record, max(10, self.side.text_width), self._now(), asked))
 
     def _draw_strip(self) -> None:
-        patterns = self.store.slow_facts(_patterns_of)
+        patterns = self.store.patterns()
         self.strip.show(draw_strip(patterns, self.size.width) if self.size.height >= 12 else [])
 
     def on_test_grid_test_changed(self, event: TestGrid.TestChanged) -> None:
@@ -224,18 +221,14 @@ class SweepScreen(RoomScreen):
         ask_about(self, self.current_tests())
 
     def do_wanted(self) -> None:
-        now = self._now()
-        records = self.store.state.records
-        wanting = [records[test] for test in self.grid.order() if wants_a_person(records[test], now)]
-        if not wanting:
-            hidden = sum(wants_a_person(record, now) for record in records.values())
-            self.say("nobody wants you" + (f" here; {hidden} outside this filter do" if hidden else ""), "good")
+        wanting = [record.test for record in self.store.ledger.wanting(self._now())]
+        tests = [test for test in wanting if self.grid.has(test)]
+        if not tests:
+            hidden = f" here; {len(wanting)} outside this filter do" if wanting else ""
+            self.say(f"nobody wants you{hidden}", "good")
             return
-        wanting.sort(key=lambda record: need_of(record, now))
-        tests = [record.test for record in wanting]
         here = tests.index(self.grid.test) + 1 if self.grid.test in tests else 0
-        test = tests[here % len(tests)]
-        self.grid.go_to(test)
+        self.grid.go_to(tests[here % len(tests)])
         self.say(f"{here % len(tests) + 1} of {counted(len(tests), 'test')} that want you")
 
     def _mark(self, tests: Iterable[str]) -> None:
@@ -387,7 +380,3 @@ class SweepScreen(RoomScreen):
 
     def do_resume(self) -> None:
         self.room.resume_sweep(self)
-
-
-def _patterns_of(state: SweepState, now: float) -> list[Pattern]:
-    return find_patterns(state.tests())

@@ -125,8 +125,6 @@ class TestGrid(Lines):
             return
         old_row, row = self.cursor, self.cells.places[test][0]
         self.test, self.cursor = test, row
-        # With the first test its group's heading comes into view too.
-        self.show_line(0 if row == 1 and not any(run.tests for run in self.cells.rows[0]) else row)
         self.show_line(row)
         self.lines_changed({old_row, row})
         self.post_message(self.TestChanged())
@@ -149,6 +147,10 @@ class TestGrid(Lines):
                 if test is not None:
                     self._put(test)
                     return
+
+    def has(self, test: str) -> bool:
+        """Whether a test is shown."""
+        return test in self.cells.places
 
     def rank_of_cursor(self) -> int:
         """Give the place of the cursor in the order, from 0."""
@@ -186,6 +188,12 @@ class TestGrid(Lines):
             self.go_to(self._order[-1 if is_bottom else 0])
             if not is_bottom:
                 self.scroll_rows(0)
+
+    def show_line(self, index: int) -> None:
+        # Under the heading of its group a test tells more: the heading comes into view with it.
+        if 0 < index < len(self.cells.rows) and not any(run.tests for run in self.cells.rows[index - 1]):
+            super().show_line(index - 1)
+        super().show_line(index)
 
     def choose(self, index: int, x: int) -> None:
         self._goal_x = x
