@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 
 from swarm_tui.doors.git import GitError, Identity, Repository
 from swarm_tui.doors.git.history import DiffReader, read_line
+from swarm_tui.doors.git.kept import KeptProcess
 from swarm_tui.doors.git.merging import MergeWay, best_merge_way
 from swarm_tui.doors.git.names import is_inside
 from swarm_tui.doors.git.objects import ObjectSpace
 from swarm_tui.doors.git.scratch import ScratchFolder
-from swarm_tui.doors.git.trees import Entry
+from swarm_tui.doors.git.trees import Entry, read_object
 from tests.git_project import GitProject, photograph
 
 
@@ -202,3 +203,27 @@ def test_what_a_killed_process_left_is_removed_and_what_lives_is_not(tmp_path: P
     assert living.path.is_dir()
     living.close()
     assert not living.path.exists()
+
+
+def test_a_kept_process_that_died_is_started_anew(project: GitProject) -> None:
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start() -> subprocess.Popen[bytes]:
+        started.append(Repository.open(project.root).start("cat-file", "--batch"))
+        return started[-1]
+
+    kept = KeptProcess(start)
+    question = project.git("rev-parse", "HEAD:a.txt").encode() + b"\n"
+    assert kept.ask(question, read_object) == ("blob", b"one\n")
+    started[0].kill()
+    started[0].wait()
+    assert kept.ask(question, read_object) == ("blob", b"one\n")
+    assert len(started) == 2
+    kept.close()
+    assert started[1].poll() is not None
+
+
+def test_a_kept_process_that_ends_instead_of_answering_is_an_error_in_words(project: GitProject) -> None:
+    kept = KeptProcess(lambda: Repository.open(project.root).start("cat-file", "--no-such-option"))
+    with pytest.raises(GitError, match="no-such-option"):
+        kept.ask(b"x\n", read_object)

@@ -159,6 +159,25 @@ def test_the_preview_follows_the_verdicts_and_names_who_stands_in_the_way(review
     assert review.alone(fourth) is None
 
 
+def test_who_stands_in_the_way_is_found_through_a_rename(integrated: Integrated) -> None:
+    project = integrated.project
+    project.git("mv", "lines.txt", "moved.txt")
+    moved = project.commit("[FIX_IMPL] moves", {"moved.txt": number_lines({5: "fix 4", 15: "moved", 25: "fix 3"})})
+    with integrated.open() as review:
+        conflict = review.alone(ranked(review, 2))
+        assert conflict is not None
+        assert (conflict.opponents, conflict.paths) == ((moved,), ("moved.txt",))
+        assert review.alone(ranked(review, 3)) is None
+        assert review.reverts_needed_too({integrated.fixes[0]}) == (ranked(review, 4),)
+
+
+def test_what_no_fix_can_make_way_for_is_said(integrated: Integrated) -> None:
+    project = integrated.project
+    project.commit("chore: touches the same line", {"other.txt": "touched\n"})
+    with integrated.open() as review:
+        assert review.reverts_needed_too({integrated.fixes[4]}) is None
+
+
 def test_the_net_diff_is_what_stays(review: Review) -> None:
     for fix in review.fixes:
         review.give(fix, REVERT)

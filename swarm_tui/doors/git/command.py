@@ -157,8 +157,9 @@ def finish(process: subprocess.Popen[bytes], stdin: bytes | None, timeout: float
 
 def end(process: subprocess.Popen[bytes]) -> None:
     """End a command and the helpers that it has started."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
+    if process.poll() is None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
     with contextlib.suppress(BrokenPipeError):
         process.communicate()
 

@@ -25,8 +25,9 @@ class KeptProcess:
     def ask(self, question: bytes, read: Callable[[IO[bytes]], Read]) -> Read:
         """Write a question and give what `read` takes from the answer; `read` raises EOFError at an early end."""
         with self._lock:
-            process = self._process or self._start()
-            self._process = process
+            if self._process is not None and self._process.poll() is not None:
+                self._end()
+            process = self._process = self._process or self._start()
             assert process.stdin is not None, "the door starts every process with pipes"
             assert process.stdout is not None, "the door starts every process with pipes"
             try:
