@@ -25,7 +25,7 @@ MAY_KNOW: Final[dict[str, frozenset[str]]] = {
     "triage": _MIDDLE,
     "tutorial": _MIDDLE,
     "agents": _MIDDLE,
-    "e2e": _MIDDLE,
+    "e2e": _MIDDLE | {"tutorial"},
     "doctor": _MIDDLE,
     "report": _UPPER,
     "engine": _UPPER,
