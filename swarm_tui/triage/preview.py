@@ -129,7 +129,9 @@ class Previewer:
     def _near(self, commit: Commit, merge: Merge, reverted: frozenset[str]) -> tuple[Commit, ...]:
         """Give the later commits that stay and that a revert may conflict with."""
         stay = plan.later_commits_that_stay(self._branch, commit.id, reverted)
-        return plan.touching(stay, merge.conflict_paths) or plan.touching(stay, commit.paths)
+        paths = frozenset(merge.conflict_paths)
+        # A path that the commit does not know has been renamed since: who touched its old name is meant too.
+        return plan.touching(stay, paths if paths <= commit.paths else paths | commit.paths)
 
     def _opponents(self, commit: Commit, near: Sequence[Commit]) -> tuple[str, ...]:
         """Give those with which it does conflict; when no single one is to blame, all that come near."""
