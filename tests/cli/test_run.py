@@ -1,0 +1,116 @@
+"""What cannot be run is told in one sentence with what to do, exit 2, and nothing is changed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.git_project import GitProject, photograph, quiet_environment
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> GitProject:
+    project = GitProject(tmp_path / "project")
+    project.commit("Begin", {"test_a.py": "def test_a(): pass\n", "records/a.toml": 'test = "test_a.py::test_a"\n'})
+    return project
+
+
+@pytest.fixture
+def fake_mngr(tmp_path: Path) -> Path:
+    """Give a program that answers as a mngr of a version would, and can do nothing else."""
+    program = tmp_path / "mngr"
+    program.write_text('#!/bin/sh\n[ "$1" = --version ] && echo "mngr 0.3.0" || echo "{}"\n')
+    program.chmod(0o755)
+    return program
+
+
+def run(folder: Path, *words: str, mngr: str | Path = "/no/mngr", **more: str) -> subprocess.CompletedProcess[str]:
+    environment = quiet_environment() | {"SWARM_MNGR": str(mngr)} | more
+    words = words if "--agent" in words else (*words, "--agent", "offline")
+    return subprocess.run(
+        [sys.executable, "-m", "swarm_tui", "run", "--headless", *words],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+
+
+def assert_refused(done: subprocess.CompletedProcess[str], *words: str) -> None:
+    assert done.returncode == 2, done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+    last = done.stderr.strip().splitlines()[-1]
+    assert all(word in last for word in words), last
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--slots", "0"), ("--slots 0", "1 or more")),
+        (("--timeout", "0"), ("--timeout 0", "above 0")),
+        (("--wait-timeout", "soon"), ("no time", "30m")),
+        (("--speed", "-1"), ("--speed -1",)),
+        (("--provider", "modal"), ("'modal' cannot be reached yet",)),
+        (("--records", "nowhere"), ("--records names nowhere",)),
+        (("--tutorial", "nowhere"), ("--tutorial names nowhere",)),
+        (("--python", "/no/python"), ("--python names /no/python",)),
+        (("--agent", "martian"), ("no agent type 'martian'", "offline")),
+        (("--agent", "command"), ("--agent command needs the command",)),
+        (("--agent", "claude"), ("claude is not installed", "offline")),
+        (("--only-failed-of", "2020"), ("there is no sweep",)),
+        (("--changed-since", "no-such-commit"), ("no commit 'no-such-commit'",)),
+        (("--label", "x"), ("--label x is no label",)),
+        (("--mapper-prompt", "nowhere.md"), ("nowhere.md cannot be read",)),
+        (("--", "--no-such-option"), ("pytest refuses this", "unrecognized arguments")),
+        (("--", "-k", "nothing"), ("pytest finds no tests here",)),
+    ],
+)
+def test_misuse_is_one_sentence_and_changes_nothing(
+    project: GitProject, fake_mngr: Path, words: tuple[str, ...], told: tuple[str, ...]
+) -> None:
+    before = photograph(project.root)
+    path = os.pathsep.join(str(Path(shutil.which(name) or "").parent) for name in ("git", "tmux", "ps"))
+    # Without claude, wherever this runs; the options come before what pytest gets.
+    assert_refused(run(project.root, *_ordered(words), mngr=fake_mngr, PATH=path), *told)
+    assert photograph(project.root) == before
+
+
+def _ordered(words: tuple[str, ...]) -> tuple[str, ...]:
+    return ("--agent", "offline", *words) if words[0] == "--" else words
+
+
+def test_without_git_commits_identity_or_mngr_it_says_so(project: GitProject, tmp_path: Path, fake_mngr: Path) -> None:
+    (tmp_path / "bare").mkdir()
+    assert_refused(run(tmp_path / "bare"), "is not in a git repository", "git init")
+    empty = GitProject(tmp_path / "empty")
+    assert_refused(run(empty.root), "has no commits yet", "commit something first")
+    assert_refused(run(project.root), "SWARM_MNGR names /no/mngr", "doctor --fix")
+    project.git("config", "--unset", "user.email")
+    project.git("config", "user.useConfigOnly", "true")
+    assert_refused(run(project.root, mngr=fake_mngr), "git does not know who you are", "git config --global")
+
+
+def test_an_old_mngr_is_refused(project: GitProject, fake_mngr: Path) -> None:
+    fake_mngr.write_text('#!/bin/sh\necho "mngr 0.2.2"\n')
+    assert_refused(run(project.root, mngr=fake_mngr), "mngr 0.2.2", "0.3 is needed")
+
+
+def test_a_repository_whose_path_a_shell_would_read_is_refused(tmp_path: Path, fake_mngr: Path) -> None:
+    project = GitProject(tmp_path / "pro$(touch pwned)ject")
+    project.commit("Begin", {"test_a.py": "def test_a(): pass\n"})
+    assert_refused(run(project.root, mngr=fake_mngr), "cannot be given to an agent")
+    assert not (project.root / ".swarm").exists()
+
+
+def test_files_that_cannot_be_collected_are_shown_and_are_no_misuse(project: GitProject, fake_mngr: Path) -> None:
+    project.commit("Break", {"test_b.py": "import no_such_module\n"})
+    done = run(project.root, mngr=fake_mngr)
+    assert done.returncode == 1
+    assert "No module named 'no_such_module'" in done.stderr
+    assert not (project.root / ".swarm").exists()

@@ -1,0 +1,179 @@
+"""Tests are found in the project's own interpreter, whatever the project has set, and chosen as a person asks."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from swarm_tui.doors.git import Repository
+from swarm_tui.doors.pytest import Collected
+from swarm_tui.engine.collect import Found, Selection, find_tests, import_roots, options_of
+from swarm_tui.errors import ProgramMissing, SwarmError, UsageError
+from tests.git_project import GitProject
+
+DEEP = """\
+import pytest
+
+
+@pytest.mark.parametrize('x', ['$(touch x)', '[/red]', 'a\\nb', 'ü'])
+class TestIt:
+    def test_named(self, x): pass
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> GitProject:
+    project = GitProject(tmp_path / "project")
+    project.commit(
+        "Begin",
+        {
+            "pytest.ini": "[pytest]\naddopts = -q -p no:terminal\n",
+            "tests/test_a.py": "def test_good(): pass\n\n\ndef test_bad(): assert 0\n",
+            "tests/deep/test_b.py": DEEP,
+        },
+    )
+    return project
+
+
+async def find(project: GitProject, *arguments: str, folder: str = "", **selection: object) -> Found:
+    return await find_tests(
+        Repository.open(project.root),
+        project.root / folder,
+        python=sys.executable,
+        arguments=arguments,
+        selection=Selection(**selection),  # type: ignore[arg-type]
+        progress=lambda _: None,
+    )
+
+
+async def test_every_id_is_found_with_its_place(project: GitProject) -> None:
+    found = await find(project)
+    assert found.tests[0] == ("tests/deep/test_b.py::TestIt::test_named[$(touch x)]", "tests/deep/test_b.py", 6)
+    ids = [test for test, _, _ in found.tests]
+    assert ids[1:4] == [f"tests/deep/test_b.py::TestIt::test_named[{name}]" for name in ("[/red]", "a\\nb", "\\xfc")]
+    assert found.tests[-1] == ("tests/test_a.py::test_bad", "tests/test_a.py", 4)
+    assert (found.folder, found.root, found.run_options) == ("", "", ())
+
+
+async def test_thousands_of_tests_are_no_burden(project: GitProject) -> None:
+    project.write(
+        {"tests/test_c.py": "import pytest\n\n\n@pytest.mark.parametrize('x', range(5000))\ndef test_c(x): pass\n"}
+    )
+    assert len((await find(project, "tests/test_c.py")).tests) == 5000
+
+
+async def test_pytests_own_arguments_choose_and_only_options_are_kept(project: GitProject) -> None:
+    found = await find(project, "tests/test_a.py", "-k", "good", "--tb=short")
+    assert [test for test, _, _ in found.tests] == ["tests/test_a.py::test_good"]
+    assert found.run_options == ("-k", "good", "--tb=short")
+
+
+async def test_from_a_subfolder_ids_still_begin_at_the_rootdir(project: GitProject) -> None:
+    found = await find(project, "deep", folder="tests")
+    assert found.tests[0][1] == "tests/deep/test_b.py"
+    assert (found.folder, found.root) == ("tests", "")
+
+
+async def test_only_red_runs_the_tests_once(project: GitProject) -> None:
+    assert [test for test, _, _ in (await find(project, is_only_red=True)).tests] == ["tests/test_a.py::test_bad"]
+
+
+async def test_only_what_changed(project: GitProject) -> None:
+    base = project.git("rev-parse", "HEAD")
+    with pytest.raises(UsageError, match="no test file has changed since"):
+        await find(project, changed_since=base)
+    project.commit("Change", {"tests/test_a.py": "def test_good(): pass\n"})
+    assert [test for test, _, _ in (await find(project, changed_since=base)).tests] == ["tests/test_a.py::test_good"]
+    project.commit("Fixtures", {"tests/deep/conftest.py": ""})
+    assert len((await find(project, changed_since="HEAD~1")).tests) == 4
+
+
+async def test_errors_are_told_as_pytest_tells_them(project: GitProject) -> None:
+    project.write({"tests/test_c.py": "import no_such_module\n", "tests/test_d.py": "def broken(:\n"})
+    with pytest.raises(SwarmError) as caught:
+        await find(project)
+    assert caught.value.exit_code == 1
+    assert "2 errors" in str(caught.value)
+    assert "No module named 'no_such_module'" in str(caught.value)
+    project.write({"pytest.ini": "[pytest]\n"})
+    with pytest.raises(SwarmError, match=r"ERROR collecting tests/test_c\.py"):
+        await find(project)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--no-such-option",), "unrecognized arguments"),
+        (("nowhere.py",), "not found"),
+        (("-k", "nothing"), "no tests"),
+    ],
+)
+async def test_what_pytest_refuses_is_misuse(project: GitProject, arguments: tuple[str, ...], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        await find(project, *arguments)
+
+
+async def test_a_python_without_pytest_is_told(project: GitProject, tmp_path: Path) -> None:
+    bare = tmp_path / "bare"
+    bare.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S "$@"\n')
+    bare.chmod(0o755)
+    with pytest.raises(ProgramMissing, match="has no pytest"):
+        await find_tests(
+            Repository.open(project.root),
+            project.root,
+            python=str(bare),
+            arguments=(),
+            selection=Selection(),
+            progress=lambda _: None,
+        )
+
+
+async def test_the_projects_own_venv_is_taken_when_there_is_one(project: GitProject) -> None:
+    python = project.root / ".venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    found = await find_tests(
+        Repository.open(project.root),
+        project.root,
+        python=None,
+        arguments=(),
+        selection=Selection(),
+        progress=lambda _: None,
+    )
+    assert found.python == str(python)
+
+
+def test_words_that_are_files_for_pytest_are_no_options() -> None:
+    assert options_of(["-x", "tests", "-k", "tests", "--", "b.py"], ["tests", "b.py"]) == ("-x", "-k", "tests")
+
+
+def collected(root: Path, startup: list[str], path: list[str], loaded: dict[str, str]) -> Collected:
+    return Collected(
+        root=root,
+        tests=(),
+        errors=(),
+        failed=frozenset(),
+        positional=(),
+        startup_path=("", *startup),
+        path=(*startup, *path),
+        loaded=loaded,
+        prefix=str(root / ".venv"),
+        python_version="3.11",
+        text="",
+    )
+
+
+def test_import_roots_are_what_an_editable_install_adds(tmp_path: Path) -> None:
+    inside, venv = str(tmp_path / "src"), str(tmp_path / ".venv/lib/python3.11/site-packages")
+    found = collected(tmp_path, [inside, venv, "/usr/lib/python3"], [str(tmp_path / "tests")], {})
+    assert import_roots(found, tmp_path) == ("src",)
+
+
+def test_import_roots_are_found_behind_an_import_hook_too(tmp_path: Path) -> None:
+    found = collected(
+        tmp_path, [], [str(tmp_path / "tests")], {"pkg": str(tmp_path), "test_x": str(tmp_path / "tests")}
+    )
+    assert import_roots(found, tmp_path) == (".",)
