@@ -6,11 +6,13 @@ is attached, the agent's session (and our own, when we run inside tmux) gets a k
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import re
 import signal
 import subprocess
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +29,7 @@ from swarm_tui.errors import DoorError, ProgramMissing, SwarmError, UsageError
 from swarm_tui.model.sweep import MngrSettings
 
 CALL_TIMEOUT: Final = 10.0
+CLIENT_GRACE: Final = 2.0
 _AGENT_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 _REMOTE_PROTECTION: Final = (
     "tmux list-keys -T root | grep -v -e ' C-q ' -e ' C-t ' | sed 's/-T root/-T {table}/' | tmux source-file -"
@@ -233,8 +236,12 @@ class Attacher:
         return "do not press ctrl+q or ctrl+t: on its host mngr would destroy or stop the agent"
 
     async def _restore_size(self, session: str, size: tuple[int, int], option: str) -> None:
-        if await self._said(self.tmux.environment, "list-clients", "-t", f"={session}"):
-            return
+        # The client that just left may still be on its way out; one that stays is somebody else's.
+        deadline = time.monotonic() + CLIENT_GRACE
+        while await self._said(self.tmux.environment, "list-clients", "-t", f"={session}"):
+            if time.monotonic() > deadline:
+                return
+            await asyncio.sleep(0.05)
         await self.tmux.resize_window(session, *size)
         # Resizing by command makes the size manual: the next person would see a window that does not fit.
         words = [option] if option else []

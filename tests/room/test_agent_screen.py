@@ -279,3 +279,29 @@ async def test_every_size_of_terminal_is_borne(sweep: AgentSweep, size: tuple[in
         await pilot.pause()
         text_on_screen(app)
         agent_screen(app)
+
+
+async def test_the_merged_tail_folds_what_many_say_and_leads_to_each(sweep: AgentSweep) -> None:
+    for name in ("one", "two", "three"):
+        write(sweep.transcript(name), step("fixture 'host' not found"), step(f"only {name} says this"))
+    async with room_on(sweep) as (app, pilot):
+        await pilot.press("7")
+        text = await shown(app, pilot, "same line from 3 agents")
+        assert "only two says this" in text
+        write(sweep.transcript("two"), step("and something new", at="2026-11-18T07:00:00Z"))
+        await shown(app, pilot, "and something new")
+        await pilot.press("t")
+        await shown(app, pilot, "tests/test_a.py::test_two")
+        await pilot.press("q", "slash", *"only", "enter")
+        await shown(app, pilot, "3 match /only")
+
+
+async def test_the_merged_tail_of_marked_agents_shows_only_those(sweep: AgentSweep) -> None:
+    for name in ("one", "two", "three"):
+        write(sweep.transcript(name), step(f"I am {name}"))
+    async with room_on(sweep) as (app, pilot):
+        app.show_test("tests/test_a.py::test_two")
+        await pilot.press("space", "7")
+        text = await shown(app, pilot, "Tail of 1 agent (marked)")
+        assert "I am two" in text
+        assert "I am one" not in text

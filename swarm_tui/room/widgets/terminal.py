@@ -56,6 +56,10 @@ class TerminalPane(Widget, can_focus=True, inherit_bindings=False):
         self.refresh()
 
     def on_unmount(self) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the program."""
         if self._program is not None:
             asyncio.get_running_loop().remove_reader(self._program.descriptor)
             self._program.close()
@@ -92,6 +96,7 @@ class TerminalPane(Widget, can_focus=True, inherit_bindings=False):
         event.stop()
         event.prevent_default()
         if event.key == LEAVING_KEY:
+            self.close()
             self.post_message(self.Closed(is_ended=False))
             return
         has_application_cursor = self._emulator is not None and self._emulator.has_application_cursor

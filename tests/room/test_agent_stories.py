@@ -1,0 +1,309 @@
+"""A person in the room, in a real terminal, with real agents of a real mngr on a real tmux server."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from swarm_tui.doors.mngr_words import CreateRequest
+from swarm_tui.doors.terminal import TerminalProgram
+from swarm_tui.journal.folder import SweepFolder
+from swarm_tui.model.sweep import MngrSettings
+from swarm_tui.room.emulator import Emulator
+from tests.conftest import IsolatedMngr
+from tests.room.agent_sweeps import make_sweep
+
+pytestmark = pytest.mark.slow
+
+
+def until(condition: Callable[[], bool], what: str, seconds: float = 30.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"in vain waited for: {what}"
+        time.sleep(0.05)
+
+
+class Person:
+    """Somebody at a terminal in which tmux runs, and in it the room."""
+
+    def __init__(self, environment: dict[str, str], folder: str, words: list[str], cwd: Path) -> None:
+        self.environment = environment | {"TMUX_TMPDIR": folder, "TERM": "xterm-256color"}
+        self.folder = folder
+        command = " ".join(words) + "; echo the room is left; cat"
+        size = ["-x", "110", "-y", "32"]
+        self.tmux("-f", "/dev/null", "new-session", "-d", "-s", "person", "-c", str(cwd), *size, command)
+        # Keys of the server act in a client only, so there is one: the terminal of the person.
+        self.terminal = TerminalProgram(
+            ["tmux", "attach-session", "-t", "=person"], rows=33, columns=110, environment=self.environment
+        )
+
+    def tmux(self, *words: str) -> str:
+        return subprocess.run(["tmux", *words], env=self.environment, capture_output=True, text=True).stdout
+
+    @property
+    def screen(self) -> str:
+        while self.terminal.read():
+            pass
+        return self.tmux("capture-pane", "-p", "-t", "=person:")
+
+    def sees(self, words: str, seconds: float = 30.0) -> str:
+        try:
+            until(lambda: words in self.screen, words, seconds)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self.screen}") from None
+        return self.screen
+
+    def types(self, keys: str) -> None:
+        self.terminal.send(keys.encode())
+
+    def leaves(self, *, is_private: bool) -> None:
+        self.terminal.close()
+        self.tmux("kill-session", "-t", "=person")
+        if is_private:
+            self.tmux("kill-server")
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class Agents:
+    """The agents of a small sweep, as mngr and tmux know them."""
+
+    def __init__(self, mngr: IsolatedMngr) -> None:
+        self.mngr = mngr
+        self.names = ("one", "two")
+        for name in self.names:
+            self.create(name)
+
+    def create(self, name: str) -> None:
+        asyncio.run(
+            self.mngr.door.create(
+                CreateRequest(
+                    name=f"swarm-x-{name}",
+                    source=self.mngr.repository,
+                    command=(str(self.mngr.agent),),
+                    transfer="none",
+                )
+            )
+        )
+
+    def ensure_alive(self) -> None:
+        stopped = [name for name in self.names if not self.size(name)]
+        if stopped:
+            asyncio.run(self.mngr.door.start([f"swarm-x-{name}" for name in stopped]))
+
+    def tmux(self, *words: str) -> str:
+        return subprocess.run(
+            ["tmux", *words], env=self.mngr.environment, capture_output=True, text=True
+        ).stdout.strip()
+
+    def screen(self, name: str) -> str:
+        return self.tmux("capture-pane", "-p", "-t", f"=mngr-swarm-x-{name}:agent")
+
+    def size(self, name: str) -> str:
+        return self.tmux(
+            "display-message", "-p", "-t", f"=mngr-swarm-x-{name}:agent", "#{window_width}x#{window_height}"
+        )
+
+    def keys(self, name: str) -> str:
+        return self.tmux("show-options", "-v", "-t", f"=mngr-swarm-x-{name}:", "key-table")
+
+    def is_attached(self, name: str) -> bool:
+        return bool(self.tmux("list-clients", "-t", f"=mngr-swarm-x-{name}"))
+
+    def state(self, name: str) -> str:
+        listing = asyncio.run(self.mngr.door.list_agents())
+        return {agent.name: agent.state for agent in listing.agents}.get(f"swarm-x-{name}", "GONE")
+
+
+@pytest.fixture(scope="module")
+def agents(isolated_mngr: IsolatedMngr) -> Iterator[Agents]:
+    yield (made := Agents(isolated_mngr))
+    asyncio.run(isolated_mngr.door.destroy([f"swarm-x-{name}" for name in made.names]))
+
+
+@pytest.fixture
+def sweep(agents: Agents, tmp_path: Path) -> SweepFolder:
+    agents.ensure_alive()
+    return make_sweep(tmp_path, ("one", "two"), agents.mngr.settings).folder
+
+
+def room_words(sweep: SweepFolder, settings: MngrSettings) -> list[str]:
+    # The room is started as a person starts it: in the person's tmux, not with the agents' settings.
+    return [sys.executable, "-m", "swarm_tui", "open", str(sweep.root)]
+
+
+@pytest.fixture(params=["another server", "the same server"])
+def person(request: pytest.FixtureRequest, agents: Agents, sweep: SweepFolder) -> Iterator[Person]:
+    is_private = request.param == "another server"
+    folder = tempfile.mkdtemp(dir="/tmp", prefix="sw") if is_private else agents.mngr.environment["TMUX_TMPDIR"]
+    at_terminal = Person(agents.mngr.environment, folder, room_words(sweep, agents.mngr.settings), sweep.root)
+    at_terminal.sees("Tests 2")
+    yield at_terminal
+    at_terminal.leaves(is_private=is_private)
+
+
+def to_second_test(person: Person) -> None:
+    person.types("G")
+    person.sees("test_two")
+    person.sees("2 of 2")
+
+
+def grid_of(person: Person) -> list[str]:
+    """Give what the left panel shows: beside it ages run."""
+    lines = person.screen.splitlines()
+    assert any("test_two" in line[66:] for line in lines)
+    return [line[:66] for line in lines[2:-1]]
+
+
+def test_attach_type_detach_and_the_room_is_at_the_same_test(person: Person, agents: Agents) -> None:
+    to_second_test(person)
+    size = agents.size("two")
+    before = grid_of(person)
+    person.types("a")
+    person.sees("C-b C-b d  brings you back")
+    until(lambda: agents.is_attached("two"), "a client at the agent's session")
+    person.types("a word from a person\r")
+    until(lambda: "heard: a word from a person" in agents.screen("two"), "the agent's answer")
+    # The person's own tmux takes the first prefix.
+    person.types("\x02\x02d")
+    person.sees("back from swarm-x-two: it works on")
+    assert grid_of(person) == before
+    assert (agents.size("two"), agents.keys("two")) == (size, "")
+    assert person.tmux("show-options", "-v", "-t", "=person:", "key-table").strip() == ""
+
+
+def test_the_deadly_keys_while_attached_destroy_and_stop_nothing(person: Person, agents: Agents) -> None:
+    to_second_test(person)
+    person.types("a")
+    until(lambda: agents.is_attached("two"), "a client at the agent's session")
+    person.types("\x11\x14\x11")
+    person.types("alive\r")
+    until(lambda: "alive" in agents.screen("two"), "the agent to live on")
+    person.types("\x02\x02d")
+    person.sees("back from swarm-x-two: it works on")
+    assert agents.state("two") == "WAITING"
+
+
+def test_the_pane_in_place_takes_keys_and_gives_everything_back(person: Person, agents: Agents) -> None:
+    size = agents.size("one")
+    person.types("i")
+    person.sees("all keys go to the agent")
+    until(lambda: agents.is_attached("one"), "a client at the agent's session")
+    person.types("typed in place\r")
+    person.sees("heard: typed in place")
+    person.types("\x11q\r")
+    person.sees("all keys go to the agent")
+    person.types("\x1c")
+    person.sees("back from swarm-x-one")
+    until(lambda: not agents.is_attached("one"), "the client to leave")
+    until(lambda: agents.size("one") == size, "the window to have its size again")
+    assert agents.keys("one") == ""
+    assert agents.state("one") == "WAITING"
+
+
+def test_the_live_screen_is_seen_without_attaching_or_resizing(person: Person, agents: Agents) -> None:
+    size = agents.size("one")
+    agents.tmux("send-keys", "-t", "=mngr-swarm-x-one:agent", "something new to see", "Enter")
+    person.types("2")
+    person.sees("following")
+    person.types("\t")
+    person.sees("heard: something new to see")
+    assert not agents.is_attached("one")
+    assert agents.size("one") == size
+
+
+def test_a_message_reaches_the_agent_and_never_one_that_is_stopped(person: Person, agents: Agents) -> None:
+    to_second_test(person)
+    person.types("m")
+    person.sees("Message to 1 agent")
+    person.types("work now\r")
+    person.sees("Send 1 line")
+    person.types("y")
+    person.sees("sent to 1 agent")
+    until(lambda: "heard: work now" in agents.screen("two"), "the message")
+    asyncio.run(agents.mngr.door.stop(["swarm-x-two"]))
+    person.types("m")
+    person.sees("Message to 1 agent")
+    person.types("anybody there\r")
+    person.sees("Send 1 line")
+    person.types("y")
+    person.sees("not sent: its agent is stopped")
+    assert agents.state("two") == "STOPPED"
+
+
+def test_a_stopped_agent_is_started_only_when_asked_for(person: Person, agents: Agents) -> None:
+    asyncio.run(agents.mngr.door.stop(["swarm-x-two"]))
+    to_second_test(person)
+    person.types("a")
+    person.sees("its command runs again, from the beginning")
+    person.types("\r")
+    person.types("n")
+    person.sees("nothing was started")
+    assert agents.state("two") == "STOPPED"
+    person.types("a")
+    person.sees("its command runs again, from the beginning")
+    person.types("y")
+    until(lambda: agents.is_attached("two"), "a client at the agent's session", 60)
+    person.types("\x02\x02d")
+    person.sees("back from swarm-x-two: it works on")
+
+
+def test_an_agent_that_is_killed_while_somebody_is_attached_leads_back(person: Person, agents: Agents) -> None:
+    to_second_test(person)
+    person.types("a")
+    until(lambda: agents.is_attached("two"), "a client at the agent's session")
+    agents.tmux("kill-session", "-t", "=mngr-swarm-x-two")
+    person.sees("back from swarm-x-two: it is stopped")
+
+
+def test_outside_of_tmux_one_prefix_leads_back_and_a_resize_meanwhile_is_taken_in(
+    agents: Agents, sweep: SweepFolder
+) -> None:
+    environment = agents.mngr.environment | {"TERM": "xterm-256color"}
+    program = TerminalProgram(room_words(sweep, agents.mngr.settings), rows=30, columns=100, environment=environment)
+    screen = Emulator(30, 100, program.send)
+
+    def sees(words: str) -> None:
+        def is_there() -> bool:
+            while content := program.read():
+                screen.feed(content)
+            return any(words in line for line in screen.text())
+
+        until(is_there, words)
+
+    sees("Tests 2")
+    program.send(b"a")
+    sees("C-b d  brings you back")
+    until(lambda: agents.is_attached("one"), "a client at the agent's session")
+    program.resize(24, 80)
+    screen.resize(24, 80)
+    program.send(b"\x02d")
+    sees("back from swarm-x-one: it works on")
+    sees("Tests 2")
+    program.send(b"q")
+    until(lambda: program.read() is None, "the end of the room")
+    program.close()
+
+
+def test_nothing_of_mngr_answers_and_the_room_goes_on(agents: Agents, tmp_path: Path) -> None:
+    settings = agents.mngr.settings.model_copy(update={"path": "/nowhere/mngr"})
+    folder = make_sweep(tmp_path, ("one", "two"), settings).folder
+    place = tempfile.mkdtemp(dir="/tmp", prefix="sw")
+    person = Person(agents.mngr.environment, place, room_words(folder, settings), folder.root)
+    try:
+        person.sees("Tests 2")
+        person.types("a")
+        person.sees("mngr cannot be started")
+        person.types("6")
+        person.sees("attaching to swarm-x-one")
+    finally:
+        person.leaves(is_private=True)
+    assert json.loads((folder.spec).read_text())["mngr"]["path"] == "/nowhere/mngr"
