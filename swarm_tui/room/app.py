@@ -212,6 +212,15 @@ class RoomApp(App[str]):
         screen = self._screens.get(GRID)
         return screen.grid.order() if isinstance(screen, SweepScreen) else []
 
+    def move_grid_to(self, test: str) -> None:
+        """Put the grid's cursor on a test without going there: one key back leads to it."""
+        from swarm_tui.room.screens.sweep import SweepScreen
+
+        self.current_test = test
+        screen = self._screens.get(GRID)
+        if isinstance(screen, SweepScreen) and screen.is_mounted:
+            screen.grid.go_to(test)
+
     # Following the sweep.
 
     async def on_mount(self) -> None:
