@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 _WHEN = ("always", "on-failure", "never")
 _RECORD: pytest.StashKey[TestRecord] = pytest.StashKey()
 _RUN_NAME = pytest.StashKey[str]()
+_KEPT = "swarm_e2e_environment"
 _WORKER_INPUT = "swarm_e2e_run_name"
 
 
@@ -64,6 +65,24 @@ def pytest_runtest_makereport(
     return report
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say where the environments are that were kept."""
+    reports = (report for reports in terminalreporter.stats.values() for report in reports)
+    kept = sorted(
+        (report.nodeid, value)
+        for report in reports
+        if getattr(report, "when", None) == "teardown"
+        for name, value in report.user_properties
+        if name == _KEPT
+    )
+    if kept:
+        terminalreporter.section("e2e environments kept")
+    for test, folder in kept:
+        terminalreporter.write_line(
+            f"{test}: look around with `. {folder}/enter.sh`, remove with `sh {folder}/remove.sh`"
+        )
+
+
 @pytest.fixture
 def e2e(request: pytest.FixtureRequest) -> Iterator[E2eSession]:
     """Run commands in an isolated home, folder and tmux server, and keep a transcript."""
@@ -80,7 +99,10 @@ def e2e(request: pytest.FixtureRequest) -> Iterator[E2eSession]:
     )
     request.node.stash[_RECORD] = record
     yield record.session
-    record.close()
+    kept = record.close()
+    if kept is not None:
+        # A property reaches the terminal from a parallel worker, too.
+        request.node.user_properties.append((_KEPT, str(kept)))
 
 
 def _run_name(config: pytest.Config) -> str:

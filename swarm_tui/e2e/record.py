@@ -48,8 +48,8 @@ class TestRecord:
             words.append(f"environment kept: . {self.session.isolation.base / 'enter.sh'}")
         return [("e2e transcript", "\n".join(words))] if words else []
 
-    def close(self) -> None:
-        """Write the artifacts; end and remove what the test has left, unless its environment is kept."""
+    def close(self) -> Path | None:
+        """Write the artifacts; end and remove what the test has left, or give the folder that is kept."""
         try:
             if self._is_environment_kept:
                 _write_ways_in_and_out(self.session)
@@ -60,6 +60,7 @@ class TestRecord:
         finally:
             if not self._is_environment_kept:
                 self.session.remove()
+        return self.session.isolation.base if self._is_environment_kept else None
 
     @property
     def _are_artifacts_kept(self) -> bool:
@@ -74,8 +75,7 @@ class TestRecord:
         try:
             return claim_try_folder(self._root, self._run_name, self._node_id)
         except OSError as error:
-            # A read-only checkout is no reason for a test to fail.
-            warnings.warn(f"the artifacts of the e2e tests are not kept: {error}", stacklevel=2)
+            _warn_of_lost_artifacts(error)
             return None
 
     def _write_artifacts(self, folder: Path) -> None:
@@ -88,7 +88,15 @@ class TestRecord:
         facts: dict[str, object] = {"test": self._node_id, "has_failed": self.has_failed}
         if self._is_environment_kept:
             facts["environment"] = str(self.session.isolation.base)
-        write_artifacts(folder, texts, facts, self.session.recordings)
+        try:
+            write_artifacts(folder, texts, facts, self.session.recordings)
+        except OSError as error:
+            _warn_of_lost_artifacts(error)
+
+
+def _warn_of_lost_artifacts(error: OSError) -> None:
+    # A read-only checkout or a full disk is no reason for a test to fail.
+    warnings.warn(f"the artifacts of the e2e tests are not kept: {error}", stacklevel=2)
 
 
 def _is_wanted(when: str, has_failed: bool) -> bool:

@@ -117,6 +117,15 @@ def test_a_kept_environment_can_be_entered_and_removed(run_pytest: RunPytest, tm
     )
 
 
+@pytest.mark.parametrize("options", [[], ["-n", "1"]])
+def test_kept_environments_are_listed_at_the_end(run_pytest: RunPytest, options: list[str]) -> None:
+    finished = run_pytest(README_EXAMPLE, "--swarm-e2e-keep-env", "always", *options)
+    (line,) = (line for line in finished.stdout.splitlines() if line.startswith("test_it.py::test_help_succeeds: "))
+    remove = line.split("`")[3]
+    assert subprocess.run(remove, shell=True, check=False).returncode == 0
+    assert not Path(remove.split()[1]).parent.exists()
+
+
 @pytest.mark.parametrize("name", ["../up", "a/b", "", ".hidden", "a\nb"])
 def test_a_run_name_that_is_no_folder_is_refused(run_pytest: RunPytest, name: str) -> None:
     finished = run_pytest(README_EXAMPLE, f"--swarm-e2e-run-name={name}")
