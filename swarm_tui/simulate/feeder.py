@@ -93,9 +93,10 @@ class Feeder:
                 journal.write("".join(lines))
                 journal.flush()
             if self.play.is_over:
-                journal.writelines(self._line(event, time.time()) for event in self._ending())
-                return
+                break
             time.sleep(TICK)
+        if self.play.is_over:
+            journal.writelines(self._line(event, time.time()) for event in self._ending())
 
     def _line(self, event: dict[str, Any], at: float) -> str:
         self.seq += 1

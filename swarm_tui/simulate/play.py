@@ -63,6 +63,10 @@ class Play:
         """How many tests have ended."""
         return len(self.tests) - len(self._queue) - len(self._steps)
 
+    def running(self) -> list[str]:
+        """Give the tests whose agents are at work."""
+        return list(self._steps)
+
     def next(self) -> Happening | None:
         """Let the next thing happen; None when nothing can happen (over, or the queue is held)."""
         self._fill_slots()

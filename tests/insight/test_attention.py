@@ -1,0 +1,67 @@
+"""Who wants a person, and who first."""
+
+from swarm_tui.insight.attention import STUCK_AFTER, is_stuck, need_of, wants_a_person
+from swarm_tui.insight.blockers import blockers_as_markdown, find_blockers
+from swarm_tui.insight.forecast import forecast
+from swarm_tui.model.outcome import Escalation
+from swarm_tui.model.state import TestRecord, Try
+from swarm_tui.model.states import Result, State
+
+NOW = 10_000.0
+
+
+def done(test: str, result: Result, since: float = 0.0) -> TestRecord:
+    return TestRecord(test, state=State.DONE, result=result, since=since)
+
+
+def test_waiting_comes_before_blocked_before_failed_before_stuck() -> None:
+    waiting = TestRecord("waiting", state=State.WAITING, since=NOW)
+    stuck = TestRecord("stuck", state=State.RUNNING, since=NOW - STUCK_AFTER - 1)
+    records = [
+        stuck,
+        done("unresolved", Result.UNRESOLVED),
+        done("failed", Result.FAILED),
+        done("blocked", Result.BLOCKED),
+    ]
+    records += [
+        waiting,
+        done("clean", Result.CLEAN),
+        TestRecord("queued"),
+        TestRecord("runs", state=State.RUNNING, since=NOW),
+    ]
+    wanting = sorted((record for record in records if wants_a_person(record, NOW)), key=lambda r: need_of(r, NOW))
+    assert [record.test for record in wanting] == ["waiting", "blocked", "failed", "unresolved", "stuck"]
+
+
+def test_who_waits_longest_comes_first() -> None:
+    long, short = TestRecord("a", state=State.WAITING, since=1.0), TestRecord("b", state=State.WAITING, since=2.0)
+    assert need_of(long, NOW) < need_of(short, NOW)
+
+
+def test_an_agent_that_speaks_or_tries_is_not_stuck() -> None:
+    silent = TestRecord("a", state=State.RUNNING, since=0.0)
+    assert is_stuck(silent, NOW)
+    assert not is_stuck(silent._replace(heard_at=NOW - 5), NOW)
+    assert not is_stuck(silent._replace(tries=(Try(1, None, 0.0, NOW - 5),)), NOW)
+
+
+def test_blockers_with_the_same_title_are_one() -> None:
+    records = [
+        done(f"t{number}", Result.BLOCKED)._replace(
+            escalations=(Escalation(title=f"no host {number}", detail_markdown="why"),)
+        )
+        for number in range(2)
+    ]
+    records.append(TestRecord("asks", state=State.WAITING, question="May I?"))
+    first, second = find_blockers(records)
+    assert (first.kind, first.tests, first.detail) == ("blocker", ("t0", "t1"), "why")
+    assert (second.kind, second.title) == ("question", "May I?")
+    assert "- `t1`" in blockers_as_markdown([first, second], "20261118")
+
+
+def test_a_forecast_needs_a_few_ended_tests() -> None:
+    assert forecast([10.0, 10.0], [], 5, 1) is None
+    assert forecast([10.0, 10.0, 10.0], [], 4, 2) == 20.0
+    assert forecast([10.0] * 3, [4.0], 0, 2) == 6.0
+    assert forecast([10.0] * 3, [], 5, 0) is None
+    assert forecast([10.0] * 3, [], 0, 4) is None

@@ -1,0 +1,93 @@
+"""A simulated sweep is one that every reader of sweeps understands."""
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+from swarm_tui.journal.fold import SweepState
+from swarm_tui.journal.folder import SweepFolder
+from swarm_tui.journal.open import open_sweep
+from swarm_tui.model.events import parse_event
+from swarm_tui.simulate.feeder import main
+from swarm_tui.simulate.material import make_tests
+from swarm_tui.simulate.play import Play
+
+
+def played(tests: int, slots: int, steps: int) -> Play:
+    play = Play("s", make_tests(tests, random.Random(1)), slots, seed=1)
+    for _ in range(steps):
+        play.next()
+    return play
+
+
+def feed(folder: Path, *words: str) -> SweepFolder:
+    assert main([str(folder), "--seconds", "0", "--at", "1000000", *words]) == 0
+    return SweepFolder(folder)
+
+
+def test_its_journal_has_no_line_that_is_not_understood(tmp_path: Path) -> None:
+    opened = open_sweep(feed(tmp_path / "s", "--tests", "300", "--ahead", "1"))
+    assert not opened.bad_lines
+    assert opened.state.unknown_events == 0
+    assert len(opened.state.records) == 300
+    assert all(record.is_finished for record in opened.state.tests())
+    assert opened.state.ended_why == "finished"
+
+
+def test_every_result_and_some_patterns_appear(tmp_path: Path) -> None:
+    state = open_sweep(feed(tmp_path / "s", "--tests", "400", "--ahead", "0.95")).state
+    shown = {mark for mark, number in state.counts.items() if number}
+    assert {"clean", "better", "test_fix", "impl_fix", "unresolved", "blocked", "failed"} <= shown
+
+
+def test_the_same_seed_gives_the_same_sweep(tmp_path: Path) -> None:
+    one, other, third = (
+        feed(tmp_path / name / "s", "--tests", "50", "--ahead", "0.5", "--seed", seed).events.read_bytes()
+        for name, seed in (("a", "1"), ("b", "1"), ("c", "2"))
+    )
+    assert one == other != third
+
+
+def test_agents_never_take_more_slots_than_there_are(tmp_path: Path) -> None:
+    folder = feed(tmp_path / "s", "--tests", "60", "--ahead", "1", "--slots", "5")
+    state = SweepState()
+    most = 0
+    for line in folder.events.read_bytes().splitlines():
+        state.apply(parse_event(line))
+        most = max(most, state.active)
+    assert 0 < most <= 6  # an answered agent takes up work again while its slot has found another
+
+
+def test_requests_are_carried_out() -> None:
+    play = played(tests=40, slots=3, steps=60)
+    running = next(test for test in play.tests if test in play.running())
+    stopped = play.answer({"id": "a", "kind": "stop", "tests": [running]})
+    assert [event["type"] for event in stopped] == ["stopped", "request_answered"]
+    retried = play.answer({"id": "b", "kind": "retry", "tests": [running]})
+    assert [event["type"] for event in retried] == ["queued", "request_answered"]
+    assert play.answer({"id": "c", "kind": "slots", "slots": 9})[0] == {"type": "slots_changed", "slots": 9}
+    assert not play.answer({"id": "d", "kind": "integrate"})[-1]["is_done"]
+
+
+def test_a_held_queue_launches_nothing() -> None:
+    play = played(tests=10, slots=2, steps=0)
+    play.answer({"id": "a", "kind": "hold"})
+    assert play.next() is None
+    play.answer({"id": "b", "kind": "release"})
+    happening = play.next()
+    assert happening is not None
+    assert happening.fields["type"] == "launching"
+
+
+@pytest.mark.parametrize("count", [1, 7, 1000])
+def test_test_ids_are_unique(count: int) -> None:
+    tests = make_tests(count, random.Random(3))
+    assert len({test.test for test in tests}) == count
+
+
+def test_spec_names_the_sweep(tmp_path: Path) -> None:
+    folder = feed(tmp_path / "20261118-061200", "--tests", "1")
+    assert json.loads(folder.spec.read_text())["sweep"] == "20261118-061200"
+    assert folder.read_spec().slots == 24
