@@ -75,11 +75,13 @@ class FakeMngr:
     async def create(self, request: CreateRequest, timeout: float = 0.0) -> Created:
         if request.name in self.agents:
             raise AgentExists(f"there is an agent named {request.name} already", "it can be taken over or destroyed")
-        agent_id = f"agent-{uuid.uuid4().hex}"
-        agent = FakeAgent(agent_id, request, self.root / "copies" / agent_id, self.root / "agents" / agent_id)
+        agent_id = _option(request, "--id") or f"agent-{uuid.uuid4().hex}"
+        work_dir = Path(_option(request, "--target-path") or self.root / "copies" / agent_id)
+        agent = FakeAgent(agent_id, request, work_dir, self.root / "agents" / agent_id)
         agent.work_dir.mkdir(parents=True)
         agent.state_dir.mkdir(parents=True)
         self.agents[request.name] = agent
+        (agent.state_dir / "data.json").write_text(json.dumps({"id": agent_id, "name": request.name}))
         message = request.message_file.read_text() if request.message_file is not None else request.message
         if message is not None:
             self._deliver(agent, message)
@@ -192,6 +194,11 @@ class FakeMngr:
         asked = [checked_address(name) for name in dict.fromkeys(names)]
         present = tuple(name for name in asked if name in self.agents)
         return present, tuple(name for name in asked if name not in self.agents)
+
+
+def _option(request: CreateRequest, name: str) -> str | None:
+    words = request.extra_arguments
+    return words[words.index(name) + 1] if name in words else None
 
 
 def _details(agent: FakeAgent) -> AgentDetails:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+import uuid
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -238,6 +239,20 @@ async def test_start_stop_start_and_destroy(world: World) -> None:
     assert not agent.state_dir.exists()
     assert (await world.door.list_agents(having_label("kind", "passing"))).agents == ()
     assert (await world.door.destroy(["passing"])).missing == ("passing",)
+
+
+async def test_an_agent_gets_the_id_and_the_folder_that_were_chosen_for_it(world: World, tmp_path: Path) -> None:
+    agent_id, folder = f"agent-{uuid.uuid4().hex}", tmp_path / "copy"
+    chosen = ("--id", agent_id, "--target-path", str(folder))
+    created = await world.door.create(world.request("chosen", extra_arguments=chosen))
+    try:
+        agent = await world.look("chosen")
+        assert (created.agent_id, agent.agent_id, agent.work_dir) == (agent_id, agent_id, folder)
+        assert json.loads((agent.state_dir / "data.json").read_bytes())["name"] == "chosen"
+        assert folder.is_dir()
+    finally:
+        await world.door.destroy(["chosen"], is_branch_deleted=True)
+    assert not folder.exists()
 
 
 async def test_settings_are_written_where_it_says(world: World) -> None:
