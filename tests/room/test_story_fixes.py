@@ -1,0 +1,79 @@
+"""A person triages ten fixes with ten keys in a real terminal, takes one back, and applies the plan."""
+
+from __future__ import annotations
+
+import re
+import sys
+
+import pytest
+
+from swarm_tui.e2e import E2eSession, expect
+from tests.git_project import GitProject
+
+pytestmark = pytest.mark.slow
+
+ROOM = f"{sys.executable} -m swarm_tui fixes --base main integrated"
+
+
+def ten_fixes(e2e: E2eSession) -> GitProject:
+    """A project whose branch `integrated` has ten fixes, each in a file of its own."""
+    project = GitProject(e2e.folder / "project")
+    project.commit("base", {f"part{number}.py": f"VALUE = {number}\n" for number in range(1, 11)})
+    project.git("switch", "--quiet", "--create", "integrated")
+    for number in range(1, 11):
+        project.commit(f"[FIX_IMPL] Mend part {number}", {f"part{number}.py": f"VALUE = {number * 100}\n"})
+    project.git("switch", "--quiet", "main")
+    return project
+
+
+def test_ten_fixes_with_ten_keys(e2e: E2eSession) -> None:
+    project = ten_fixes(e2e)
+    terminal = e2e.tmux(f"cd project && {ROOM}", comment="review the branch", width=100, height=30)
+    terminal.wait_for("10 fixes · 0 keep · 0 revert · 10 open")
+    terminal.wait_for("+VALUE = 100")
+    for key in "yynyyyynyy":
+        terminal.send_keys(key)
+    terminal.wait_for("10 fixes · 8 keep · 2 revert · 0 open")
+    terminal.wait_for("every fix has its verdict: A applies the plan")
+    terminal.send_keys("z")
+    terminal.wait_for("10 fixes · 7 keep · 2 revert · 1 open")
+    terminal.send_keys("Z")
+    terminal.wait_for(re.compile(r"8 keep · 2 revert · 0 open +plan clean, 12 commits"))
+    terminal.send_keys("A")
+    terminal.wait_for("revert commits on top")
+    terminal.send_keys("r")
+    terminal.wait_for("Your checkout is not touched")
+    terminal.send_keys("y")
+    terminal.wait_for("is made. To get it: git switch swarm/")
+    terminal.send_keys("q")
+    expect(terminal.wait_for("reviewed 10 of 10, 2 reverted, 0 open")).not_to_contain("Traceback")
+    assert terminal.wait_for_exit() == 0
+
+    branch = project.git("branch", "--list", "swarm/*", "--format=%(refname:short)")
+    assert project.git("log", "--format=%s", f"integrated..{branch}").split("\n") == [
+        'Revert "[FIX_IMPL] Mend part 3"',
+        'Revert "[FIX_IMPL] Mend part 8"',
+    ]
+    assert project.git("status", "--porcelain") == ""
+    assert project.git("branch", "--show-current") == "main"
+
+
+def test_the_room_says_on_the_command_line_what_is_wrong_with_a_branch(e2e: E2eSession) -> None:
+    ten_fixes(e2e)
+    terminal = e2e.tmux(
+        f"cd project && {sys.executable} -m swarm_tui fixes --base integrated main", width=100, height=10
+    )
+    terminal.wait_for("swarm-tui: ")
+    assert terminal.wait_for_exit() == 2
+
+
+def test_the_pager_and_the_way_back(e2e: E2eSession) -> None:
+    ten_fixes(e2e)
+    terminal = e2e.tmux(f"cd project && {ROOM}", env={"GIT_PAGER": "less"}, width=100, height=30)
+    terminal.wait_for("+VALUE = 100")
+    terminal.send_keys("o")
+    terminal.wait_for("(END)")
+    terminal.send_keys("q")
+    terminal.wait_for("10 fixes · 0 keep")
+    terminal.send_keys("y")
+    terminal.wait_for("10 fixes · 1 keep")
