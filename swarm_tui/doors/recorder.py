@@ -79,7 +79,8 @@ def record_on_pty(arguments: Sequence[str], cast: Path, *, environment: Mapping[
 
 async def record_pane(tmux: Tmux, session: str, cast: Path) -> None:
     """Record an agent's pane from now on, beginning with what it shows; the recorder ends with the pane."""
-    pane = next((pane for pane in await tmux.list_panes() if pane.session == session and pane.window == AGENT_WINDOW), None)
+    panes = await tmux.list_panes()
+    pane = next((pane for pane in panes if pane.session == session and pane.window == AGENT_WINDOW), None)
     if pane is None:
         raise DoorError(f"{session} has no pane to record")
     screen = (await tmux.capture([session])).get(session) or ""

@@ -45,8 +45,8 @@ def integrate_again(folder: SweepFolder, by: Who | None = None) -> SweepState:
                 raise
             finally:
                 # The sweep is as finished, or as unfinished, as it was.
-                why = "finished" if ended_why == "finished" else "stopped"
-                context.record(EngineEnded(why=why, reason=ended_reason))
+                is_finished = ended_why == "finished"
+                context.record(EngineEnded(why="finished" if is_finished else "stopped", reason=ended_reason))
                 writer.sync()
     finally:
         lock.release()

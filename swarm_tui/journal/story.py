@@ -8,7 +8,6 @@ from swarm_tui.model import events as happened
 from swarm_tui.model.state import LogLine
 from swarm_tui.model.states import Result, State
 
-
 # What happens many times a second; asked first, because a match of twenty cases costs as much as the fold itself.
 _NOT_TOLD: Final = frozenset(
     {
