@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -18,6 +19,7 @@ from swarm_tui.report.lanes import Span, place_in_lanes
 from swarm_tui.report.words import line, lines
 
 LOG_LINES: Final = 500
+_COUNTED: Final = re.compile(r" \(\d+ tests?\)$")
 _MARKS_OF_NEED: Final = (State.WAITING.value, Result.BLOCKED.value, Result.FAILED.value, Result.UNRESOLVED.value)
 
 
@@ -79,9 +81,9 @@ def gather_needs(records: Sequence[TestRecord], escalated: Iterable[Escalation] 
     found: dict[tuple[str, str], dict[str, Any]] = {}
 
     def add(kind: str, title: str, text: str, test: int | None) -> None:
-        need = found.setdefault(
-            (kind, title.casefold().strip()), {"kind": kind, "title": line(title), "text": lines(text), "tests": []}
-        )
+        # The integrator repeats what it counted: "No network (7 tests)".
+        cause = _COUNTED.sub("", title.casefold().strip())
+        need = found.setdefault((kind, cause), {"kind": kind, "title": line(title), "text": lines(text), "tests": []})
         if test is not None and test not in need["tests"]:
             need["tests"].append(test)
 
