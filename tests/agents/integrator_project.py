@@ -103,7 +103,9 @@ class SweptProject:
             "branch": f"swarm/{SWEEP}/integrated",
             "committer": PersonInput(name="Ada Lovelace", email="ada@example.org"),
             "branches": tuple(self.branches),
-            "tests": tuple(TestInput(test=test, file=TEST_FILE, result=results.get(test, "clean")) for test in ids),
+            "tests": tuple(
+                TestInput(test=test, file=TEST_FILE, result=results.get(test, _found(test))) for test in ids
+            ),
             "python": sys.executable,
             "measure_seconds": measure_seconds,
         }
@@ -121,6 +123,11 @@ class SweptProject:
     def file(self, inputs: IntegratorInputs, path: str) -> str:
         """Give a file as it is on the integrated branch."""
         return self.git.git("show", f"refs/heads/{inputs.branch}:{path}") + "\n"
+
+
+def _found(test: str) -> str:
+    """Give what an agent would say of a test that it left alone: only one of them passes."""
+    return "clean" if test.endswith("halve") else "unresolved"
 
 
 def changed(text: str, old: str, new: str) -> str:

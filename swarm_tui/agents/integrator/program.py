@@ -12,10 +12,11 @@ from typing import Any
 from swarm_tui.agents.contract import BUNDLE_FILE, OUTPUT_FOLDER
 from swarm_tui.agents.integrator.alike import FoldedFix, fold_same_fixes
 from swarm_tui.agents.integrator.branches import read_branches
-from swarm_tui.agents.integrator.effects import Ground, Progress, ScratchCopies, Trial, measure_effects
+from swarm_tui.agents.integrator.effects import Ground, Measuring, Progress, Trial
 from swarm_tui.agents.integrator.inputs import IntegratorInputs, read_inputs
 from swarm_tui.agents.integrator.ranking import Effect, rank_fixes, reported_effect
-from swarm_tui.agents.integrator.report import FinalRun, Integration, compose_outcome
+from swarm_tui.agents.integrator.report import FinalRun, Integration, broken_tests, compose_outcome
+from swarm_tui.agents.integrator.scratch import ScratchCopies
 from swarm_tui.agents.integrator.weave import Tip, Weaver
 from swarm_tui.agents.offline.handing_in import publish_archive, write_outcome
 from swarm_tui.agents.offline.presence import Presence
@@ -45,11 +46,18 @@ async def integrate(
             ground, squashed, rejected = await asyncio.to_thread(weaver.squash, base, others)
             _keep(space, base, ground)
             progress(f"{len(squashed)} test and doc commits squashed, {len(fixes)} different fixes to rank")
-            effects = await _effects(space, weaver, copies, inputs, ground, fixes, progress)
-            ranked = rank_fixes(fixes, effects)
-            tip, woven = await asyncio.to_thread(weaver.weave, ground, ranked)
+            trials, effects = await asyncio.to_thread(_trials, space, weaver, ground, fixes)
+            measuring = Measuring(copies, inputs, Ground(ground.commit, ground.tree), trials, progress)
+            effects |= await measuring.measure()
+            tip, woven = await asyncio.to_thread(weaver.weave, ground, rank_fixes(fixes, effects))
             _keep(space, base, tip)
-        final = await _run_all(copies, inputs, tip, progress)
+            final = await _run_all(copies, inputs, tip, progress)
+            blamed = await measuring.blame(effects, broken_tests(inputs, squashed, woven, final))
+            if blamed != effects:
+                # What a fix breaks costs it its place. What is on the branch is the same as before, in another order.
+                tip, woven = await asyncio.to_thread(weaver.weave, ground, rank_fixes(fixes, blamed))
+                _keep(space, base, tip)
+                final = await _run_all(copies, inputs, tip, progress)
     finally:
         copies.close()
     if tip.commit != base.commit:
@@ -63,24 +71,19 @@ def _keep(space: ObjectSpace, base: Tip, tip: Tip) -> None:
         space.keep(tip.commit, known=[base.commit])
 
 
-async def _effects(
-    space: ObjectSpace,
-    weaver: Weaver,
-    copies: ScratchCopies,
-    inputs: IntegratorInputs,
-    ground: Tip,
-    fixes: Sequence[FoldedFix],
-    progress: Progress,
-) -> dict[str, Effect]:
+def _trials(
+    space: ObjectSpace, weaver: Weaver, ground: Tip, fixes: Sequence[FoldedFix]
+) -> tuple[list[Trial], dict[str, Effect]]:
+    """Give a commit with each fix alone, and the reported effects of those that do not fit alone."""
     trials, effects = [], {}
     for fix in fixes:
-        alone = await asyncio.to_thread(weaver.try_alone, ground, fix)
+        alone = weaver.try_alone(ground, fix)
         if alone is None:
             effects[fix.chosen.commit] = reported_effect(fix, "alone it conflicts with the test and doc fixes")
         else:
             _keep(space, ground, alone)
             trials.append(Trial(fix, alone.commit, alone.tree))
-    return effects | await measure_effects(copies, inputs, Ground(ground.commit, ground.tree), trials, progress)
+    return trials, effects
 
 
 async def _run_all(copies: ScratchCopies, inputs: IntegratorInputs, tip: Tip, progress: Progress) -> FinalRun | None:
@@ -88,11 +91,12 @@ async def _run_all(copies: ScratchCopies, inputs: IntegratorInputs, tip: Tip, pr
     tests = [test.test for test in inputs.tests]
     if inputs.measure_seconds <= 0 or not inputs.python or not tests or tip.commit == inputs.base:
         return None
-    progress(f"runs all {len(tests)} tests on the integrated branch")
     try:
         run = await copies.run(tip.commit, tip.tree, tests, max(inputs.measure_seconds, 60.0))
     except SwarmError as error:
         return FinalRun({}, plain(str(error), 300))
+    passed = sum(run.is_green(test) for test in tests)
+    progress(f"on the integrated branch {passed} of {len(tests)} tests pass")
     return FinalRun(run.outcomes, run.complaint)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -118,15 +118,22 @@ def _normalizations(made: Integration, picked: list[tuple[RankedFix, str]]) -> l
     return notes
 
 
-def _escalations(inputs: IntegratorInputs, made: Integration) -> list[Escalation]:
-    if made.final is None:
+def broken_tests(
+    inputs: IntegratorInputs, squashed: Sequence[AgentCommit], woven: Woven, final: FinalRun | None
+) -> list[str]:
+    """Give the tests that passed for their agents, whose work is on the branch, and do not pass there."""
+    if final is None:
         return []
-    on_branch = {branch for entry, _ in made.woven.picked for branch in entry.fix.branches}
-    on_branch |= {commit.source.branch for commit in made.squashed}
+    on_branch = {branch for entry, _ in woven.picked for branch in entry.fix.branches}
+    on_branch |= {commit.source.branch for commit in squashed}
     taken = {source.test for source in inputs.branches if source.branch in on_branch and source.is_passing_after}
     expected = taken | {test.test for test in inputs.tests if test.result == Result.CLEAN.value}
-    broken = [test for test in sorted(expected) if made.final.outcomes.get(test) != "passed"]
-    if not broken:
+    return [test for test in sorted(expected) if final.outcomes.get(test) != "passed"]
+
+
+def _escalations(inputs: IntegratorInputs, made: Integration) -> list[Escalation]:
+    broken = broken_tests(inputs, made.squashed, made.woven, made.final)
+    if made.final is None or not broken:
         return []
     culprits = {test: entry.fix.chosen.subject for entry, _ in made.woven.picked for test in entry.effect.broken}
     lines = []
