@@ -8,14 +8,18 @@ from pathlib import Path
 from swarm_tui.doors.attach import Attacher
 from swarm_tui.doors.mngr import Mngr, mngr_environment
 from swarm_tui.doors.mngr_words import is_agent_name
+from swarm_tui.doors.stream import stream_process
 from swarm_tui.errors import DoorError, SwarmError
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.sweep import SweepSpec
 from swarm_tui.model.text import plain
 from swarm_tui.transcripts.locate import SCREEN_NAME
+from swarm_tui.transcripts.window import MemorySource
 
 SCREEN_BYTES = 1 << 20
+REMOTE_BYTES = 1 << 26
+RECORDS_FOLLOWED = 2_000
 REMOTE_CAPTURE = "tmux capture-pane -p -e -t '={session}:agent'"
 
 
@@ -27,7 +31,8 @@ class AgentDoor:
         self.folder = folder
         self.is_local = spec.provider == "local"
         self.attacher = Attacher(spec.mngr, spec.provider, Path(spec.repository))
-        self._mngr = Mngr(spec.mngr.path, mngr_environment(spec.mngr))
+        self._environment = mngr_environment(spec.mngr)
+        self._mngr = Mngr(spec.mngr.path, self._environment)
 
     def session_of(self, record: TestRecord) -> str:
         return f"{self.spec.mngr.prefix}{record.agent}"
@@ -39,6 +44,23 @@ class AgentDoor:
             screens = await self.attacher.tmux.capture(list(sessions.values()))
             return {test: screens.get(session) for test, session in sessions.items()}
         return {record.test: await self._capture_remote(record) for record in records}
+
+    async def follow_transcript(self, record: TestRecord, source: MemorySource) -> None:
+        """Add what the agent on another host writes to `source`, from its last records on, until cancelled."""
+        if not is_agent_name(record.agent):
+            return
+        words = [self.spec.mngr.path, "event", record.agent, "--source", f"{self.spec.agent_type}/common_transcript"]
+        words += ["--tail", str(RECORDS_FOLLOWED), "--follow", "--format", "jsonl"]
+        rest = b""
+
+        def take(piece: bytes) -> None:
+            nonlocal rest
+            *lines, rest = (rest + piece).split(b"\n")
+            kept = [line for line in lines if line.startswith(b"{") and b'"source":"event_watcher"' not in line]
+            if kept and len(source.content) < REMOTE_BYTES:
+                source.append(b"\n".join(kept) + b"\n")
+
+        await stream_process(words, environment=self._environment, take=take)
 
     def kept_screen(self, record: TestRecord) -> str | None:
         """Give the last screen of an agent as it was kept at its end; None without one."""

@@ -80,8 +80,8 @@ _RAW_HINTS: Final = (
     b'"critical"',
 )
 _ROLE_HINTS: Final = {
-    Role.USER: (b"user",),
-    Role.AGENT: (b"agent", b"assistant"),
+    Role.USER: (b"user", b"/common_transcript"),
+    Role.AGENT: (b"agent", b"assistant", b"/common_transcript"),
     Role.THINKING: (b"reasoning_content", b"thinking"),
     Role.CALL: (b"tool_calls", b"tool_use"),
     Role.RESULT: (b"results", b"tool_result"),
@@ -184,7 +184,7 @@ def _entries_of(record: dict[str, Any]) -> tuple[Entry, ...] | None:
 
 def _step(record: dict[str, Any]) -> tuple[Entry, ...]:
     at = _time_of(record)
-    role = {"user": Role.USER, "agent": Role.AGENT}.get(str(record.get("source")), Role.SYSTEM)
+    role = _role_of_step(record)
     entries = []
     reasoning = _text(record.get("reasoning_content"))
     if reasoning:
@@ -198,6 +198,17 @@ def _step(record: dict[str, Any]) -> tuple[Entry, ...]:
     if isinstance(observation, dict):
         entries += _results(observation.get("results"), at)
     return tuple(entries) or (Entry(role, "(empty)", at),)
+
+
+def _role_of_step(record: dict[str, Any]) -> Role:
+    source = str(record.get("source"))
+    if source.endswith("/common_transcript"):
+        # `mngr event` writes the stream's own name over who spoke: only what agents alone write tells it then.
+        is_agent = any(
+            record.get(key) is not None for key in ("model_name", "tool_calls", "reasoning_content", "metrics")
+        )
+        return Role.AGENT if is_agent else Role.SYSTEM if record.get("observation") is not None else Role.USER
+    return {"user": Role.USER, "agent": Role.AGENT}.get(source, Role.SYSTEM)
 
 
 def _call(call: dict[str, Any], at: float | None) -> Entry:

@@ -165,8 +165,8 @@ class Pager:
         self.is_following = False
 
     def go_to(self, offset: int, above: int = 2) -> None:
-        """Show the record at `offset`, some lines below the top."""
-        _, self.top = self._up(Place(offset), above)
+        """Show the record at `offset`, some lines below the top; negative, so many of its lines are above."""
+        _, self.top = self._up(Place(offset), above) if above >= 0 else self._down(Place(offset), -above)
         self.is_following = False
         self.top = min(self.top, self._place_of_last_page())
 

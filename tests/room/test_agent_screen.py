@@ -88,6 +88,18 @@ async def test_a_filter_shows_what_fits_and_n_leads_to_it_among_the_rest(sweep: 
         await shown(app, pilot, "word299")
 
 
+async def test_escape_from_a_filter_leads_back_to_the_page_before(sweep: AgentSweep) -> None:
+    write(sweep.transcript("one"), *(step(f"word{n}\nof many\n") for n in range(300)))
+    async with room_on(sweep) as (app, pilot):
+        await pilot.press("t", "pageup", "pageup", "up", "up")
+        before = text_on_screen(app).splitlines()[4:-1]
+        await pilot.press("slash", *"word7")
+        await shown(app, pilot, "11 match /word7")
+        await pilot.press("escape")
+        await pilot.pause()
+        assert text_on_screen(app).splitlines()[4:-1] == before
+
+
 async def test_roles_are_switched_and_the_density_too(sweep: AgentSweep) -> None:
     write(sweep.transcript("one"), step("Do it", "user"), step("I do\nit\nso"), call("ls"), result("a\nb\nc\nd\ne\nf"))
     async with room_on(sweep) as (app, pilot):

@@ -95,7 +95,8 @@ class Agents:
         )
 
     def ensure_alive(self) -> None:
-        stopped = [name for name in self.names if not self.size(name)]
+        # For a session that is not there tmux prints the format without its values.
+        stopped = [name for name in self.names if self.size(name) == "x"]
         if stopped:
             asyncio.run(self.mngr.door.start([f"swarm-x-{name}" for name in stopped]))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import ClassVar, Final
 
@@ -62,6 +62,7 @@ class AgentScreen(RoomScreen):
         self._roles = ALL_ROLES
         self._is_errors_only = False
         self._is_peeking = False
+        self._followed = ""
         self._peek_trouble = ""
 
     def compose_body(self) -> Iterable[Widget]:
@@ -87,6 +88,7 @@ class AgentScreen(RoomScreen):
         if self._record is None or record.test != self._record.test:
             self._begin(record)
         self._record = record
+        self.transcript.set_live(not record.is_finished)
         self._find_source(record)
         self.about.show(self._draw_about(record))
         self.tabs.show([self._draw_tabs()])
@@ -98,6 +100,7 @@ class AgentScreen(RoomScreen):
         """Another test: nothing of the one before stays."""
         self._unfolded = frozenset()
         self._source = None
+        self._followed = ""
         self._file = None
         self._peek_trouble = ""
         self.room.current_test = record.test
@@ -114,6 +117,9 @@ class AgentScreen(RoomScreen):
                 self._source = path
                 self.transcript.open(FileSource(path))
             return
+        if not self.room.agents.is_local and not record.is_finished and record.launched_at is not None:
+            self._follow_remote(record)
+            return
         content = stream_of(record, self.room.agents.kept_screen(record) or "")
         if isinstance(self._source, MemorySource):
             if bytes(self._source.content) != content:
@@ -121,6 +127,24 @@ class AgentScreen(RoomScreen):
             return
         self._source = MemorySource(content)
         self.transcript.open(self._source)
+
+    def _follow_remote(self, record: TestRecord) -> None:
+        """Follow a transcript on another host, once for each test that is looked at."""
+        if isinstance(self._source, MemorySource) and self._followed == record.test:
+            return
+        self._followed = record.test
+        self._source = MemorySource()
+        self.transcript.open(self._source)
+        self.run_worker(
+            self._take_remote(record, self._source), group="remote", exclusive=True, name="follow a transcript"
+        )
+
+    async def _take_remote(self, record: TestRecord, source: MemorySource) -> None:
+        try:
+            await self.room.agents.follow_transcript(record, source)
+        except SwarmError as error:
+            self.store.note("warning", f"its transcript cannot be followed: {error}", record.test)
+            source.append(stream_of(record, ""))
 
     def _folder(self, record: TestRecord) -> Path | None:
         try:
@@ -187,7 +211,7 @@ class AgentScreen(RoomScreen):
     def _draw_pager_title(self, pages: TranscriptLines) -> None:
         pager = pages.pager
         title = TABS[self.tab].capitalize() if self._file is None or self.tab != "file" else plain(self._file.name, 80)
-        if isinstance(self._source, MemorySource) and self.tab == "transcript":
+        if isinstance(self._source, MemorySource) and self.tab == "transcript" and not self._followed:
             title += " · tries and screen, for it writes none"
         if pager.matches is not None:
             title += f" · {pager.matches.count:,} match" + (" so far" if pager.is_searching else "")
@@ -374,6 +398,10 @@ class AgentScreen(RoomScreen):
         self._words = words
         self.pages.words = words.removeprefix("!") if not words.startswith("!") else ""
         self._choose()
+
+    def remember_place(self) -> Callable[[], None]:
+        """Give what returns to the line that is under the cursor now."""
+        return self.pages.remember_place() if self.is_paged else super().remember_place()
 
     def _choose(self) -> None:
         words = self._words.removeprefix("!")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from textual import events
 from textual.message import Message
+from textual.timer import Timer
 
 from swarm_tui.room.draw.parts import Line
 from swarm_tui.room.draw.transcript import draw_transcript_line
@@ -18,7 +20,10 @@ from swarm_tui.transcripts.pager import Pager, Shown
 from swarm_tui.transcripts.window import Change, MemorySource, Source, Window
 
 SEARCH_SLICE = 0.012
+SEARCH_PAUSE = 0.004
 POLL_SECONDS = 0.04
+REST_SECONDS = 0.5
+"""How often one is looked at whose agent has ended: nothing is likely to come."""
 
 
 class TranscriptLines(Lines):
@@ -40,6 +45,9 @@ class TranscriptLines(Lines):
         """What was searched last, set off where it stands."""
         self._search: Iterator[Step] | None = None
         self._search_end = ""
+        self._is_driven = False
+        self._is_live = True
+        self._pace: Timer | None = None
 
     def open(self, source: Source) -> None:
         """Show another transcript, at its end."""
@@ -69,10 +77,18 @@ class TranscriptLines(Lines):
     # Following.
 
     def on_mount(self) -> None:
-        self.set_interval(POLL_SECONDS, self.look)
+        self._pace = self.set_interval(POLL_SECONDS, self.look)
+
+    def set_live(self, is_live: bool) -> None:
+        """Say whether more may come any moment."""
+        if is_live is not self._is_live:
+            self._is_live = is_live
+            if self._pace is not None:
+                self._pace.stop()
+                self._pace = self.set_interval(POLL_SECONDS if is_live else REST_SECONDS, self.look)
 
     def look(self) -> None:
-        """Take in what was appended; search on."""
+        """Take in what was appended."""
         if not self.display or not self.is_on_screen:
             return
         change = self.pager.poll(time.monotonic())
@@ -80,11 +96,28 @@ class TranscriptLines(Lines):
         if change in (Change.GREW, Change.RESTARTED) or is_missing != self.is_missing:
             self.is_missing = is_missing
             self._turn(is_at_end=self.pager.is_following)
-        if self.pager.is_searching:
-            self.pager.advance(SEARCH_SLICE)
-            self._turn(is_at_end=self.pager.is_following)
-        if self._search is not None:
-            self._search_on()
+        self._go_on_searching()
+
+    def _go_on_searching(self) -> None:
+        """Search in slices until it is done, with room for keys in between."""
+        if not self._is_driven and (self.pager.is_searching or self._search is not None):
+            self._is_driven = True
+            self.run_worker(self._drive_search(), group="search", name="search a transcript")
+
+    async def _drive_search(self) -> None:
+        try:
+            while self.pager.is_searching or self._search is not None:
+                matches = self.pager.matches
+                if matches is not None and self.pager.is_searching:
+                    before = matches.count
+                    self.pager.advance(SEARCH_SLICE)
+                    if matches.count != before or not self.pager.is_searching:
+                        self._turn(is_at_end=self.pager.is_following)
+                if self._search is not None:
+                    self._search_on()
+                await asyncio.sleep(SEARCH_PAUSE)
+        finally:
+            self._is_driven = False
 
     @property
     def is_on_screen(self) -> bool:
@@ -145,6 +178,20 @@ class TranscriptLines(Lines):
         self.pager.scroll(3)
         self._turn()
 
+    def remember_place(self) -> Callable[[], None]:
+        """Give what returns to this page and line."""
+        top, cursor, is_following = self.pager.top, self.cursor, self.pager.is_following
+
+        def come_back() -> None:
+            if is_following:
+                self.follow()
+                return
+            self.pager.go_to(top.offset, above=-top.line)
+            self.cursor = cursor
+            self._turn()
+
+        return come_back
+
     # What is shown.
 
     @property
@@ -159,6 +206,7 @@ class TranscriptLines(Lines):
         if current is not None and not self.pager.is_following:
             self._show_record(current.place.offset)
         self._turn(is_at_end=self.pager.is_following)
+        self._go_on_searching()
 
     def set_density(self, step: int) -> Density:
         """Show more or less of each entry."""
@@ -202,6 +250,7 @@ class TranscriptLines(Lines):
         self._search = self.pager.search(choice, current.place.offset, is_backwards)
         self._search_end = end
         self._search_on()
+        self._go_on_searching()
 
     def _search_on(self) -> None:
         assert self._search is not None
