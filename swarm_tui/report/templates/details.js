@@ -84,7 +84,7 @@ function makeTries(tries) {
 }
 
 function seconds(made) {
-  return made.seconds < 10 ? `${made.seconds}s` : duration(made.seconds);
+  return made.seconds < 10 ? `${made.seconds.toFixed(made.seconds < 1 ? 2 : 1)}s` : duration(made.seconds);
 }
 
 // A diff, file by file.
@@ -193,7 +193,7 @@ function makeRecording(index, cast) {
   if (cast.problem) {
     return element("p", {}, element("span", { class: "mono" }, cast.name), element("span", { class: "problem" }, ` ${cast.problem}`));
   }
-  const facts = `${cast.columns}×${cast.rows} · ${duration(cast.seconds)}${cast.note ? ` · ${cast.note}` : ""}`;
+  const facts = `${cast.columns}×${cast.rows} · ${seconds(cast)}${cast.note ? ` · ${cast.note}` : ""}`;
   return fold({ class: "paper cast" }, [fileName(cast.name), element("span", { class: "dim" }, ` ${facts}`)], async () => {
     playerLoaded = playerLoaded || loadScript("player/asciinema-player.min.js");
     try {

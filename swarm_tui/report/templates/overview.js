@@ -25,13 +25,14 @@ function makeHead(report) {
 function makeNumbers(report) {
   const counts = report.counts;
   const fixed = (counts.better || 0) + (counts.test_fix || 0) + (counts.tutorial_fix || 0);
+  const inNeed = ["waiting", "blocked", "failed", "unresolved"].reduce((sum, mark) => sum + (counts[mark] || 0), 0);
   const numbers = [
     [report.tests.length, "tests", ""],
     [counts.clean || 0, "clean", "clean"],
     [fixed, "tests and docs fixed", "better"],
     [counts.impl_fix || 0, "with impl fixes", "impl_fix"],
     [report.turned_green, "red tests now green", "better"],
-    [report.needs.length, report.needs.length === 1 ? "needs a person" : "need a person", "blocked"],
+    [inNeed, inNeed === 1 ? "needs a person" : "need a person", "blocked"],
     [duration(report.end - report.start), "from start to end", ""],
   ];
   return [
