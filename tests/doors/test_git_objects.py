@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from swarm_tui.doors.git import GitError, Identity, Repository
@@ -50,6 +51,35 @@ def test_a_changed_tree_is_the_one_that_git_makes(project: GitProject, space: Ob
     assert space.entry(changed, "folder/deep/c.txt") is None
     assert space.entry(changed, "a.txt/below") is None
     assert space.with_entries(tree, {}) == tree
+
+
+NAMES = st.sampled_from(["a", "a.b", "a-", "b", "b/c", "a/b", "a/b/c", "a/d", "\u00fc/-rf", "z"])
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.dictionaries(NAMES, st.integers(0, 3)), st.lists(st.dictionaries(NAMES, st.integers(-1, 3)), max_size=3))
+def test_any_change_gives_the_tree_that_git_would_make(files: dict[str, int], steps: list[dict[str, int]]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        project = GitProject(Path(folder))
+        modes = "100644", "100755", "120000", "100644"
+        with ObjectSpace(Repository.open(project.root)) as space:
+            blobs = [space.write("blob", f"{number}\n".encode()) for number in range(4)]
+            tree, held = space.write("tree", b""), dict[str, int]()
+            for step in [files, *steps]:
+                changes = {name: how for name, how in step.items() if fits(name, how, held, step)}
+                held = {name: how for name, how in (held | changes).items() if how >= 0}
+                entries = {name: Entry(modes[how], blobs[how]) if how >= 0 else None for name, how in changes.items()}
+                tree = space.with_entries(tree, entries)
+                rows = "".join(f"{modes[how]} {blobs[how]}\t{name}\n" for name, how in held.items())
+                space.repository.run("read-tree", "--empty")
+                space.repository.run("update-index", "--add", "--index-info", stdin=rows.encode())
+                assert tree == space.repository.run("write-tree").text
+
+
+def fits(name: str, how: int, held: dict[str, int], step: dict[str, int]) -> bool:
+    """Whether no other file stands where this one needs a folder, or the other way round."""
+    others = [other for other in (*held, *step) if other != name]
+    return not any(other.startswith(f"{name}/") or name.startswith(f"{other}/") for other in others)
 
 
 def test_removing_everything_leaves_the_empty_tree(project: GitProject, space: ObjectSpace) -> None:

@@ -18,7 +18,16 @@ from swarm_tui.doors.git.merging import Merge, Merger, MergeWay, best_merge_way
 from swarm_tui.doors.git.names import is_commit_id
 from swarm_tui.doors.git.repository import Identity, Repository
 from swarm_tui.doors.git.scratch import ScratchFolder
-from swarm_tui.doors.git.trees import TREE_MODE, Entry, parse_tree, read_object, tree_content, write_loose
+from swarm_tui.doors.git.trees import (
+    STORED,
+    TREE_MODE,
+    Entry,
+    parse_tree,
+    read_object,
+    tree_content,
+    with_replaced_rows,
+    write_loose,
+)
 
 
 class ObjectSpace:
@@ -78,7 +87,7 @@ class ObjectSpace:
 
     def write(self, kind: str, content: bytes) -> str:
         """Write an object and give its id."""
-        return write_loose(self.object_folders[0], self.repository.object_format, kind, content)
+        return write_loose(self.object_folders[0], self.repository.object_format, kind, content, level=STORED)
 
     def tree(self, name: str) -> dict[str, Entry]:
         """Give what a tree holds, by name; not to be changed."""
@@ -105,28 +114,33 @@ class ObjectSpace:
         return self._with_entries(tree, changes) or self.write("tree", b"")
 
     def _with_entries(self, tree: str | None, changes: Mapping[str, Entry | None]) -> str | None:
-        entries = dict(self.tree(tree)) if tree else {}
+        old = self.tree(tree) if tree else {}
+        wanted: dict[str, Entry | None] = {}
         below: dict[str, dict[str, Entry | None]] = {}
         for path, entry in changes.items():
             name, _, rest = path.partition("/")
             if rest:
                 below.setdefault(name, {})[rest] = entry
-            elif entry is None:
-                entries.pop(name, None)
             else:
-                entries[name] = entry
+                wanted[name] = entry
         for name, inner in below.items():
-            old = entries.get(name)
-            new = self._with_entries(old.id if old and old.mode == TREE_MODE else None, inner)
-            if new is not None:
-                entries[name] = Entry(TREE_MODE, new)
-            elif old is None or old.mode == TREE_MODE:
-                entries.pop(name, None)
+            before = wanted[name] if name in wanted else old.get(name)
+            folder = before.id if before and before.mode == TREE_MODE else None
+            made = self._with_entries(folder, inner)
+            if made is not None:
+                wanted[name] = Entry(TREE_MODE, made)
+            elif before is None or folder:
+                wanted[name] = None
+        replaced = {name: entry for name, entry in wanted.items() if entry is not None}
+        entries = {name: entry for name, entry in (old | replaced).items() if wanted.get(name, entry) is not None}
         if not entries:
             return None
-        name = self.write("tree", tree_content(entries))
-        self._trees[name] = entries
-        return name
+        content = None
+        if tree and len(replaced) == len(wanted):
+            content = with_replaced_rows(self.read(tree)[1], old, replaced)
+        made = self.write("tree", tree_content(entries) if content is None else content)
+        self._trees[made] = entries
+        return made
 
     # Merges
 

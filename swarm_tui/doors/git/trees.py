@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import re
+import sys
 import threading
 import zlib
 from collections.abc import Mapping
@@ -17,6 +19,14 @@ TREE_MODE: Final = "40000"
 FILE_MODES: Final = frozenset({"100644", "100755"})
 
 
+_NAMES: Final = sys.getfilesystemencoding()
+_ROW_BY_ID_LENGTH: Final = {
+    length: re.compile(rb"([0-7]+) ([^\0]+)\0(.{%d})" % length, re.DOTALL) for length in (20, 32)
+}
+# Nearly all of a tree is hashes, which do not shrink; what is thrown away in the end need not.
+STORED: Final = 0
+
+
 class Entry(NamedTuple):
     """What a tree holds under one name."""
 
@@ -25,6 +35,7 @@ class Entry(NamedTuple):
 
 
 def read_object(stream: IO[bytes]) -> tuple[str, bytes] | None:
+    """Read one answer of `cat-file --batch`: kind and content, or None for an object that is missing."""
     header = stream.readline()
     if not header:
         raise EOFError
@@ -39,30 +50,36 @@ def read_object(stream: IO[bytes]) -> tuple[str, bytes] | None:
 
 
 def parse_tree(content: bytes, id_length: int) -> dict[str, Entry]:
-    entries = {}
-    place = 0
-    while place < len(content):
-        space = content.index(b" ", place)
-        end = content.index(b"\0", space)
-        after = end + 1 + id_length
-        name = os.fsdecode(content[space + 1 : end])
-        entries[name] = Entry(content[place:space].decode(), content[end + 1 : after].hex())
-        place = after
-    return entries
+    """Read the content of a tree object; of a broken one, as much as is whole."""
+    rows = _ROW_BY_ID_LENGTH[id_length].findall(content)
+    return {name.decode(_NAMES, "surrogateescape"): Entry(mode.decode(), id.hex()) for mode, name, id in rows}
 
 
 def tree_content(entries: Mapping[str, Entry]) -> bytes:
+    """Give the content of the tree object that holds these entries."""
     # git sorts a folder as if its name ended with a slash.
-    rows = [
-        (os.fsencode(name) + (b"/" if entry.mode == TREE_MODE else b""), os.fsencode(name), entry)
-        for name, entry in entries.items()
-    ]
-    return b"".join(
-        entry.mode.encode() + b" " + name + b"\0" + bytes.fromhex(entry.id) for _, name, entry in sorted(rows)
-    )
+    rows = [(os.fsencode(name) + (b"/" if entry.mode == TREE_MODE else b""), name) for name, entry in entries.items()]
+    return b"".join(_row(name, entries[name]) for _, name in sorted(rows))
 
 
-def write_loose(objects: Path, object_format: str, kind: str, content: bytes) -> str:
+def with_replaced_rows(content: bytes, old: Mapping[str, Entry], new: Mapping[str, Entry]) -> bytes | None:
+    """Give a tree's content with some of its entries replaced, or None where one is new or becomes a folder.
+
+    A folder of a thousand files is not taken apart and sorted again for one of them.
+    """
+    for name, entry in new.items():
+        before = old.get(name)
+        if before is None or (before.mode == TREE_MODE) != (entry.mode == TREE_MODE):
+            return None
+        content = content.replace(_row(name, before), _row(name, entry), 1)
+    return content
+
+
+def _row(name: str, entry: Entry) -> bytes:
+    return entry.mode.encode() + b" " + os.fsencode(name) + b"\0" + bytes.fromhex(entry.id)
+
+
+def write_loose(objects: Path, object_format: str, kind: str, content: bytes, *, level: int = 1) -> str:
     """Write an object into an object directory, as git does, and give its id."""
     whole = f"{kind} {len(content)}\0".encode() + content
     name = hashlib.new(object_format, whole, usedforsecurity=False).hexdigest()
@@ -74,7 +91,7 @@ def write_loose(objects: Path, object_format: str, kind: str, content: bytes) ->
     try:
         os.makedirs(folder, exist_ok=True)
         with open(draft, "wb") as file:
-            file.write(zlib.compress(whole, 1))
+            file.write(zlib.compress(whole, level))
         os.replace(draft, place)
     except OSError as error:
         with contextlib.suppress(OSError):
