@@ -30,9 +30,9 @@ def run(arguments: argparse.Namespace) -> int:
     from swarm_tui.cli.progress import follow_sweep, say
     from swarm_tui.cli.sweeps import chosen_sweep
     from swarm_tui.engine.begin import start_engine
+    from swarm_tui.engine.resume import check_continued
     from swarm_tui.errors import UsageError
     from swarm_tui.journal.append import living_engine
-    from swarm_tui.journal.folder import is_newer_format
     from swarm_tui.journal.requests import append_request
     from swarm_tui.model.requests import RequestKind
 
@@ -40,8 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"--slots {arguments.slots} would let no agent work", "give 1 or more")
     folder = chosen_sweep(arguments.sweep, Path.cwd())
     spec = folder.read_spec()
-    if is_newer_format(spec):
-        raise UsageError(f"{folder.name} was made by a newer swarm-tui", "it can be looked at, not continued")
+    check_continued(folder, spec)
     process_id = living_engine(folder.lock)
     if process_id is not None:
         raise UsageError(

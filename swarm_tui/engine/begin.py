@@ -11,13 +11,14 @@ from typing import Final
 
 from swarm_tui.doors.process import scrubbed_environment, start_detached
 from swarm_tui.errors import JournalError, SwarmError
-from swarm_tui.journal.append import JournalWriter, living_engine
+from swarm_tui.journal.append import JournalWriter
 from swarm_tui.journal.folder import SweepFolder, create_runs_folder
-from swarm_tui.model.events import Queued
+from swarm_tui.journal.follow import EventFollower
+from swarm_tui.model.events import EngineStarted, Queued
 from swarm_tui.model.sweep import SweepSpec, SweptTest
 from swarm_tui.model.text import plain
 
-START_DEADLINE: Final = 15.0
+START_DEADLINE: Final = 60.0
 
 
 def new_sweep_name(repository: Path) -> str:
@@ -59,22 +60,31 @@ def start_engine(folder: SweepFolder, passed_environment: Sequence[str] = (), *,
     passed = {name: os.environ[name] for name in passed_environment if name in os.environ}
     root = folder.root.absolute()
     log_size = folder.engine_log.stat().st_size if folder.engine_log.exists() else 0
+    size = folder.events.stat().st_size
     process_id = start_detached(
         [sys.executable, "-m", "swarm_tui.engine", str(root), *(["--relaunch"] if is_relaunching else [])],
         cwd=root,
         environment=scrubbed_environment(passed),
         log=folder.engine_log,
     )
+    follower = EventFollower(folder.events, size)
     deadline = time.monotonic() + START_DEADLINE
-    started_size = folder.events.stat().st_size
     while time.monotonic() < deadline:
-        if living_engine(folder.lock) is not None or folder.events.stat().st_size > started_size:
+        is_alive = _lives(process_id)
+        if any(isinstance(event, EngineStarted) and event.pid == process_id for event in follower.read().events):
             return process_id
-        words = last_words(folder, log_size)
-        if words:
-            raise SwarmError(f"the engine did not start: {words}")
+        if not is_alive:
+            raise SwarmError(f"the engine did not start: {last_words(folder, log_size) or 'it has died'}")
         time.sleep(0.02)
-    raise SwarmError("the engine did not start", f"{folder.engine_log} may say why")
+    raise SwarmError("the engine has not started yet", f"{folder.engine_log} may say why")
+
+
+def _lives(process_id: int) -> bool:
+    try:
+        os.kill(process_id, 0)
+    except OSError:
+        return False
+    return True
 
 
 def last_words(folder: SweepFolder, offset: int = 0) -> str:

@@ -18,11 +18,11 @@ from swarm_tui.doors.tmux import Tmux
 from swarm_tui.engine.conductor import Conductor
 from swarm_tui.engine.context import EngineContext
 from swarm_tui.engine.inbox import Inbox
-from swarm_tui.engine.resume import Resumer
-from swarm_tui.errors import JournalError, SwarmError, UsageError
+from swarm_tui.engine.resume import Resumer, check_continued
+from swarm_tui.errors import JournalError, SwarmError
 from swarm_tui.journal.append import EngineLock, JournalWriter
 from swarm_tui.journal.fold import SweepState
-from swarm_tui.journal.folder import SweepFolder, is_newer_format
+from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.recover import recover_journal
 from swarm_tui.journal.snapshot import write_snapshot
 from swarm_tui.model.events import EngineEnded, EngineStarted, Event
@@ -42,8 +42,7 @@ def run_engine(root: Path, *, is_relaunching: bool = False) -> int:
 
 async def _work(folder: SweepFolder, is_relaunching: bool) -> int:
     spec = folder.read_spec()
-    if is_newer_format(spec):
-        raise UsageError(f"{folder.name} was made by a newer swarm-tui", "it can be looked at, not continued")
+    check_continued(folder, spec)
     recovery = recover_journal(folder.events)
     state = SweepState().apply_all(recovery.events)
     with JournalWriter(folder.events, last_seq=state.last_seq, last_at=state.last_at) as writer:

@@ -96,6 +96,8 @@ def create_request(context: EngineContext, record: TestRecord, place: AgentPlace
         command = (str(write_offline_program(context.folder.root.absolute())), str(task_file))
     else:
         command = spec.agent_arguments
+    own_place = ("--id", place.agent_id, "--target-path", str(place.work_dir))
+    setup = ("--extra-provision-command", spec.setup) if spec.setup else ()
     return CreateRequest(
         name=record.agent,
         agent_type="command" if is_offline else spec.agent_type,
@@ -110,7 +112,7 @@ def create_request(context: EngineContext, record: TestRecord, place: AgentPlace
         passed_environment=spec.passed_environment,
         provider=spec.provider,
         is_approved=True,
-        extra_arguments=("--id", place.agent_id, "--target-path", str(place.work_dir)),
+        extra_arguments=(*own_place, *setup),
     )
 
 

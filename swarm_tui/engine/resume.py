@@ -20,10 +20,11 @@ from swarm_tui.engine.names import place_of
 from swarm_tui.engine.pull import pull_work
 from swarm_tui.engine.reach import files_of
 from swarm_tui.errors import SwarmError, UsageError
-from swarm_tui.journal.folder import runs_folder
+from swarm_tui.journal.folder import SweepFolder, is_newer_format, runs_folder
 from swarm_tui.model.events import AgentsStopped, Event, Launched, Queued
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.states import State
+from swarm_tui.model.sweep import SweepSpec
 
 CREATE_DEADLINE: Final = 120.0
 _LIVING: Final = frozenset({"RUNNING", "WAITING", "REPLACED"})
@@ -31,12 +32,15 @@ LOST_ENDS: Final = frozenset({End.CRASH, End.CLOSED, End.GONE})
 """Ends that say nothing about the test: its agent was killed, closed or removed."""
 
 
-def check_place(context: EngineContext) -> None:
+def check_continued(folder: SweepFolder, spec: SweepSpec) -> None:
     """Refuse to continue a sweep that was copied, or whose agents are elsewhere; it can be looked at all the same."""
-    spec = context.spec
+    if is_newer_format(spec):
+        raise UsageError(f"{folder.name} was made by a newer swarm-tui", "it can be looked at, not continued")
+    if not Path(spec.repository).is_dir():
+        raise UsageError(f"the repository {spec.repository} is not there any more", "the sweep can be looked at")
     expected = (runs_folder(Path(spec.repository)) / spec.sweep).resolve()
-    if context.folder.root.resolve() != expected:
-        raise UsageError(f"{context.folder.root} is a copy: it can be looked at", f"the sweep itself is {expected}")
+    if folder.root.resolve() != expected:
+        raise UsageError(f"{folder.root} is a copy: it can be looked at", f"the sweep itself is {expected}")
     home = Path(spec.mngr.host_dir or "~/.mngr").expanduser()
     if not home.is_dir():
         raise UsageError(
@@ -57,7 +61,6 @@ class Resumer:
 
     async def resume(self, events: Iterable[Event]) -> None:
         """Bring the journal and the conductor up to what is really there."""
-        check_place(self.context)
         await self._wait_for_creates()
         found = await self.probe.probe()
         if not isinstance(found, Probed):
@@ -72,7 +75,7 @@ class Resumer:
         names = {record.agent for record in self.context.state.tests() if record.state is State.LAUNCHING}
         deadline = time.monotonic() + CREATE_DEADLINE
         while names and time.monotonic() < deadline:
-            listed = await run_process(["ps", "-e", "-o", "args="], environment=self.context.tmux.environment)
+            listed = await run_process(["ps", "-e", "-ww", "-o", "args="], environment=self.context.tmux.environment)
             words = (line.split() for line in listed.text.splitlines() if " create " in line)
             if not any(names.intersection(line) for line in words):
                 return

@@ -80,7 +80,7 @@ class Round:
 
     def _kill_one(self, mark: str, dice: random.Random) -> None:
         """Kill one process of this sweep whose command line holds the mark."""
-        listed = subprocess.run(["ps", "-e", "-o", "pid=,args="], capture_output=True, text=True, check=True)
+        listed = subprocess.run(["ps", "-e", "-ww", "-o", "pid=,args="], capture_output=True, text=True, check=True)
         sweep = self.program.newest().name
         found = [line.split(None, 1) for line in listed.stdout.splitlines() if mark in line and sweep in line]
         if found:
