@@ -134,14 +134,15 @@ def test_it_prints_on_paper(browser: Browser, page: str) -> None:
     assert browser.evaluate("getComputedStyle(document.querySelector('nav')).display") == "none"
 
 
-def test_five_hundred_tests_open_within_a_second(browser: Browser, tmp_path: Path) -> None:
-    page = write_report(tmp_path / "page", make_sweep(tmp_path / "project", 500).open(), START).page.as_uri()
-    browser.open(page)
-    browser.open(page + "?again")
-    took = browser.evaluate("performance.getEntriesByType('navigation')[0].loadEventEnd")
+def test_a_large_sweep_opens_from_one_small_file_and_loads_the_rest_when_asked(
+    browser: Browser, tmp_path: Path
+) -> None:
+    page = write_report(tmp_path / "page", make_sweep(tmp_path / "project", 500).open(), START).page
+    browser.open(page.as_uri())
     assert browser.evaluate("document.querySelectorAll('.test').length") == 500
-    # The goal is one second; a machine that runs other tests beside gets some more.
-    assert took < 3_000
+    assert browser.requested() == [page.as_uri()]
+    assert page.stat().st_size < 500_000
+    assert sum(file.stat().st_size for file in (page.parent / "data").iterdir()) > 2_000_000
 
 
 def press(browser: Browser, key: str, text: str = "") -> None:
