@@ -1,0 +1,255 @@
+"""What the integrator decides without git: kinds of commits, same fixes, and the order of fixes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from swarm_tui.agents.integrator.alike import FoldedFix, are_nearly_equal, changes_of, fold_same_fixes
+from swarm_tui.agents.integrator.branches import AgentCommit, Author
+from swarm_tui.agents.integrator.effects import compare_runs, doubtful_tests
+from swarm_tui.agents.integrator.inputs import BranchInput
+from swarm_tui.agents.integrator.kinds import Sorting, is_test_or_doc, kinds_of, sort_commit, without_marks
+from swarm_tui.agents.integrator.ranking import Effect, rank_fixes, reported_effect
+from swarm_tui.doors.pytest_runs import TestRun
+from swarm_tui.model.outcome import ChangeKind
+
+
+def patch(*lines: str, path: str = "src/copy.py") -> str:
+    head = f"diff --git a/{path} b/{path}\nindex 1..2 100644\n--- a/{path}\n+++ b/{path}\n@@ -1,9 +1,9 @@\n"
+    return head + "\n".join(lines) + "\n"
+
+
+def commit(
+    agent: str, text: str, *, lines: int = 2, patch_id: str = "", test: str = "", subject: str = "x"
+) -> AgentCommit:
+    source = BranchInput(
+        agent=agent, test=test or f"t.py::{agent}", branch=f"swarm/1/{agent}", tip="", is_passing_after=True
+    )
+    author = Author("A", "a@example.org", "")
+    return AgentCommit(
+        source,
+        f"{agent}-{subject}",
+        "t",
+        "p",
+        author,
+        f"[FIX_IMPL] {subject}",
+        Sorting(True),
+        (),
+        lines,
+        patch_id or text,
+        text,
+    )
+
+
+# Kinds
+
+
+@pytest.mark.parametrize(
+    ("message", "kinds"),
+    [
+        ("[FIX_IMPL] Keep the code", ["FIX_IMPL"]),
+        ("  [fix_test] lower case", ["FIX_TEST"]),
+        ("[FIX_TEST][FIX_IMPL] Both", ["FIX_TEST", "FIX_IMPL"]),
+        ("[FIX_TEST] [FIX_TEST] twice", ["FIX_TEST"]),
+        ("[WIP] no kind of ours", []),
+        ("Keep [FIX_IMPL] inside", []),
+        ("", []),
+    ],
+)
+def test_kinds_are_what_a_message_begins_with(message: str, kinds: Sequence[str]) -> None:
+    assert kinds_of(message) == tuple(ChangeKind(kind) for kind in kinds)
+
+
+def test_marks_are_taken_off_a_subject() -> None:
+    assert without_marks("[FIX_TEST] [FIX_IMPL] Both at once") == "Both at once"
+    assert without_marks("No marks [at all]") == "No marks [at all]"
+
+
+@pytest.mark.parametrize(
+    ("path", "is_other"),
+    [
+        ("tests/e2e/test_copy.py", True),
+        ("src/pkg/test_copy.py", True),
+        ("pkg/copy_test.go", True),
+        ("conftest.py", True),
+        ("tests/data/big.bin", True),
+        ("docs/index.html", True),
+        ("README.md", True),
+        ("tutorial.sh", True),
+        ("src/pkg/copy.py", False),
+        ("src/latest.py", False),
+        ("src/attest/copy.py", False),
+        ("checks/copying.py", False),
+    ],
+)
+def test_tests_and_docs_are_told_from_the_program_by_their_place(path: str, is_other: bool) -> None:
+    assert is_test_or_doc(path) is is_other
+
+
+def test_the_files_of_the_sweep_are_tests_wherever_they_lie() -> None:
+    assert is_test_or_doc("checks/copying.py", test_files={"checks/copying.py"})
+    assert is_test_or_doc("guide/steps", tutorial="guide/steps")
+
+
+@pytest.mark.parametrize(
+    ("message", "paths", "is_fix", "is_noted"),
+    [
+        ("[FIX_IMPL] x", ["src/a.py"], True, False),
+        ("[FIX_IMPL] x", ["src/a.py", "tests/test_a.py"], True, False),
+        ("[FIX_TEST] x", ["tests/test_a.py"], False, False),
+        ("[FIX_TEST] x", ["tests/test_a.py", "src/a.py"], True, True),
+        ("[FIX_TEST][FIX_IMPL] x", ["tests/test_a.py"], True, True),
+        ("[FIX_TEST][FIX_TUTORIAL] x", ["tests/test_a.py", "README.md"], False, True),
+        ("x", ["src/a.py"], True, True),
+        ("x", ["README.md"], False, True),
+    ],
+)
+def test_in_doubt_a_commit_is_shown_apart(message: str, paths: list[str], is_fix: bool, is_noted: bool) -> None:
+    sorting = sort_commit(message, paths)
+    assert (sorting.is_fix, bool(sorting.note)) == (is_fix, is_noted)
+
+
+# Same fixes
+
+BASE = patch("-    run(command)", "+    return run(command)")
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        patch("-    run(command)", "+    return  run( command )"),
+        patch("-    run(command)", "+    # the code counts", "+    return run(command)"),
+        patch("-    run(command)", "+", "+    return run(command)  # the code counts"),
+    ],
+)
+def test_comments_and_layout_make_no_other_fix(other: str) -> None:
+    assert are_nearly_equal(changes_of(BASE), changes_of(other))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("+    wait(30)", "+    wait(300)"),
+        ("+    if first < second:", "+    if first <= second:"),
+        ("+    if first and second:", "+    if first or second:"),
+        ("+    return None", "+    return True"),
+        ("+    return run(command)", "+    run(command, check=True)"),
+    ],
+)
+def test_a_number_or_an_operator_makes_another_fix(one: str, other: str) -> None:
+    assert not are_nearly_equal(changes_of(patch("-    old()", one)), changes_of(patch("-    old()", other)))
+
+
+def test_the_same_words_elsewhere_are_another_fix() -> None:
+    moved = patch("-    run(command)", "+    return run(command)", path="src/other.py")
+    assert not are_nearly_equal(changes_of(BASE), changes_of(moved))
+    removed = patch("-    run(commands)", "+    return run(command)")
+    assert not are_nearly_equal(changes_of(BASE), changes_of(removed))
+
+
+def test_binary_files_and_modes_are_compared_too() -> None:
+    one = "diff --git a/x.bin b/x.bin\nindex 1..2 100644\nBinary files a/x.bin and b/x.bin differ\n"
+    assert not are_nearly_equal(changes_of(one), changes_of("diff --git a/x.bin b/x.bin\nold mode 1\nnew mode 2\n"))
+
+
+def test_the_patch_that_most_agents_wrote_stands_for_all() -> None:
+    odd = patch("-    run(command)", "+    # why", "+    return run(command)")
+    fixes = fold_same_fixes([commit("a", odd, lines=3), commit("b", BASE), commit("c", BASE), commit("d", patch("+x"))])
+    assert [fix.agents for fix in fixes] == [("b", "c", "a"), ("d",)]
+    assert fixes[0].why_same == "nearly the same hunks"
+    assert fixes[1].why_same == ""
+
+
+lines_of_code = st.lists(
+    st.sampled_from(["+    a = 1", "+    b = a", "+    # why", "+    run(a, b)", "-    run()"]), max_size=6
+)
+
+
+@given(first=lines_of_code, second=lines_of_code)
+def test_being_nearly_equal_goes_both_ways(first: list[str], second: list[str]) -> None:
+    one, other = changes_of(patch(*first)), changes_of(patch(*second))
+    assert are_nearly_equal(one, one)
+    assert are_nearly_equal(one, other) == are_nearly_equal(other, one)
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from("abcdef"), st.sampled_from([BASE, patch("+x"), patch("+y = 2")])), max_size=8)
+)
+def test_folding_loses_nobody_and_names_nobody_twice(made: list[tuple[str, str]]) -> None:
+    commits = [commit(f"{agent}{number}", text) for number, (agent, text) in enumerate(made)]
+    fixes = fold_same_fixes(commits)
+    assert sorted(agent for fix in fixes for agent in fix.agents) == sorted(entry.source.agent for entry in commits)
+    assert len(fixes) == len({text for _, text in made})
+
+
+# Order
+
+
+def fix(agent: str, *, agents: int = 1, lines: int = 2) -> FoldedFix:
+    return FoldedFix(
+        tuple(commit(f"{agent}{n}", "", lines=lines, patch_id=agent) for n in range(agents)), "the same patch"
+    )
+
+
+def order(*effects: tuple[FoldedFix, Effect]) -> list[str]:
+    ranked = rank_fixes([fix for fix, _ in effects], {fix.chosen.commit: effect for fix, effect in effects})
+    return [entry.fix.chosen.source.agent for entry in ranked]
+
+
+def test_effect_comes_before_agreement_and_agreement_before_size() -> None:
+    assert order(
+        (fix("small", lines=1), Effect(("t",))),
+        (fix("agreed", agents=3, lines=90), Effect(("t",))),
+        (fix("strong", lines=500), Effect(("t", "u"))),
+        (fix("useless", agents=9), Effect()),
+    ) == ["strong0", "agreed0", "small0", "useless0"]
+
+
+def test_what_a_fix_breaks_is_taken_from_what_it_mends() -> None:
+    assert order((fix("breaks"), Effect(("t", "u"), broken=("v", "w"))), (fix("mends"), Effect(("t",)))) == [
+        "mends0",
+        "breaks0",
+    ]
+
+
+def test_what_was_not_measured_says_so_and_comes_after_what_was() -> None:
+    reported = fix("reported", agents=2)
+    effects = {reported.chosen.commit: reported_effect(reported, "no time"), "m0-x": Effect(("t", "u"))}
+    measured, told = rank_fixes([reported, fix("m")], effects)
+    assert measured.why == "turns 2 tests green, 2 lines"
+    assert told.why == "2 tests green as reported (no time), 2 agents made it (the same patch), 2 lines"
+
+
+# Measured runs
+
+
+def run(**outcomes: str) -> TestRun:
+    return TestRun(outcomes)
+
+
+def test_red_to_green_and_green_to_red_are_counted() -> None:
+    before = run(a="failed", b="passed", c="failed", d="passed", e="passed")
+    effect = compare_runs(before, run(a="passed", b="failed", c="failed", d="skipped"))
+    assert effect.turned_green == ("a",)
+    assert effect.broken == ("b", "e")
+
+
+def test_flaky_tests_tell_nothing_but_to_the_fix_that_steadies_them() -> None:
+    before, after = run(a="passed", b="failed"), run(a="failed", b="passed")
+    assert compare_runs(before, after, flaky={"a", "b"}) == Effect()
+    assert compare_runs(before, after, flaky={"a", "b"}, steadied={"b"}) == Effect(("b",), flaky=("b",))
+
+
+def test_changes_that_nobody_expected_are_doubted() -> None:
+    own = fix("mine")
+    (test,) = own.tests
+    assert (
+        doubtful_tests(TestRun({test: "failed", "x": "passed"}), [(own, TestRun({test: "passed", "x": "passed"}))])
+        == []
+    )
+    assert doubtful_tests(TestRun({test: "passed"}), [(own, TestRun({test: "passed"}))]) == [test]
+    assert doubtful_tests(TestRun({"x": "failed"}), [(own, TestRun({"x": "passed"}))]) == ["x"]
