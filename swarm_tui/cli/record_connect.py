@@ -17,7 +17,7 @@ back and the report shows it; for an agent of no sweep it goes to ~/.local/state
 recorded only as far as the program shows it."""
 EXAMPLES = """\
   mngr connect AGENT --connect-command 'swarm-tui record-connect'
-  mngr config set connect_command 'swarm-tui record-connect'       from now on, whenever you connect
+  mngr config set --scope user connect_command 'swarm-tui record-connect'    from now on, whenever you connect
   mngr connect AGENT --connect-command 'swarm-tui record-connect -o demo.cast'"""
 
 AGENT_VARIABLE: Final = "MNGR_AGENT_NAME"

@@ -28,6 +28,7 @@ TEXT_FILE_LIMIT: Final = 200_000
 TEXTS_LIMIT: Final = 60
 TEXTS_SIZE_LIMIT: Final = 1_500_000
 CASTS_LIMIT: Final = 30
+CASTS_SIZE_LIMIT: Final = 32_000_000
 _TEXT_ENDINGS: Final = frozenset(
     {".txt", ".log", ".md", ".out", ".err", ".json", ".jsonl", ".xml", ".yaml", ".toml", ""}
 )
@@ -191,6 +192,8 @@ def _casts(files: list[PulledFile]) -> tuple[list[Cast], list[dict[str, Any]]]:
     for file in [file for file in files if file.name.endswith(".cast")][:CASTS_LIMIT]:
         row: dict[str, Any] = {"name": line(file.name, 300), "size": file.size}
         try:
+            if sum(len(cast.text) for cast in casts) > CASTS_SIZE_LIMIT:
+                raise BadRecording("left out: those before it are too large")
             cast = read_cast(file.path)
         except BadRecording as error:
             row["problem"] = line(str(error))

@@ -17,7 +17,7 @@ from swarm_tui.model.states import Result
 from swarm_tui.report.folder import MARKER, write_report
 from swarm_tui.report.page import content_security_policy, json_for_html, render_page
 from tests.git_project import photograph
-from tests.report.sweeps import HOSTILE, RESULTS, SECRET, START, MadeSweep, make_sweep, pull
+from tests.report.sweeps import HOSTILE, RESULTS, SECRET, START, MadeSweep, cast_of, make_sweep, pull
 
 
 def summary_of(page: Path) -> dict[str, Any]:
@@ -72,6 +72,16 @@ def test_a_test_opens_with_its_tries_changes_transcripts_and_recordings(tmp_path
     assert "from the recording" in beside(page, "cast-3-0")
     fix = summary_of(page)["integration"]["fixes"][0]
     assert "diff --git" in beside(page, f"commit-{fix['commit']}")["text"]
+
+
+def test_recordings_without_end_do_not_fill_the_page(tmp_path: Path) -> None:
+    made = make_sweep(tmp_path / "project", 1)
+    recordings = made.folder.recordings(made.tests[0].agent)
+    recordings.mkdir()
+    for number in range(7):
+        (recordings / f"{number}.cast").write_text(cast_of(["x" * 1_000_000] * 8))
+    casts = beside(write(made, tmp_path / "page"), "test-0")["casts"]
+    assert [cast.get("problem", "") for cast in casts] == [""] * 4 + ["left out: those before it are too large"] * 3
 
 
 def test_work_that_was_never_committed_is_shown(tmp_path: Path) -> None:
