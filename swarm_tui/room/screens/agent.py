@@ -2,44 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import time
+from collections.abc import Iterable
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import Final
 
-from rich.cells import cell_len
 from textual.widget import Widget
 
 from swarm_tui.errors import SwarmError
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.text import plain
-from swarm_tui.room.draw.glyphs import glyph_of, role_of, word_of
-from swarm_tui.room.draw.parts import Line, Part, cut_middle, cut_text, spread, width_of
+from swarm_tui.room.draw.agent import draw_about, draw_tabs
+from swarm_tui.room.draw.parts import Part
 from swarm_tui.room.draw.tries import PulledFile, Row, draw_tries_and_files
-from swarm_tui.room.draw.words import duration
+from swarm_tui.room.screens.agent_paging import PagingScreen
 from swarm_tui.room.screens.asking import ask_about
-from swarm_tui.room.screens.base import NOTHING, RoomScreen
-from swarm_tui.room.screens.dialog import Choosable, PickScreen
+from swarm_tui.room.screens.base import NOTHING
 from swarm_tui.room.store import Changes
 from swarm_tui.room.widgets.band import Band
 from swarm_tui.room.widgets.lines import Lines, TextLines
 from swarm_tui.room.widgets.peek import PeekLines
-from swarm_tui.room.widgets.transcript import TranscriptLines, roles_word
-from swarm_tui.transcripts.choice import ALL_ROLES, Choice
-from swarm_tui.transcripts.entries import Role
+from swarm_tui.room.widgets.transcript import TranscriptLines
 from swarm_tui.transcripts.locate import find_transcript, list_files, stream_of
 from swarm_tui.transcripts.window import FileSource, MemorySource
 
 TABS: Final = {"transcript": "transcript", "screen": "screen", "tries": "tries and files", "file": "file"}
 PEEK_SECONDS: Final = 0.25
 PEEK_SECONDS_REMOTE: Final = 3.0
+LOOK_SECONDS: Final = 1.0
+"""How often is looked for files when nothing is known to have changed."""
 
 
-class AgentScreen(RoomScreen):
+class AgentScreen(PagingScreen):
     """One test and its agent."""
 
     NAME = "agent"
     TITLE_WORD = "agent"
-    can_filter: ClassVar[bool] = True
 
     def __init__(self) -> None:
         super().__init__()
@@ -58,11 +56,9 @@ class AgentScreen(RoomScreen):
         self._record: TestRecord | None = None
         self._source: Path | MemorySource | None = None
         self._file: Path | None = None
-        self._words = ""
-        self._roles = ALL_ROLES
-        self._is_errors_only = False
         self._is_peeking = False
         self._followed = ""
+        self._looked_at = 0.0
         self._peek_trouble = ""
 
     def compose_body(self) -> Iterable[Widget]:
@@ -87,12 +83,16 @@ class AgentScreen(RoomScreen):
             return
         if self._record is None or record.test != self._record.test:
             self._begin(record)
+        now = time.monotonic()
+        is_due = record is not self._record or now - self._looked_at >= LOOK_SECONDS
         self._record = record
-        self.transcript.set_live(not record.is_finished)
-        self._find_source(record)
-        self.about.show(self._draw_about(record))
-        self.tabs.show([self._draw_tabs()])
-        if self.tab == "tries":
+        if is_due:
+            self._looked_at = now
+            self.transcript.set_live(not record.is_finished)
+            self._find_source(record)
+        self.about.show(draw_about(record, self.store.clock(), self.size.width or 80))
+        self.tabs.show([draw_tabs(self._tab_words(), self.tab)])
+        if self.tab == "tries" and (is_due or changes is NOTHING):
             self._show_tries(record)
         self._draw_title()
 
@@ -152,33 +152,25 @@ class AgentScreen(RoomScreen):
         except ValueError:
             return None
 
-    def _draw_about(self, record: TestRecord) -> list[Line]:
-        width = self.size.width or 80
-        now = self.store.clock()
-        facts = [Part(f"{glyph_of(record)} {word_of(record)}", role_of(record))]
-        if record.launched_at is not None:
-            facts.append(Part(f" · {duration((record.ended_at or now) - record.launched_at)}", "dim"))
-        name = cut_middle(plain(record.test, 500), max(20, width * 2 // 3))
-        room_left = width - cell_len(name) - width_of(facts) - 6
-        if record.reason and room_left > 20:
-            facts.append(Part(f" · {cut_text(plain(record.reason, 500), room_left)}", "dim"))
-        lines: list[Line] = [spread([Part(f" {name}", "strong")], [*facts, Part(" ")], width)]
-        if record.question:
-            lines.append(
-                spread(
-                    [Part(" asks: ", "waiting"), Part(plain(record.question, 500))], [Part("m answers ", "key")], width
-                )
-            )
-        return lines
+    @property
+    def pages(self) -> TranscriptLines:
+        """The transcript or the file, whichever is up."""
+        return self.file if self.tab == "file" else self.transcript
 
-    def _draw_tabs(self) -> Line:
-        parts = [Part(" ")]
-        for name, word in TABS.items():
-            if name == "file" and self._file is None:
-                continue
-            shown = plain(self._file.name, 60) if name == "file" and self._file is not None else word
-            parts += [Part(f" {shown} ", "key underline" if name == self.tab else "dim", f"tab:{name}"), Part(" ")]
-        return parts
+    @property
+    def is_paged(self) -> bool:
+        return self.tab in ("transcript", "file")
+
+    def pages_title(self) -> str:
+        if self.tab == "file" and self._file is not None:
+            return plain(self._file.name, 80)
+        is_made_up = isinstance(self._source, MemorySource) and not self._followed
+        return "Transcript · tries and screen, for it writes none" if is_made_up else "Transcript"
+
+    def _tab_words(self) -> dict[str, str]:
+        """Give the tabs that there are now, and what they are called."""
+        words = {name: word for name, word in TABS.items() if name != "file"}
+        return words if self._file is None else words | {"file": self._file.name}
 
     def click_spot(self, kind: str, rest: str) -> None:
         if kind == "tab":
@@ -204,27 +196,9 @@ class AgentScreen(RoomScreen):
         if self._record is None:
             return
         if self.tab in ("transcript", "file"):
-            self._draw_pager_title(self.pages)
+            self.draw_pages_title()
         elif self.tab == "tries":
             self.tries.title(f"Tries {len(self._record.tries)}", "")
-
-    def _draw_pager_title(self, pages: TranscriptLines) -> None:
-        pager = pages.pager
-        title = TABS[self.tab].capitalize() if self._file is None or self.tab != "file" else plain(self._file.name, 80)
-        if isinstance(self._source, MemorySource) and self.tab == "transcript" and not self._followed:
-            title += " · tries and screen, for it writes none"
-        if pager.matches is not None:
-            title += f" · {pager.matches.count:,} match" + (" so far" if pager.is_searching else "")
-            title += f" /{self._words}" if self._words else ""
-            title += " errors only" if self._is_errors_only else ""
-        title += f" · {roles_word(self._roles)}" if self._roles != ALL_ROLES else ""
-        if pages.is_finding:
-            mode = "searching …"
-        elif pager.is_following:
-            mode = "following"
-        else:
-            mode = f"paused · +{pager.unseen} new" if pager.unseen else "paused"
-        pages.title(title, f"{mode} · {pager.percent()} %")
 
     def on_lines_cursor_moved(self, event: Lines.CursorMoved) -> None:
         event.stop()
@@ -288,20 +262,8 @@ class AgentScreen(RoomScreen):
 
     # Actions.
 
-    @property
-    def pages(self) -> TranscriptLines:
-        """The transcript or the file, whichever is up."""
-        return self.file if self.tab == "file" else self.transcript
-
-    @property
-    def is_paged(self) -> bool:
-        return self.tab in ("transcript", "file")
-
     def current_tests(self) -> tuple[str, ...]:
         return (self._record.test,) if self._record is not None else ()
-
-    def _why_not_paged(self) -> str:
-        return "" if self.is_paged else "that is for the transcript: t brings it"
 
     def do_next_tab(self) -> None:
         self._turn_tab(1)
@@ -310,7 +272,7 @@ class AgentScreen(RoomScreen):
         self._turn_tab(-1)
 
     def _turn_tab(self, step: int) -> None:
-        names = [name for name in TABS if name != "file" or self._file is not None]
+        names = list(self._tab_words())
         self.show_tab(names[(names.index(self.tab) + step) % len(names)])
 
     def do_open(self) -> None:
@@ -336,78 +298,6 @@ class AgentScreen(RoomScreen):
         self.file.open(FileSource(path))
         self.file.move_end(False)
         self.show_tab("file")
-
-    why_not_follow = why_not_next_error = why_not_previous_error = _why_not_paged
-    why_not_next_match = why_not_previous_match = why_not_roles = why_not_errors_only = _why_not_paged
-    why_not_more = why_not_less = why_not_filter = _why_not_paged
-
-    def do_follow(self) -> None:
-        self.pages.toggle_follow()
-
-    def do_next_error(self) -> None:
-        self.pages.find_error(is_backwards=False)
-
-    def do_previous_error(self) -> None:
-        self.pages.find_error(is_backwards=True)
-
-    def do_next_match(self) -> None:
-        self._to_match(is_backwards=False)
-
-    def do_previous_match(self) -> None:
-        self._to_match(is_backwards=True)
-
-    def _to_match(self, is_backwards: bool) -> None:
-        """Go to the next match within everything: what stands around it is what one looks for."""
-        words = (self._words or self.pages.words).removeprefix("!")
-        if not words:
-            self.say("/ filters first, then n and N go from match to match")
-            return
-        if self._words:
-            self.set_filter("")
-        self.pages.find(words, is_backwards)
-
-    def do_more(self) -> None:
-        self._say_density(1)
-
-    def do_less(self) -> None:
-        self._say_density(-1)
-
-    def _say_density(self, step: int) -> None:
-        density = self.pages.set_density(step)
-        self.say(("one line an event", "messages whole, results folded", "everything whole")[density])
-
-    def do_roles(self) -> None:
-        entries = [Choosable(role.value, role.value or "text", is_on=role in self._roles) for role in Role]
-
-        def picked(chosen: tuple[str, ...] | None) -> None:
-            if chosen is not None:
-                self._roles = frozenset(Role(value) for value in chosen) or ALL_ROLES
-                self._choose()
-
-        self.app.push_screen(PickScreen("Show", entries, is_many=True), picked)
-
-    def do_errors_only(self) -> None:
-        self._is_errors_only = not self._is_errors_only
-        self._choose()
-
-    @property
-    def filter_words(self) -> str:  # type: ignore[override]
-        return self._words
-
-    def set_filter(self, words: str) -> None:
-        self._words = words
-        self.pages.words = words.removeprefix("!") if not words.startswith("!") else ""
-        self._choose()
-
-    def remember_place(self) -> Callable[[], None]:
-        """Give what returns to the line that is under the cursor now."""
-        return self.pages.remember_place() if self.is_paged else super().remember_place()
-
-    def _choose(self) -> None:
-        words = self._words.removeprefix("!")
-        is_inverse = self._words.startswith("!") and bool(words)
-        self.pages.show_choice(Choice(words, is_inverse, self._roles, self._is_errors_only))
-        self._draw_title()
 
     def why_not_act(self) -> str:
         return "" if self._record is not None else "there is no test"
