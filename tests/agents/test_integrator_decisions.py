@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -253,3 +254,16 @@ def test_changes_that_nobody_expected_are_doubted() -> None:
     )
     assert doubtful_tests(TestRun({test: "passed"}), [(own, TestRun({test: "passed"}))]) == [test]
     assert doubtful_tests(TestRun({"x": "failed"}), [(own, TestRun({"x": "passed"}))]) == ["x"]
+    rival = fix("rival")
+    assert doubtful_tests(TestRun({test: "failed"}), [(own, TestRun({})), (rival, TestRun({test: "passed"}))]) == [test]
+    assert (
+        doubtful_tests(
+            TestRun({test: "failed"}), [(beside(own), TestRun({})), (beside(rival), TestRun({test: "passed"}))]
+        )
+        == []
+    )
+
+
+def beside(made: FoldedFix) -> FoldedFix:
+    """Give the fix as one that changes the file that all such fixes change."""
+    return FoldedFix(tuple(replace(entry, paths=("src/same.py",)) for entry in made.commits))

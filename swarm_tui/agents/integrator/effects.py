@@ -21,16 +21,16 @@ from swarm_tui.model.text import plain
 FIXES_MEASURED: Final = 200
 REDS_MEASURED: Final = 300
 BLAMED_MEASURED: Final = 50
-# A test that fails every other time passes as a steady one in 1 of 32 cases.
-FLAKY_RUNS: Final = 5
-STEADY_RUNS: Final = 3
+# A test that fails every other time is taken for a steady one in 1 of 16 cases.
+FLAKY_RUNS: Final = 4
+STEADY_RUNS: Final = 2
 
 Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A fix alone, on top of the test and doc fixes."""
+    """A commit with a fix: alone on top of the test and doc fixes, or on the branch after those before it."""
 
     fix: FoldedFix
     commit: str
@@ -62,6 +62,7 @@ class Measuring:
         self._trials = trials
         self._progress = progress
         self._deadline = time.monotonic() + inputs.measure_seconds
+        self._flaky: set[str] = set()
 
     async def measure(self) -> dict[str, Effect]:
         """Give what each fix turns green, by its chosen commit; what could not be measured says why."""
@@ -75,7 +76,7 @@ class Measuring:
         runs = await asyncio.gather(*(self._run_with(number, reds) for number in range(len(self._trials))))
         told = [(trial, run) for trial, run in zip(self._trials, runs, strict=True) if isinstance(run, TestRun)]
         doubtful = doubtful_tests(before, [(trial.fix, run) for trial, run in told])
-        flaky = await self._find_unsteady(self._ground.commit, doubtful, before, FLAKY_RUNS)
+        flaky = self._flaky = await self._find_unsteady(self._ground.commit, doubtful, before, FLAKY_RUNS)
         if flaky:
             self._progress(f"{len(flaky)} flaky: {', '.join(sorted(flaky))}")
         effects = {}
@@ -90,26 +91,40 @@ class Measuring:
             self._progress(f"{trial.fix.chosen.subject}: turns {_count(len(effect.turned_green))} green")
         return effects
 
-    async def blame(self, effects: Mapping[str, Effect], broken: Sequence[str]) -> dict[str, Effect]:
-        """Find out which fixes break tests that are red on the finished branch and were green for their agents."""
-        if not broken:
-            return dict(effects)
-        self._progress(f"looks which fix breaks {_count(len(broken))}")
-        broken = broken[:BLAMED_MEASURED]
-        before, why_not = await self._run_ground(broken)
-        green = [test for test in broken if before.is_green(test)]
-        if why_not or not green:
-            return dict(effects)
-        steady = set(green) - await self._find_unsteady(self._ground.commit, green, before, STEADY_RUNS)
-        runs = await asyncio.gather(*(self._run_with(number, green) for number in range(len(self._trials))))
+    async def blame(
+        self, effects: Mapping[str, Effect], broken: Sequence[str], branch: Sequence[Trial]
+    ) -> dict[str, Effect]:
+        """Find out on the finished branch, as `git bisect` would, which fix breaks tests that were green before."""
+        asked = [test for test in broken if test not in self._flaky][:BLAMED_MEASURED]
         blamed = dict(effects)
-        for trial, run in zip(self._trials, runs, strict=True):
-            effect = effects[trial.fix.chosen.commit]
-            if isinstance(run, TestRun):
-                compared = compare_runs(before, run, flaky=set(green) - steady)
-                known = dict.fromkeys((*effect.broken, *compared.broken))
-                blamed[trial.fix.chosen.commit] = replace(effect, broken=tuple(known))
+        if not asked or not branch:
+            return blamed
+        self._progress(f"looks which fix breaks {_count(len(asked))}")
+        before, _ = await self._run_ground(asked)
+        green = [test for test in asked if before.is_green(test)]
+        unsteady = await self._find_unsteady(self._ground.commit, green, before, STEADY_RUNS)
+        steady = [test for test in green if test not in unsteady]
+        for test, position in (await self._locate(steady, branch, 0, len(branch) - 1)).items():
+            key = branch[position].fix.chosen.commit
+            known = dict.fromkeys((*blamed[key].broken, test))
+            blamed[key] = replace(blamed[key], broken=tuple(known))
         return blamed
+
+    async def _locate(self, tests: Sequence[str], branch: Sequence[Trial], first: int, last: int) -> dict[str, int]:
+        """Give for each test the step of the branch that turns it red: not before `first`, not after `last`."""
+        if not tests or first == last:
+            return dict.fromkeys(tests, first)
+        middle = (first + last) // 2
+        step = branch[middle]
+        try:
+            run = await self._copies.run(step.commit, step.tree, tests, self._left)
+        except SwarmError:
+            return {}
+        red = [test for test in tests if not run.is_green(test)]
+        green = [test for test in tests if run.is_green(test)]
+        parts = self._locate(red, branch, first, middle), self._locate(green, branch, middle + 1, last)
+        early, late = await asyncio.gather(*parts)
+        return early | late
 
     async def _run_ground(self, tests: Sequence[str]) -> tuple[TestRun, str]:
         """Run tests without any fix; give why nothing can be measured, or nothing."""
@@ -173,13 +188,21 @@ def tests_that_may_turn(inputs: IntegratorInputs, fixes: Sequence[FoldedFix]) ->
 
 
 def doubtful_tests(before: TestRun, runs: Sequence[tuple[FoldedFix, TestRun]]) -> list[str]:
-    """Give the tests whose results may be luck: they changed, or did not, where nobody had reason to expect it."""
+    """Give the tests whose results may be luck: they changed, or did not, where nobody had reason to expect it.
+
+    That a fix turns the test of another one is no surprise when both change the same file.
+    """
+    paths: dict[str, set[str]] = {}
+    for fix, _ in runs:
+        for test in fix.tests:
+            paths.setdefault(test, set()).update(fix.chosen.paths)
     doubtful: dict[str, None] = {}
     for fix, run in runs:
-        own = set(fix.tests)
         for test in before.outcomes:
             is_changed = before.is_green(test) != run.is_green(test)
-            if is_changed != (test in own) and (is_changed or before.is_green(test)):
+            is_own = test in fix.tests
+            is_related = not paths.get(test, set()).isdisjoint(fix.chosen.paths)
+            if (is_changed and not is_own and not is_related) or (is_own and before.is_green(test)):
                 doubtful[test] = None
     return list(doubtful)
 

@@ -52,7 +52,8 @@ async def integrate(
             tip, woven = await asyncio.to_thread(weaver.weave, ground, rank_fixes(fixes, effects))
             _keep(space, base, tip)
             final = await _run_all(copies, inputs, tip, progress)
-            blamed = await measuring.blame(effects, broken_tests(inputs, squashed, woven, final))
+            steps = [Trial(entry.fix, commit, repository.tree_of(commit)) for entry, commit in woven.picked]
+            blamed = await measuring.blame(effects, broken_tests(inputs, squashed, woven, final), steps)
             if blamed != effects:
                 # What a fix breaks costs it its place. What is on the branch is the same as before, in another order.
                 tip, woven = await asyncio.to_thread(weaver.weave, ground, rank_fixes(fixes, blamed))
