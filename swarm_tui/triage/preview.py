@@ -54,6 +54,8 @@ class Previewer:
         """Give what reverting these commits, and no others, would lead to."""
         wanted = frozenset(reverted)
         with self._lock:
+            if self._space.make_room():
+                self._forget()
             known = self._previews.get(wanted)
             if known is None:
                 known = self._previews[wanted] = self._compute(wanted)
@@ -74,8 +76,11 @@ class Previewer:
         """Take what a person made of a conflict; it counts wherever the same conflict comes up again."""
         with self._lock:
             self._resolutions[key] = resolution
-            self._steps.clear()
-            self._previews.clear()
+            self._forget()
+
+    def _forget(self) -> None:
+        self._steps.clear()
+        self._previews.clear()
 
     def _compute(self, reverted: frozenset[str]) -> Preview:
         steps = self.steps(reverted)

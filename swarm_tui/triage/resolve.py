@@ -46,6 +46,8 @@ def open_conflict(review: Review, commit: str, reverted: frozenset[str] | None =
         raise UsageError("there is no conflict to resolve", "the revert is clean as it is")
     merge, ours = steps[commit][1].merge, steps[commit][1].ours
     assert merge is not None, "just looked at"
+    # The copy borrows its objects from the review's: from now on those are kept until the review is closed.
+    review.space.hold()
     folder = Path(tempfile.mkdtemp(prefix="swarm-conflict-"))
     copy = check_out_tree(review.space, ours, folder / "copy", parent=review.branch.tip)
     copy.run("revert", "--no-commit", "--no-edit", commit, codes=(0, 1))

@@ -158,11 +158,14 @@ class TestRuns:
     _imports: dict[str, frozenset[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        # The copies borrow their objects from the review's.
+        self.review.space.hold()
         for number in range(min(COPIES, os.cpu_count() or 1)):
             self._free.put_nowait(_Copy(self._folder / str(number)))
 
     async def close(self) -> None:
         """Remove the copies; the results stay."""
+        self.review.space.release()
         await asyncio.to_thread(shutil.rmtree, self._folder, ignore_errors=True)
 
     # Which tests

@@ -119,6 +119,23 @@ def test_only_what_is_kept_reaches_the_repository(project: GitProject, space: Ob
     assert int(project.git("count-objects").split(" ")[0]) == before + blob_tree_commit
 
 
+def test_room_is_made_when_much_was_made_and_nothing_relies_on_it(project: GitProject) -> None:
+    tree = project.git("rev-parse", "HEAD^{tree}")
+    with ObjectSpace(Repository.open(project.root), room=1_000) as space:
+        assert not space.make_room()
+        blob = space.write("blob", b"x" * 2_000)
+        with space.held():
+            assert not space.make_room()
+            assert space.read(blob)[0] == "blob"
+        assert space.make_room()
+        with pytest.raises(GitError, match="is missing"):
+            space.read(blob)
+        blob = space.write("blob", b"small\n")
+        changed = space.with_entries(tree, {"a.txt": Entry("100644", blob)})
+        assert space.merge(base=tree, ours=changed, theirs=tree).tree == changed
+        assert not space.make_room()
+
+
 def test_a_missing_object_and_a_wrong_name_are_errors_in_words(space: ObjectSpace) -> None:
     with pytest.raises(GitError, match="is missing"):
         space.read("1" * 40)

@@ -6,11 +6,14 @@ index and checkout stay as they are until `keep` copies finished commits over.
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Iterable, Mapping, Sequence
+import shutil
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
 from swarm_tui.doors.git.command import GitError
 from swarm_tui.doors.git.kept import KeptProcess
@@ -29,12 +32,20 @@ from swarm_tui.doors.git.trees import (
     write_loose,
 )
 
+ROOM_FOR_OBJECTS: Final = 256 * 1024 * 1024
+_ENTRIES_KNOWN: Final = 200_000
+
 
 class ObjectSpace:
     """A repository seen through a throw-away object directory. Close it, or use it in a `with`."""
 
     def __init__(
-        self, repository: Repository, *, borrowed: Sequence[Path] = (), merge_way: MergeWay | None = None
+        self,
+        repository: Repository,
+        *,
+        borrowed: Sequence[Path] = (),
+        merge_way: MergeWay | None = None,
+        room: int = ROOM_FOR_OBJECTS,
     ) -> None:
         self.original = repository
         self._folder = ScratchFolder()
@@ -57,6 +68,10 @@ class ObjectSpace:
         self._reader = KeptProcess(lambda: self.repository.start("cat-file", "--batch"))
         self.merger = Merger(self, merge_way or best_merge_way(repository.version), folder / "tree")
         self._trees: dict[str, dict[str, Entry]] = {}
+        self._known_entries = 0
+        self._made_bytes, self._room = 0, room
+        self._holders = 0
+        self._lock = threading.Lock()
 
     def close(self) -> None:
         """Throw away everything that was made here."""
@@ -71,6 +86,40 @@ class ObjectSpace:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    # Room
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep what is made here for as long as something else relies on it."""
+        self.hold()
+        try:
+            yield
+        finally:
+            self.release()
+
+    def hold(self) -> None:
+        """Keep what is made here until `release` is called."""
+        with self._lock:
+            self._holders += 1
+
+    def release(self) -> None:
+        """Rely no longer on what was made here."""
+        with self._lock:
+            self._holders -= 1
+
+    def make_room(self) -> bool:
+        """Throw away all that was made here when it has become much and nothing relies on it; tell whether it was."""
+        with self._lock:
+            if self._made_bytes < self._room or self._holders:
+                return False
+            self._reader.close()
+            self.merger.close()
+            for folder in self.object_folders[0].iterdir():
+                if folder.name != "info":
+                    shutil.rmtree(folder, ignore_errors=True)
+            self._trees, self._known_entries, self._made_bytes = {}, 0, 0
+            return True
 
     # Objects
 
@@ -87,6 +136,7 @@ class ObjectSpace:
 
     def write(self, kind: str, content: bytes) -> str:
         """Write an object and give its id."""
+        self._made_bytes += len(content)
         return write_loose(self.object_folders[0], self.repository.object_format, kind, content, level=STORED)
 
     def tree(self, name: str) -> dict[str, Entry]:
@@ -94,8 +144,14 @@ class ObjectSpace:
         known = self._trees.get(name)
         if known is None:
             known = parse_tree(self.read(name)[1], len(name) // 2)
-            self._trees[name] = known
+            self._remember(name, known)
         return known
+
+    def _remember(self, tree: str, entries: dict[str, Entry]) -> None:
+        self._known_entries += len(entries)
+        if self._known_entries > _ENTRIES_KNOWN:
+            self._trees, self._known_entries = {}, len(entries)
+        self._trees[tree] = entries
 
     def entry(self, tree: str, path: str) -> Entry | None:
         """Give what a tree holds under a path, or None."""
@@ -139,7 +195,7 @@ class ObjectSpace:
         if tree and len(replaced) == len(wanted):
             content = with_replaced_rows(self.read(tree)[1], old, replaced)
         made = self.write("tree", tree_content(entries) if content is None else content)
-        self._trees[made] = entries
+        self._remember(made, entries)
         return made
 
     # Merges
