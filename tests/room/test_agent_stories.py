@@ -17,9 +17,10 @@ import pytest
 from swarm_tui.doors.mngr_words import CreateRequest
 from swarm_tui.doors.terminal import TerminalProgram
 from swarm_tui.journal.folder import SweepFolder
-from swarm_tui.model.sweep import MngrSettings
 from swarm_tui.room.emulator import Emulator
 from tests.conftest import IsolatedMngr
+from tests.engine.endings import make_endings
+from tests.engine.sweeping import Program, kill_engine, offline
 from tests.room.agent_sweeps import make_sweep
 
 pytestmark = pytest.mark.slow
@@ -136,8 +137,7 @@ def sweep(agents: Agents, tmp_path: Path) -> SweepFolder:
     return make_sweep(tmp_path, ("one", "two"), agents.mngr.settings).folder
 
 
-def room_words(sweep: SweepFolder, settings: MngrSettings) -> list[str]:
-    # The room is started as a person starts it: in the person's tmux, not with the agents' settings.
+def room_words(sweep: SweepFolder) -> list[str]:
     return [sys.executable, "-m", "swarm_tui", "open", str(sweep.root)]
 
 
@@ -145,7 +145,7 @@ def room_words(sweep: SweepFolder, settings: MngrSettings) -> list[str]:
 def person(request: pytest.FixtureRequest, agents: Agents, sweep: SweepFolder) -> Iterator[Person]:
     is_private = request.param == "another server"
     folder = tempfile.mkdtemp(dir="/tmp", prefix="sw") if is_private else agents.mngr.environment["TMUX_TMPDIR"]
-    at_terminal = Person(agents.mngr.environment, folder, room_words(sweep, agents.mngr.settings), sweep.root)
+    at_terminal = Person(agents.mngr.environment, folder, room_words(sweep), sweep.root)
     at_terminal.sees("Tests 2")
     yield at_terminal
     at_terminal.leaves(is_private=is_private)
@@ -269,7 +269,7 @@ def test_outside_of_tmux_one_prefix_leads_back_and_a_resize_meanwhile_is_taken_i
     agents: Agents, sweep: SweepFolder
 ) -> None:
     environment = agents.mngr.environment | {"TERM": "xterm-256color"}
-    program = TerminalProgram(room_words(sweep, agents.mngr.settings), rows=30, columns=100, environment=environment)
+    program = TerminalProgram(room_words(sweep), rows=30, columns=100, environment=environment)
     screen = Emulator(30, 100, program.send)
 
     def sees(words: str) -> None:
@@ -298,7 +298,7 @@ def test_nothing_of_mngr_answers_and_the_room_goes_on(agents: Agents, tmp_path: 
     settings = agents.mngr.settings.model_copy(update={"path": "/nowhere/mngr"})
     folder = make_sweep(tmp_path, ("one", "two"), settings).folder
     place = tempfile.mkdtemp(dir="/tmp", prefix="sw")
-    person = Person(agents.mngr.environment, place, room_words(folder, settings), folder.root)
+    person = Person(agents.mngr.environment, place, room_words(folder), folder.root)
     try:
         person.sees("Tests 2")
         person.types("a")
@@ -308,3 +308,33 @@ def test_nothing_of_mngr_answers_and_the_room_goes_on(agents: Agents, tmp_path: 
     finally:
         person.leaves(is_private=True)
     assert json.loads((folder.spec).read_text())["mngr"]["path"] == "/nowhere/mngr"
+
+
+def test_a_waiting_agent_that_is_answered_goes_on_and_finishes(isolated_mngr: IsolatedMngr, tmp_path: Path) -> None:
+    project = make_endings(tmp_path / "project", ["test_asks"])
+    program = Program(project.root, {**isolated_mngr.environment, "SWARM_MNGR": isolated_mngr.settings.path})
+    program.start(
+        "run", "--headless", *offline("records", "--speed", "20", "--integrator", "none"), "--", "-k", "test_asks"
+    )
+    runs = project.root / ".swarm" / "runs"
+    until(lambda: runs.is_dir() and any(runs.glob("*/events.jsonl")), "the sweep", 60)
+    folder = program.newest()
+    place = tempfile.mkdtemp(dir="/tmp", prefix="sw")
+    person = Person(isolated_mngr.environment, place, room_words(folder), folder.root)
+    try:
+        person.sees("? waiting", 120)
+        person.types("m")
+        person.sees("Which of the two?")
+        person.types("The second.\r")
+        person.sees("Send 1 line")
+        person.types("y")
+        person.sees("handed to the engine")
+        person.sees("✓ clean", 120)
+        person.types("t")
+        person.sees("The second.")
+        person.types("q")
+        until(lambda: program.opened().state.ended_why == "finished", "the end of the sweep", 120)
+    finally:
+        person.leaves(is_private=True)
+        kill_engine(folder)
+        program.call("clean", "--yes", "--folder")
