@@ -7,7 +7,22 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-USER = {"name": "Ada Lovelace", "email": "ada@example.org"}
+# What a developer has set for all repositories must not reach a test; the program under test reads it too.
+CONFIG = """
+[user]
+    name = Ada Lovelace
+    email = ada@example.org
+[commit]
+    gpgsign = false
+[core]
+    autocrlf = false
+    excludesFile = /dev/null
+    attributesFile = /dev/null
+[merge]
+    conflictStyle = merge
+    renames = true
+    directoryRenames = conflict
+"""
 
 
 class GitProject:
@@ -17,8 +32,9 @@ class GitProject:
         self.root = root
         root.mkdir(parents=True, exist_ok=True)
         self.git("init", "--quiet", "--initial-branch=main", *arguments)
-        self.git("config", "user.name", USER["name"])
-        self.git("config", "user.email", USER["email"])
+        config = Path(self.git("rev-parse", "--absolute-git-dir")) / "config"
+        with config.open("a") as file:
+            file.write(CONFIG)
 
     def git(self, *arguments: str, stdin: bytes | None = None, codes: tuple[int, ...] | None = (0,)) -> str:
         """Run git here and give what it prints; a code that is not expected fails the test."""
