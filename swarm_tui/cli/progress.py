@@ -53,7 +53,7 @@ def follow_sweep(folder: SweepFolder, *, is_json: bool = False) -> int:
         from swarm_tui.cli.status import describe_sweep
 
         print(json.dumps(describe_sweep(opened), indent=1))
-    return EXIT_INTERRUPTED if interrupts else exit_code_of(opened.state.counts, opened.state.ended_why == "finished")
+    return EXIT_INTERRUPTED if interrupts > 1 else exit_code_of(opened.state.counts, opened.state.ended_why == "finished")
 
 
 def _interrupted(opened: OpenedSweep, times: int) -> None:

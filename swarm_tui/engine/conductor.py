@@ -44,7 +44,7 @@ class Inbox(Protocol):
 class Conductor:
     """One sweep under way. Everything runs on one event loop; only pulling and git leave it for a moment."""
 
-    def __init__(self, context: EngineContext, probe: Probe) -> None:
+    def __init__(self, context: EngineContext, probe: Probe, *, tick: float = TICK) -> None:
         self.context = context
         self.fleet = Fleet()
         self.queue: dict[str, None] = dict.fromkeys(
@@ -53,6 +53,7 @@ class Conductor:
         self.is_stopping = False
         self.stop_reason = ""
         self._probe = probe
+        self._tick = tick
         self._stopper = Stopper(context, self.fleet)
         self.answers = Answers(context, self.fleet)
         self.finish = Finish(context)
@@ -83,7 +84,7 @@ class Conductor:
                     self.finish.begin(self.group)
                 if is_all_done and not any(part.is_busy for part in (self.finish, self._stopper, self.answers, inbox)):
                     return
-                await asyncio.sleep(TICK)
+                await asyncio.sleep(self._tick)
 
     def _is_all_done(self) -> bool:
         """Whether no test is under way or will be."""

@@ -10,13 +10,14 @@ from typing import Final
 
 from swarm_tui.agents.contract import OUTPUT_FOLDER, TASK_VARIABLE
 from swarm_tui.agents.prompting import MAPPER_TEMPLATE, message_for, render_prompt
-from swarm_tui.agents.shipped import live_folder, write_offline_program
+from swarm_tui.agents.shipped import live_folder, write_command, write_offline_program
 from swarm_tui.agents.task import Task
 from swarm_tui.doors.mngr_words import CreateRequest
 from swarm_tui.engine.context import EngineContext
 from swarm_tui.engine.names import LABEL_ROLE, LABEL_SWEEP, LABEL_TEST, ROLE_MAPPER, AgentPlace, place_of
 from swarm_tui.engine.recording import record_agent
-from swarm_tui.errors import AgentExists, DoorError
+from swarm_tui.engine.tutorial_task import tutorial_prompt
+from swarm_tui.errors import AgentExists, DoorError, UsageError
 from swarm_tui.model.events import Launched, Launching
 from swarm_tui.model.outcome import OUTCOME_FILE
 from swarm_tui.model.state import TestRecord
@@ -39,7 +40,9 @@ async def launch(context: EngineContext, test: str, attempt: int) -> None:
     except AgentExists:
         # The create of an engine that died may have gone on without it; any other agent of that name is not ours.
         if not (place.state_dir / "data.json").exists():
-            raise
+            raise UsageError(
+                f"mngr has another agent named {record.agent}, which this sweep did not make", "rename or destroy it"
+            ) from None
         is_adopted = True
     await protect(context, record.agent)
     if spec.is_recorded:
@@ -85,11 +88,10 @@ def create_request(context: EngineContext, record: TestRecord, place: AgentPlace
     """Give what mngr is asked for; the task and the prompt are written beside."""
     spec = context.spec
     folder = context.agent_folder(record.agent).absolute()
-    task = task_for(spec, record)
+    task, asked = _asked_of(context, record)
     task_file, prompt = folder / "task.json", folder / "prompt.md"
     task.write(task_file)
-    template = Path(spec.mapper_prompt) if spec.mapper_prompt else MAPPER_TEMPLATE
-    prompt.write_text(render_prompt(template, task, block=record.block), encoding="utf-8", errors="replace")
+    prompt.write_text(asked, encoding="utf-8", errors="replace")
     is_offline = spec.agent_type == OFFLINE
     command: tuple[str, ...]
     if is_offline:
@@ -114,6 +116,17 @@ def create_request(context: EngineContext, record: TestRecord, place: AgentPlace
         is_approved=True,
         extra_arguments=(*own_place, *setup),
     )
+
+
+def _asked_of(context: EngineContext, record: TestRecord) -> tuple[Task, str]:
+    """Give the task and the prompt of one agent."""
+    spec = context.spec
+    if spec.kind != "tests":
+        command = write_command(context.folder.root.absolute())
+        return tutorial_prompt(spec, context.repository, record, command)
+    task = task_for(spec, record)
+    template = Path(spec.mapper_prompt) if spec.mapper_prompt else MAPPER_TEMPLATE
+    return task, render_prompt(template, task, block=record.block)
 
 
 def environment_for(spec: SweepSpec, place: AgentPlace, task_file: Path) -> dict[str, str]:

@@ -1,0 +1,129 @@
+"""A sweep without mngr, tmux or processes: agents in memory that hand in their work at once."""
+
+from __future__ import annotations
+
+import io
+import json
+import tarfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from swarm_tui.agents.contract import ARCHIVE_PATH
+from swarm_tui.doors.fake_mngr import FakeMngr
+from swarm_tui.doors.git import Repository
+from swarm_tui.doors.mngr_words import Created, CreateRequest
+from swarm_tui.doors.probe import LocalAgent, Probed
+from swarm_tui.doors.tmux import Tmux
+from swarm_tui.engine.begin import write_sweep
+from swarm_tui.engine.context import EngineContext
+from swarm_tui.journal.append import JournalWriter
+from swarm_tui.journal.fold import SweepState
+from swarm_tui.journal.folder import SweepFolder, create_runs_folder
+from swarm_tui.journal.recover import recover_journal
+from swarm_tui.model.events import EngineStarted
+from swarm_tui.model.sweep import MngrSettings, SweepSpec, derive_tests
+from tests.git_project import GitProject
+
+
+def packed_outcome(**fields: object) -> bytes:
+    """Give an archive with an outcome in it."""
+    content = json.dumps({"tests_passing_before": True, "tests_passing_after": True} | fields).encode()
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz", compresslevel=1) as packed:
+        entry = tarfile.TarInfo("test_output/testing_agent_outcome.json")
+        entry.size = len(content)
+        packed.addfile(entry, io.BytesIO(content))
+    return buffer.getvalue()
+
+
+class QuickMngr(FakeMngr):
+    """Creates agents whose work is done at once; `refuse` may keep one from being created."""
+
+    def __init__(self, root: Path, refuse: Callable[[CreateRequest], None] = lambda _: None) -> None:
+        super().__init__(root)
+        self.archive = packed_outcome()
+        self.created: list[str] = []
+        self._refuse = refuse
+
+    async def create(self, request: CreateRequest, timeout: float = 0.0) -> Created:
+        self._refuse(request)
+        created = await super().create(request, timeout)
+        self.created.append(request.name)
+        archive = self.agents[request.name].state_dir / ARCHIVE_PATH
+        archive.parent.mkdir(parents=True)
+        archive.write_bytes(self.archive)
+        return created
+
+
+class QuietTmux(Tmux):
+    """A tmux without a server, that nobody is asked for."""
+
+    async def protect_session(self, session: str) -> None:
+        """Nothing to protect."""
+
+    async def capture(self, sessions: Sequence[str], *, history: int = 0) -> dict[str, str | None]:
+        return dict.fromkeys(sessions, "the last screen\n")
+
+
+@dataclass
+class StillProbe:
+    """Sees what the mngr in memory knows."""
+
+    mngr: FakeMngr
+
+    async def probe(self) -> Probed:
+        return Probed(
+            {
+                name: LocalAgent(
+                    name=name,
+                    agent_id=agent.agent_id,
+                    state="RUNNING",
+                    process_id=1,
+                    session=f"mngr-{name}",
+                    work_dir=agent.work_dir,
+                    branch=None,
+                    state_dir=agent.state_dir,
+                    labels={},
+                )
+                for name, agent in self.mngr.agents.items()
+            }
+        )
+
+
+def rehearse(root: Path, tests: int, mngr: QuickMngr, **wishes: object) -> EngineContext:
+    """Give a sweep over so many tests, ready to be conducted."""
+    project = GitProject(root / "project")
+    base = project.commit("Begin", {"README.md": "a project\n"})
+    spec = SweepSpec.model_validate(
+        {
+            "sweep": "20261118-061200",
+            "repository": str(project.root),
+            "base": base,
+            "created_at": time.time(),
+            "integrator": "none",
+            "slots": 50,
+            "python": "python3",
+            "mngr": MngrSettings(path="mngr", host_dir=str(mngr.root)),
+        }
+        | wishes
+    )
+    folder = SweepFolder(create_runs_folder(project.root) / spec.sweep)
+    names = [
+        (f"tests/test_{number % 50}.py::test_{number}", f"tests/test_{number % 50}.py", 1) for number in range(tests)
+    ]
+    write_sweep(folder, spec, derive_tests(spec.sweep, names))
+    state = SweepState().apply_all(recover_journal(folder.events).events)
+    writer = JournalWriter(folder.events, last_seq=state.last_seq, last_at=state.last_at)
+    context = EngineContext(
+        folder=folder,
+        spec=spec,
+        writer=writer,
+        state=state,
+        mngr=mngr,
+        tmux=QuietTmux({}),
+        repository=Repository.open(project.root),
+    )
+    context.record(EngineStarted(pid=1, slots=spec.slots))
+    return context

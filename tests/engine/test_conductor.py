@@ -1,0 +1,153 @@
+"""How a sweep is conducted: slots, retries of launches, requests, and numbers that would overrun a careless engine."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from swarm_tui.doors.mngr_words import CreateRequest
+from swarm_tui.engine.conductor import Conductor
+from swarm_tui.engine.context import EngineContext
+from swarm_tui.engine.inbox import Inbox
+from swarm_tui.errors import DoorError, UsageError
+from swarm_tui.journal.requests import append_request
+from swarm_tui.model.requests import RequestKind
+from swarm_tui.model.states import Result, State
+from tests.engine.rehearsal import QuickMngr, StillProbe, packed_outcome, rehearse
+
+
+async def conduct(context: EngineContext, mngr: QuickMngr, tick: float = 0.0) -> None:
+    conductor = Conductor(context, StillProbe(mngr), tick=tick)
+    async with asyncio.timeout(120):
+        await conductor.conduct(Inbox(context, conductor))
+
+
+async def test_every_test_gets_one_agent_and_a_result(tmp_path: Path) -> None:
+    mngr = QuickMngr(tmp_path / "mngr")
+    context = rehearse(tmp_path, 40, mngr)
+    await conduct(context, mngr)
+    assert Counter(mngr.created) == Counter(record.agent for record in context.state.tests())
+    assert {record.result for record in context.state.tests()} == {Result.CLEAN}
+    assert {agent.state for agent in mngr.agents.values()} == {"STOPPED"}
+
+
+async def test_agents_are_kept_when_that_is_wished(tmp_path: Path) -> None:
+    mngr = QuickMngr(tmp_path / "mngr")
+    await conduct(rehearse(tmp_path, 3, mngr, keep_agents=True), mngr)
+    assert "STOPPED" not in {agent.state for agent in mngr.agents.values()}
+
+
+async def test_a_launch_that_fails_is_repeated_under_the_same_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused: list[str] = []
+
+    def refuse(request: CreateRequest) -> None:
+        if len(refused) < 1:
+            refused.append(request.name)
+            raise DoorError("no more disk")
+
+    mngr = QuickMngr(tmp_path / "mngr", refuse)
+    context = rehearse(tmp_path, 2, mngr)
+    await conduct(context, mngr, tick=0.05)
+    assert {record.result for record in context.state.tests()} == {Result.CLEAN}
+    failed = next(record for record in context.state.tests() if record.agent == refused[0])
+    assert failed.attempt == 2
+
+
+async def test_what_can_never_be_launched_is_failed_and_the_others_go_on(tmp_path: Path) -> None:
+    def refuse(request: CreateRequest) -> None:
+        if request.name.endswith("test-1"):
+            raise UsageError("this cannot be", "never")
+
+    mngr = QuickMngr(tmp_path / "mngr", refuse)
+    context = rehearse(tmp_path, 3, mngr)
+    await conduct(context, mngr)
+    results = {record.agent[-6:]: (record.result, record.reason) for record in context.state.tests()}
+    assert results["test-1"] == (Result.FAILED, "it could not be launched: this cannot be: never")
+    assert results["test-0"][0] is results["test-2"][0] is Result.CLEAN
+
+
+async def test_another_sweeps_agent_of_the_same_name_is_never_touched(tmp_path: Path) -> None:
+    mngr = QuickMngr(tmp_path / "mngr")
+    context = rehearse(tmp_path, 1, mngr)
+    record = next(context.state.tests())
+    stranger = await mngr.create(CreateRequest(name=record.agent, source=tmp_path))
+    await conduct(context, mngr)
+    ended = context.state.records[record.test]
+    assert ended.result is Result.FAILED
+    assert "which this sweep did not make" in ended.reason
+    assert mngr.agents[record.agent].agent_id == stranger.agent_id
+
+
+async def test_held_tests_wait_until_they_are_released(tmp_path: Path) -> None:
+    mngr = QuickMngr(tmp_path / "mngr")
+    context = rehearse(tmp_path, 3, mngr)
+    first = next(context.state.tests()).test
+    held = append_request(context.folder, RequestKind.HOLD, tests=[first])
+    conductor = Conductor(context, StillProbe(mngr), tick=0.01)
+    working = asyncio.ensure_future(conductor.conduct(Inbox(context, conductor)))
+    async with asyncio.timeout(60):
+        while context.state.counts["clean"] < 2:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        assert context.state.answers[held.id].is_done
+        assert context.state.records[first].state is State.QUEUED
+        append_request(context.folder, RequestKind.RELEASE, tests=[first])
+        await working
+    assert context.state.records[first].result is Result.CLEAN
+
+
+async def test_requests_that_cannot_be_are_answered_with_the_reason(tmp_path: Path) -> None:
+    mngr = QuickMngr(tmp_path / "mngr")
+    context = rehearse(tmp_path, 1, mngr)
+    asked = [
+        append_request(context.folder, RequestKind.SLOTS, slots=0),
+        append_request(context.folder, RequestKind.RETRY, tests=["no such test"]),
+        append_request(context.folder, RequestKind.STOP_SWEEP),
+    ]
+    with context.folder.requests.open("a") as file:
+        file.write("this is no request\n")
+    await conduct(context, mngr)
+    answers = [context.state.answers[request.id] for request in asked]
+    assert [answer.is_done for answer in answers] == [False, False, False]
+    assert "0 slots cannot be" in answers[0].detail
+    assert "no such test is no test of this sweep" in answers[1].detail
+    assert "had already ended" in answers[2].detail
+    assert next(context.state.tests()).result is Result.CLEAN
+
+
+async def test_a_lie_costs_only_its_own_test(tmp_path: Path) -> None:
+    mngr = QuickMngr(tmp_path / "mngr")
+    mngr.archive = packed_outcome(changes={"FIX_IMPL": {"status": "SUCCEEDED"}})
+    context = rehearse(tmp_path, 2, mngr)
+    await conduct(context, mngr)
+    assert {record.result for record in context.state.tests()} == {Result.UNRESOLVED}
+
+
+@pytest.mark.slow
+async def test_memory_and_descriptors_do_not_grow_over_thousands_of_tests(tmp_path: Path) -> None:
+    mngr = QuickMngr(tmp_path / "mngr")
+    context = rehearse(tmp_path, 5_000, mngr)
+    conductor = Conductor(context, StillProbe(mngr), tick=0.0)
+    working = asyncio.ensure_future(conductor.conduct(Inbox(context, conductor)))
+    early = 0
+    descriptors = 0
+    async with asyncio.timeout(900):
+        while not working.done():
+            await asyncio.sleep(0.05)
+            if not early and context.state.counts["clean"] > 500:
+                early, descriptors = _resident(), len(os.listdir("/proc/self/fd"))
+        await working
+    assert context.state.counts["clean"] == 5_000
+    assert len(os.listdir("/proc/self/fd")) <= descriptors + 5
+    # A test's record, its line in the log and the stand-in for its agent take some kilobytes.
+    assert _resident() - early < 60_000_000
+
+
+def _resident() -> int:
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
