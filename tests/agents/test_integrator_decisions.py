@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from swarm_tui.agents.integrator.alike import FoldedFix, are_nearly_equal, changes_of, fold_same_fixes
 from swarm_tui.agents.integrator.branches import AgentCommit, Author
-from swarm_tui.agents.integrator.effects import compare_runs, doubtful_tests
+from swarm_tui.agents.integrator.effects import compare_runs, surprising_tests
 from swarm_tui.agents.integrator.inputs import BranchInput
 from swarm_tui.agents.integrator.kinds import Sorting, is_test_or_doc, kinds_of, sort_commit, without_marks
 from swarm_tui.agents.integrator.ranking import Effect, rank_fixes, reported_effect
@@ -245,23 +245,15 @@ def test_flaky_tests_tell_nothing_but_to_the_fix_that_steadies_them() -> None:
     assert compare_runs(before, after, flaky={"a", "b"}, steadied={"b"}) == Effect(("b",), flaky=("b",))
 
 
-def test_changes_that_nobody_expected_are_doubted() -> None:
-    own = fix("mine")
+def test_changes_that_nobody_expected_surprise() -> None:
+    own, rival = fix("mine"), fix("rival")
     (test,) = own.tests
-    assert (
-        doubtful_tests(TestRun({test: "failed", "x": "passed"}), [(own, TestRun({test: "passed", "x": "passed"}))])
-        == []
-    )
-    assert doubtful_tests(TestRun({test: "passed"}), [(own, TestRun({test: "passed"}))]) == [test]
-    assert doubtful_tests(TestRun({"x": "failed"}), [(own, TestRun({"x": "passed"}))]) == ["x"]
-    rival = fix("rival")
-    assert doubtful_tests(TestRun({test: "failed"}), [(own, TestRun({})), (rival, TestRun({test: "passed"}))]) == [test]
-    assert (
-        doubtful_tests(
-            TestRun({test: "failed"}), [(beside(own), TestRun({})), (beside(rival), TestRun({test: "passed"}))]
-        )
-        == []
-    )
+    red, green = run(**{test: "failed"}), run(**{test: "passed"})
+    assert surprising_tests(red, [(own, green)]) == {}
+    assert surprising_tests(green, [(own, green)]) == {test: 0}
+    assert surprising_tests(red, [(own, green), (rival, green), (fix("other"), green)]) == {test: 1}
+    assert surprising_tests(red, [(beside(own), green), (beside(rival), green)]) == {}
+    assert surprising_tests(run(x="failed"), [(own, run(x="passed"))]) == {"x": 0}
 
 
 def beside(made: FoldedFix) -> FoldedFix:

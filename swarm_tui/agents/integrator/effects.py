@@ -21,8 +21,8 @@ from swarm_tui.model.text import plain
 FIXES_MEASURED: Final = 200
 REDS_MEASURED: Final = 300
 BLAMED_MEASURED: Final = 50
-# A test that fails every other time is taken for a steady one in 1 of 16 cases.
-FLAKY_RUNS: Final = 4
+# Without a fix and with the one that surprised: of tests that fail every other time, one of 64 is not noticed.
+FLAKY_RUNS: Final = 3
 STEADY_RUNS: Final = 2
 
 Progress = Callable[[str], None]
@@ -75,8 +75,7 @@ class Measuring:
             return {trial.fix.chosen.commit: reported_effect(trial.fix, why_not) for trial in self._trials}
         runs = await asyncio.gather(*(self._run_with(number, reds) for number in range(len(self._trials))))
         told = [(trial, run) for trial, run in zip(self._trials, runs, strict=True) if isinstance(run, TestRun)]
-        doubtful = doubtful_tests(before, [(trial.fix, run) for trial, run in told])
-        flaky = self._flaky = await self._find_unsteady(self._ground.commit, doubtful, before, FLAKY_RUNS)
+        flaky = self._flaky = await self._find_flaky(before, told)
         if flaky:
             self._progress(f"{len(flaky)} flaky: {', '.join(sorted(flaky))}")
         effects = {}
@@ -90,6 +89,15 @@ class Measuring:
             effects[trial.fix.chosen.commit] = effect
             self._progress(f"{trial.fix.chosen.subject}: turns {_count(len(effect.turned_green))} green")
         return effects
+
+    async def _find_flaky(self, before: TestRun, told: Sequence[tuple[Trial, TestRun]]) -> set[str]:
+        """Give the tests that do not always come to the same: those that surprised are asked again, where they did."""
+        surprises = surprising_tests(before, [(trial.fix, run) for trial, run in told])
+        asked = [self._find_unsteady(self._ground.commit, list(surprises), before, FLAKY_RUNS)]
+        for number, (trial, run) in enumerate(told):
+            tests = [test for test, where in surprises.items() if where == number]
+            asked.append(self._find_unsteady(trial.commit, tests, run, FLAKY_RUNS))
+        return set[str]().union(*await asyncio.gather(*asked))
 
     async def blame(
         self, effects: Mapping[str, Effect], broken: Sequence[str], branch: Sequence[Trial]
@@ -187,24 +195,25 @@ def tests_that_may_turn(inputs: IntegratorInputs, fixes: Sequence[FoldedFix]) ->
     return sorted(reds, key=lambda test: test not in own)[:REDS_MEASURED]
 
 
-def doubtful_tests(before: TestRun, runs: Sequence[tuple[FoldedFix, TestRun]]) -> list[str]:
-    """Give the tests whose results may be luck: they changed, or did not, where nobody had reason to expect it.
+def surprising_tests(before: TestRun, runs: Sequence[tuple[FoldedFix, TestRun]]) -> dict[str, int]:
+    """Give the tests whose results may be luck, each with the place of the run that surprised first.
 
+    A test surprises when it changes with a fix that has nothing to do with it, or was green without its own fix.
     That a fix turns the test of another one is no surprise when both change the same file.
     """
     paths: dict[str, set[str]] = {}
     for fix, _ in runs:
         for test in fix.tests:
             paths.setdefault(test, set()).update(fix.chosen.paths)
-    doubtful: dict[str, None] = {}
-    for fix, run in runs:
+    surprises: dict[str, int] = {}
+    for place, (fix, run) in enumerate(runs):
         for test in before.outcomes:
             is_changed = before.is_green(test) != run.is_green(test)
             is_own = test in fix.tests
             is_related = not paths.get(test, set()).isdisjoint(fix.chosen.paths)
             if (is_changed and not is_own and not is_related) or (is_own and before.is_green(test)):
-                doubtful[test] = None
-    return list(doubtful)
+                surprises.setdefault(test, place)
+    return surprises
 
 
 def compare_runs(

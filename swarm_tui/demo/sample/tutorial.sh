@@ -82,7 +82,6 @@ larder undo
 # Always keep some of these, and say what to buy.
 larder add butter 100g --aisle dairy --keep 250g
 larder add yeast 1 --aisle baking --keep 3
-larder add apples 2 --aisle fruit --keep 6
 larder shop
 
 # ── Share it ──
