@@ -80,6 +80,8 @@ class Prepared:
     size: tuple[int, int] | None = None
     size_option: str = ""
     warning: str = ""
+    may_start: bool = False
+    """Whether a remote agent, of which is not known whether it runs, may be started by attaching."""
 
 
 class Attacher:
@@ -131,7 +133,7 @@ class Attacher:
                 reason = report.failed[0].error if report.failed else "mngr does not know it"
                 raise DoorError(f"{approach.agent} could not be started: {reason}")
         if not approach.is_local:
-            return Prepared(approach, warning=await self._protect_remote(approach))
+            return Prepared(approach, warning=await self._protect_remote(approach), may_start=is_started)
         protected: list[tuple[str | None, str]] = []
         if not await self.tmux.is_protected(approach.session):
             await self.tmux.protect_session(approach.session)
@@ -150,7 +152,7 @@ class Attacher:
         """Hand our terminal to `mngr connect` until the person detaches; blocks; give its exit code."""
         approach = prepared.approach
         words = self._mngr.connect_command(approach.agent)
-        if not approach.is_ended:
+        if not approach.is_ended and not prepared.may_start:
             # Were the agent to stop this very moment, mngr would run its command anew.
             words.append("--no-start")
         with _interrupts_for_the_child():

@@ -141,6 +141,8 @@ class AgentActions:
                     code = attacher.run(prepared)
                     if code:
                         problem = f"`mngr connect` ended with code {code}"
+                        if not prepared.approach.is_local:
+                            problem += f"; if it is stopped, `swarm-tui attach {record.agent} --start` starts it"
                         _wait_for_enter(f"{problem}. Enter leads back to the room. ")
                 except Exception as error:
                     problem = plain(str(error), 300) or type(error).__name__
