@@ -24,7 +24,7 @@ class Blocker(NamedTuple):
 def find_blockers(records: Iterable[TestRecord]) -> list[Blocker]:
     """Give all blockers, those of the most tests first."""
     found: dict[tuple[str, str], list[tuple[str, str, str]]] = {}
-    for record in records:
+    for record in sorted(records, key=lambda record: record.test):
         for kind, title, detail in _told(record):
             found.setdefault((kind, normalised(title).casefold()), []).append((title, detail, record.test))
     blockers = [

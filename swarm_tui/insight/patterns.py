@@ -73,7 +73,8 @@ def normalised(text: str) -> str:
 def find_patterns(records: Iterable[TestRecord]) -> list[Pattern]:
     """Give all patterns, those of the most tests first."""
     alike: dict[str, list[TestRecord]] = {}
-    for record in records:
+    # By name, so that whoever collects the records in whatever order is told the same.
+    for record in sorted(records, key=lambda record: record.test):
         cause = cause_of(record)
         if cause:
             alike.setdefault(cause, []).append(record)

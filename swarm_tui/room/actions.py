@@ -165,13 +165,13 @@ AGENT: Final = (
 )
 
 PATTERNS: Final = (
-    Action("patterns.open", ("enter",), "show tests", "Show the tests of this pattern in the grid", False),
+    Action("patterns.open", ("enter",), "show tests", "Show the tests of this pattern in the grid", False, 0),
     Action("patterns.act", ("x",), "act on all", "Stop, retry, hold or release all tests of this pattern"),
     Action("patterns.mark", ("space",), "mark", "Mark the tests of this pattern in the grid"),
 )
 
 BLOCKED: Final = (
-    Action("blocked.open", ("enter",), "show", "Show this test in the grid", False),
+    Action("blocked.open", ("enter",), "show", "Show this test in the grid", False, 0),
     Action("blocked.act", ("x",), "act", "Stop, retry, hold or release the tests of this blocker"),
     Action("blocked.copy_list", ("c",), "copy list", "Copy the whole list as Markdown, to hand to someone"),
 )
@@ -180,7 +180,7 @@ LOG: Final = (
     Action("log.follow", ("F",), "follow", "Follow: stay at the newest line"),
     Action("log.next_error", ("e",), "next error", "To the next error or warning"),
     Action("log.previous_error", ("E",), "", "To the previous error or warning"),
-    Action("log.open", ("enter",), "show test", "Show the test of this line in the grid", False),
+    Action("log.open", ("enter",), "show test", "Show the test of this line in the grid", False, 0),
 )
 
 TAIL: Final = (

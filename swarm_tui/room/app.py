@@ -88,6 +88,7 @@ class RoomApp(App[str]):
         self._noticed_at = 0.0
         self.theme = self._first_theme()
         self.looks = Looks(self, is_ascii)
+        self.set_class(is_ascii, "-ascii")
         self.notices = Notices(self.write_to_terminal, settings.notify, store.opened.spec.sweep)
 
     def _first_theme(self) -> str:

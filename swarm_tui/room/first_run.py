@@ -68,6 +68,7 @@ class FirstRunApp(App[list[str]]):
         super().__init__()
         self.theme = TERMINAL_THEME if self.console.color_system == "standard" else DEFAULT_THEME
         self.looks = Looks(self, is_ascii)
+        self.set_class(is_ascii, "-ascii")
         self.page = TextLines(id="list")
         self.place = 0
 

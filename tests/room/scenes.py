@@ -7,11 +7,13 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
+from rich.cells import cell_len
 from textual.pilot import Pilot
 
 from swarm_tui.journal.append import EngineLock
@@ -35,6 +37,7 @@ class Scene(NamedTuple):
     theme: str = "textual-dark"
     is_ascii: bool = False
     tests: int = 125
+    config_keys: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 
 
 SCENES: Final = (
@@ -81,7 +84,9 @@ def open_store(folder: SweepFolder) -> Store:
 @asynccontextmanager
 async def room_on(folder: SweepFolder, scene: Scene) -> AsyncIterator[tuple[RoomApp, Pilot[str]]]:
     """Give the room on a sweep, with the scene's keys pressed."""
-    app = RoomApp(open_store(folder), Settings(theme=scene.theme, notify="none"), is_ascii=scene.is_ascii)
+    app = RoomApp(
+        open_store(folder), Settings(theme=scene.theme, notify="none", keys=scene.config_keys), is_ascii=scene.is_ascii
+    )
     async with app.run_test(size=(scene.width, scene.height)) as pilot:
         await pilot.pause()
         await pilot.press(*scene.keys)
@@ -94,7 +99,7 @@ def text_on_screen(app: RoomApp) -> str:
     width, height = app.size
     lines = [strip.text.rstrip() for strip in app.screen._compositor.render_strips()]
     assert len(lines) <= height
-    assert all(len(line) <= width for line in lines)
+    assert all(cell_len(line) <= width for line in lines)
     return "\n".join(lines) + "\n"
 
 

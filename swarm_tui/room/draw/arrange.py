@@ -75,7 +75,7 @@ def arrange(records: Mapping[str, TestRecord], choice: Choice, now: float) -> li
         groups.setdefault(label_of(record), []).append(record.test)
     names = short_file_names(groups) if choice.group == "file" else {}
     ordered = sorted(groups.items(), key=_group_order(choice.group))
-    return [Group(names.get(label, label), tuple(tests)) for label, tests in ordered]
+    return [Group(names.get(label) or plain(label, 300), tuple(tests)) for label, tests in ordered]
 
 
 def _in_scope(records: Mapping[str, TestRecord], choice: Choice) -> Iterable[TestRecord]:

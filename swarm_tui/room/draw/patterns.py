@@ -41,7 +41,7 @@ def draw_pattern_row(pattern: Pattern, width: int) -> Line:
 def draw_pattern_detail(pattern: Pattern, records: Sequence[TestRecord], width: int) -> list[Line]:
     """Give all about one pattern: the cause as it was seen, what is shared, the tests."""
     lines: list[Line] = [[Part(text, "strong")] for text in wrap_text(pattern.example, width, 12)]
-    lines += [[Part("· ", "faint"), Part(shared, "dim")] for shared in pattern.shared]
+    lines += [cut_line([Part("· ", "faint"), Part(shared, "dim")], width) for shared in pattern.shared]
     lines.append(())
     for record in records:
         name = cut_middle(plain(record.test, 1000), max(8, width - 2))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual import events
@@ -41,7 +42,6 @@ class RoomScreen(AgentActions, Screen[None], inherit_bindings=False):
     def __init__(self) -> None:
         super().__init__(name=self.NAME)
         self.actions = actions_of(self.NAME)
-        self.keys: dict[str, Action] = {}
         self.header = Band(id="header")
         self.footer = Band(id="footer")
         self._message: tuple[str, str] | None = None
@@ -58,6 +58,11 @@ class RoomScreen(AgentActions, Screen[None], inherit_bindings=False):
         yield self.header
         yield from self.compose_body()
         yield self.footer
+
+    @cached_property
+    def keys(self) -> dict[str, Action]:
+        """The action behind each key, from the table and the person's config."""
+        return keys_of(self.actions, dict(self.room.settings.keys))
 
     # What a screen says.
 
@@ -85,7 +90,6 @@ class RoomScreen(AgentActions, Screen[None], inherit_bindings=False):
     # The frame.
 
     def on_mount(self) -> None:
-        self.keys = keys_of(self.actions, dict(self.room.settings.keys))
         self.take_in(RESET)
 
     def on_screen_resume(self) -> None:

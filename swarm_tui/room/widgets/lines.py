@@ -23,7 +23,8 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from swarm_tui.model.text import plain
-from swarm_tui.room.draw.parts import Line
+from swarm_tui.room.draw.glyphs import ASCII_OF
+from swarm_tui.room.draw.parts import Line, cut_text
 from swarm_tui.room.looks import looks_of
 
 
@@ -76,7 +77,8 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
         self.has_heading = has_heading
         self.is_following = False
         self._strips: dict[int, Strip] = {}
-        self._titles: dict[str, str] = {}
+        self._titles = ("", "")
+        self._drawn_titles: dict[str, str] = {}
 
     # What a subclass says.
 
@@ -128,12 +130,18 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
 
     def title(self, title: str, subtitle: str = "") -> None:
         """Set the facts in the panel's border. They are text, never markup."""
-        height = self.size.height
-        for side, text, y in (("border_title", title, -1), ("border_subtitle", subtitle, height)):
-            text = plain(text, 200)
-            if self._titles.get(side) == text:
+        self._titles = (title, subtitle)
+        self._draw_titles()
+
+    def _draw_titles(self) -> None:
+        sides = (("border_title", self._titles[0], -1), ("border_subtitle", self._titles[1], self.size.height))
+        for side, text, y in sides:
+            # Cut here: Textual's own ellipsis knows nothing of --ascii.
+            text = cut_text(plain(text, 500), max(8, self.outer_size.width - 6))
+            text = text.translate(ASCII_OF) if looks_of(self).is_ascii else text
+            if self._drawn_titles.get(side) == text:
                 continue
-            self._titles[side] = text
+            self._drawn_titles[side] = text
             # Textual draws the whole panel anew for a title, at every step of the cursor; its line alone is enough.
             self._keeps_drawn = True
             setattr(self, side, Content(text) if text else None)
@@ -229,6 +237,7 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
     def on_resize(self, event: events.Resize) -> None:
         self._strips.clear()
         self.count_changed()
+        self._draw_titles()
         if self.has_cursor:
             self.show_line(self.cursor)
         self.post_message(self.Resized())

@@ -1,0 +1,282 @@
+"""The keymap of the room, pressed."""
+
+import shutil
+from collections.abc import Iterator
+
+import pytest
+from textual.pilot import Pilot
+
+from swarm_tui.journal.append import JournalWriter
+from swarm_tui.journal.folder import SweepFolder
+from swarm_tui.journal.requests import RequestFollower
+from swarm_tui.model import events as happened
+from swarm_tui.model.requests import RequestKind
+from swarm_tui.room.app import RoomApp
+from swarm_tui.room.draw.arrange import Zoom
+from swarm_tui.room.screens.sweep import SweepScreen
+from tests.room.scenes import Scene, fixed_sweep, room_on, text_on_screen
+
+WIDE = Scene("wide", (), 120, 36)
+
+
+@pytest.fixture
+def folder() -> Iterator[SweepFolder]:
+    with fixed_sweep(125) as sweep:
+        yield sweep
+
+
+def home(app: RoomApp) -> SweepScreen:
+    screen = app.room_screen
+    assert isinstance(screen, SweepScreen)
+    return screen
+
+
+def name_of(app: RoomApp) -> str:
+    assert app.room_screen is not None
+    return app.room_screen.NAME
+
+
+def zoom_of(app: RoomApp) -> Zoom:
+    return app.choice.zoom
+
+
+async def press(pilot: Pilot[str], *keys: str) -> None:
+    await pilot.press(*keys)
+    await pilot.pause(0.05)
+
+
+async def test_moving_keeps_to_tests(folder: SweepFolder) -> None:
+    async with room_on(folder, WIDE) as (app, pilot):
+        grid = home(app).grid
+        order = grid.order()
+        assert grid.test == order[0]
+        await press(pilot, "l", "l", "h")
+        assert grid.test == order[1]
+        await press(pilot, "G")
+        assert grid.test == order[-1]
+        await press(pilot, "g", "k", "pageup")
+        assert grid.test == order[0]
+        await press(pilot, "right_curly_bracket")
+        first_of_second = next(test for test in order if test.split("::")[0] != order[0].split("::")[0])
+        assert grid.test == first_of_second
+        await press(pilot, "left_curly_bracket")
+        assert grid.test == order[0]
+
+
+async def test_the_cursor_stays_on_its_test_through_all_zooms(folder: SweepFolder) -> None:
+    async with room_on(folder, WIDE) as (app, pilot):
+        await press(pilot, "j", "l", "l")
+        test = home(app).grid.test
+        for key, zoom in (("plus", Zoom.CHIPS), ("plus", Zoom.ROWS), ("minus", Zoom.CHIPS), ("minus", Zoom.DOTS)):
+            await press(pilot, key)
+            assert zoom_of(app) is zoom
+            assert home(app).grid.test == test
+
+
+async def test_a_filter_narrows_and_escape_returns_to_the_place(folder: SweepFolder) -> None:
+    async with room_on(folder, WIDE) as (app, pilot):
+        await press(pilot, "j", "j", "l")
+        test = home(app).grid.test
+        await press(pilot, "slash", *"config")
+        assert "match /config" in text_on_screen(app)
+        assert all("config" in test for test in home(app).grid.order())
+        await press(pilot, "escape")
+        assert home(app).grid.test == test
+        assert len(home(app).grid.order()) == 125
+
+
+async def test_a_kept_filter_is_cleared_by_escape_before_the_room_is_left(folder: SweepFolder) -> None:
+    async with room_on(folder, WIDE) as (app, pilot):
+        await press(pilot, "slash", *"!config", "enter")
+        assert not any("config" in test for test in home(app).grid.order())
+        await press(pilot, "escape")
+        assert app.is_running
+        assert len(home(app).grid.order()) == 125
+
+
+async def test_marks_can_be_made_undone_and_redone(folder: SweepFolder) -> None:
+    async with room_on(folder, WIDE) as (app, pilot):
+        order = home(app).grid.order()
+        await press(pilot, "space", "space")
+        assert app.marks.tests == set(order[:2])
+        await press(pilot, "v", "l", "l", "v", "l")
+        assert app.marks.tests == set(order[:5])
+        await press(pilot, "asterisk")
+        assert len(app.marks.tests) == 125
+        await press(pilot, "z")
+        assert app.marks.tests == set(order[:5])
+        await press(pilot, "Z", "asterisk")
+        assert not app.marks.tests
+
+
+async def test_w_walks_through_those_who_want_a_person(folder: SweepFolder) -> None:
+    async with room_on(folder, WIDE) as (app, pilot):
+        await press(pilot, "w")
+        record = app.store.record(home(app).grid.test)
+        assert record is not None
+        assert record.mark == "waiting"
+        seen = {home(app).grid.test}
+        for _ in range(30):
+            await pilot.press("w")
+            seen.add(home(app).grid.test)
+        marks = {app.store.state.records[test or ""].mark for test in seen}
+        assert marks == {"waiting", "blocked", "unresolved"}
+
+
+async def test_states_filter_by_exclamation_mark(folder: SweepFolder) -> None:
+    async with room_on(folder, WIDE) as (app, pilot):
+        await press(pilot, "exclamation_mark")
+        assert {app.store.state.records[test].mark for test in home(app).grid.order()} <= {"failed", "unresolved"}
+        await press(pilot, "exclamation_mark")
+        assert len(home(app).grid.order()) == 125
+
+
+async def test_grouping_by_state(folder: SweepFolder) -> None:
+    async with room_on(folder, WIDE) as (app, pilot):
+        await press(pilot, "b", "t")
+        assert app.choice.group == "state"
+        assert "waiting" in text_on_screen(app)
+
+
+async def test_screens_and_the_way_back(folder: SweepFolder) -> None:
+    async with room_on(folder, WIDE) as (app, pilot):
+        for key, name in (("4", "patterns"), ("5", "blocked"), ("6", "log")):
+            await press(pilot, key)
+            assert app.room_screen is not None
+            assert name == app.room_screen.NAME
+        await press(pilot, "q")
+        assert name_of(app) == "blocked"
+        await press(pilot, "q", "q")
+        assert name_of(app) == "sweep"
+
+
+async def test_q_at_home_leaves_and_says_that_the_agents_go_on(folder: SweepFolder) -> None:
+    async with room_on(folder, WIDE) as (app, pilot):
+        await press(pilot, "q")
+        assert not app.is_running
+        assert "the agents go on" in (app.return_value or "")
+
+
+async def test_ctrl_q_and_ctrl_c_leave_nothing(folder: SweepFolder) -> None:
+    async with room_on(folder, WIDE) as (app, pilot):
+        await press(pilot, "ctrl+q")
+        assert app.is_running
+        assert "q leaves the room" in text_on_screen(app)
+        await press(pilot, "ctrl+c")
+        assert app.is_running
+
+
+async def test_stop_shows_what_and_how_many_and_only_y_does_it(folder: SweepFolder) -> None:
+    async with room_on(folder, WIDE) as (app, pilot):
+        requests = RequestFollower(folder)
+        running = [record.test for record in app.store.state.tests() if record.mark == "running"][:2]
+        app.marks = app.marks.changed_to(running)
+        await press(pilot, "x", "s")
+        assert "Stop 2 tests?" in text_on_screen(app)
+        await press(pilot, "enter")
+        assert "Stop 2 tests?" in text_on_screen(app)
+        await press(pilot, "n")
+        assert requests.read() == ([], [])
+        await press(pilot, "x", "s", "y")
+        ((request,), _) = requests.read()
+        assert (request.kind, set(request.tests)) == (RequestKind.STOP, set(running))
+        assert app.store.pending_for(running[0]) is RequestKind.STOP
+
+
+async def test_slots_are_asked_for_at_once_and_true_when_answered(folder: SweepFolder) -> None:
+    async with room_on(folder, WIDE) as (app, pilot):
+        await press(pilot, "greater_than_sign", "greater_than_sign")
+        assert "/24→26" in text_on_screen(app)
+        journal = JournalWriter(folder.events, last_seq=app.store.state.last_seq)
+        journal.append(happened.SlotsChanged(slots=26))
+        for request in RequestFollower(folder).read()[0]:
+            journal.append(happened.RequestAnswered(request=request.id))
+        journal.close()
+        await pilot.pause(0.5)
+        assert "/26 " in text_on_screen(app)
+        await press(pilot, "colon", *"slots", "space", *"9", "enter")
+        assert RequestFollower(folder).read()[0][-1].slots == 9
+
+
+async def test_an_action_that_is_not_possible_says_why(folder: SweepFolder) -> None:
+    async with room_on(folder, WIDE) as (app, pilot):
+        await press(pilot, "R")
+        assert "its engine lives" in text_on_screen(app)
+        await press(pilot, "z")
+        assert "nothing was marked" in text_on_screen(app)
+
+
+async def test_help_lists_the_keys_and_does_what_is_chosen(folder: SweepFolder) -> None:
+    async with room_on(folder, WIDE) as (app, pilot):
+        await press(pilot, "question_mark")
+        assert "sweep.wanted" in text_on_screen(app)
+        await press(pilot, *"larger")
+        assert "sweep.wanted" not in text_on_screen(app)
+        await press(pilot, "enter")
+        assert zoom_of(app) is Zoom.CHIPS
+
+
+async def test_a_pattern_leads_to_its_tests(folder: SweepFolder) -> None:
+    async with room_on(folder, WIDE) as (app, pilot):
+        await press(pilot, "4", "enter")
+        pattern = app.store.patterns()[0]
+        assert set(home(app).grid.order()) == set(pattern.tests)
+        await press(pilot, "escape")
+        assert len(home(app).grid.order()) == 125
+
+
+async def test_the_log_follows_until_one_moves_up(folder: SweepFolder) -> None:
+    async with room_on(folder, WIDE) as (app, pilot):
+        await press(pilot, "6")
+        assert "following" in text_on_screen(app)
+        await press(pilot, "k", "E")
+        assert "paused" in text_on_screen(app)
+        await press(pilot, "F")
+        assert "following" in text_on_screen(app)
+
+
+async def test_keys_of_the_config_are_used(folder: SweepFolder) -> None:
+    async with room_on(folder, WIDE._replace(config_keys={"sweep.zoom_in": ("W",)})) as (app, pilot):
+        await press(pilot, "plus")
+        assert zoom_of(app) is Zoom.DOTS
+        await press(pilot, "W")
+        assert zoom_of(app) is Zoom.CHIPS
+
+
+async def test_a_click_on_a_pill_filters_and_on_a_test_goes_there(folder: SweepFolder) -> None:
+    async with room_on(folder, WIDE) as (app, pilot):
+        line = text_on_screen(app).split("\n")[1]
+        await pilot.click(offset=(line.index("◆"), 1))
+        await pilot.pause(0.05)
+        assert app.choice.pills == {"impl_fix"}
+        await pilot.click(offset=(line.index("◆"), 1))
+        grid = home(app).grid
+        row, x = grid.cells.places[grid.order()[3]]
+        await pilot.click("#grid", offset=(x + 2, row + 1))
+        await pilot.pause(0.05)
+        assert grid.test == grid.order()[3]
+
+
+@pytest.mark.parametrize("size", [(20, 5), (40, 10), (10, 3), (200, 60), (80, 24)])
+async def test_it_survives_any_size_and_comes_back(folder: SweepFolder, size: tuple[int, int]) -> None:
+    async with room_on(folder, WIDE) as (app, pilot):
+        before = text_on_screen(app)
+        for keys in (("4",), ("5",), ("6",), ("1", "plus"), ("plus",), ("minus", "minus")):
+            await pilot.resize_terminal(*size)
+            await press(pilot, *keys)
+            text_on_screen(app)
+            await pilot.resize_terminal(120, 36)
+            await pilot.pause(0.05)
+        assert text_on_screen(app) == before
+
+
+async def test_a_folder_that_vanishes_is_told(folder: SweepFolder) -> None:
+    async with room_on(folder, WIDE) as (app, pilot):
+        shutil.rmtree(folder.root)
+        await pilot.pause(0.4)
+        assert "folder gone" in text_on_screen(app)
+        await press(pilot, "j", "plus", "4", "6")
+        assert "has vanished" in text_on_screen(app)
+        await press(pilot, "1", "greater_than_sign")
+        assert app.is_running
+        folder.root.mkdir()

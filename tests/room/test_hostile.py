@@ -1,0 +1,137 @@
+"""Whatever agents and test ids contain, the terminal gets plain text and the room stays up."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from swarm_tui.insight.ledger import Ledger
+from swarm_tui.journal.append import JournalWriter
+from swarm_tui.journal.folder import SweepFolder
+from swarm_tui.model import events as happened
+from swarm_tui.model.outcome import Escalation
+from swarm_tui.model.requests import RequestKind
+from swarm_tui.model.state import LogLine, TestRecord, Try
+from swarm_tui.model.states import Result, State
+from swarm_tui.model.sweep import MngrSettings, SweepSpec
+from swarm_tui.room.draw.blocked import draw_blocker_detail, draw_blocker_row
+from swarm_tui.room.draw.cells import Cell, draw_chips, draw_dots, draw_table_row
+from swarm_tui.room.draw.layout import Run
+from swarm_tui.room.draw.log import draw_log_line
+from swarm_tui.room.draw.parts import Line, Part, text_of, width_of
+from swarm_tui.room.draw.patterns import draw_pattern_detail, draw_pattern_row, draw_strip
+from swarm_tui.room.draw.side import draw_side, side_title
+from tests.room.scenes import Scene, room_on, text_on_screen
+
+HOSTILE = (
+    "[bold red]markup[/] [/] [0] [link=file:///etc]x[/link]",
+    "\x1b[2J\x1b]0;owned\x07\x1bPq\x1b\\ and \x9b31m",
+    "\u202emirrored\u202c \u200b\u200d\u2066 zero",
+    "日本語テスト😀👩‍👩‍👧 wide",
+    "a\u0301\u0301\u0301\u0301 combined",
+    "x" * 10_000,
+    "tabs\tand\nnew\r\nlines\x00",
+    "\ud800 lone",
+    "",
+    "::",
+    "-rf /",
+)
+KEYS = (
+    "plus", "plus", "w", "space", "x", "escape", "b", "c", "b", "h", "slash", "o", "escape", "Y", "4", "Y", "5", "c",
+    "6", "k", "Y", "question_mark", "escape", "colon", "g", "o", "space", "x", "escape", "1",
+)  # fmt: skip
+hostile = st.one_of(st.sampled_from(HOSTILE), st.text(max_size=60))
+
+
+@st.composite
+def records(draw: st.DrawFn) -> TestRecord:
+    state = draw(st.sampled_from(State))
+    return TestRecord(
+        test=draw(hostile) + "::" + draw(hostile),
+        agent=draw(hostile),
+        file=draw(hostile),
+        line=3,
+        block=draw(hostile),
+        state=state,
+        result=draw(st.sampled_from(Result)) if state is State.DONE else None,
+        reason=draw(hostile),
+        source=draw(hostile),
+        host=draw(hostile),
+        tries=(Try(1, draw(st.booleans()), 1.0, 0.0, draw(hostile)),),
+        changes=(
+            happened.HarvestedChange(
+                kind=draw(hostile), status=draw(hostile), summary=draw(hostile), commit=draw(hostile)
+            ),
+        ),
+        escalations=(Escalation(title=draw(hostile), detail_markdown=draw(hostile)),),
+        summary=draw(hostile),
+        question=draw(hostile),
+        last_line=draw(hostile),
+        launched_at=1.0,
+        foreign_imports=(draw(hostile),),
+    )
+
+
+def assert_harmless(lines: list[Line], width: int) -> None:
+    for line in lines:
+        text = text_of(line)
+        assert not [character for character in text if ord(character) < 32 or 0x7F <= ord(character) < 0xA0], repr(text)
+        assert not set(text) & set("\u202e\u202c\u200b\u200d\u2066\ud800")
+        assert width_of(line) <= width, repr(text)
+
+
+@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(records(), st.integers(24, 160))
+def test_no_panel_passes_on_what_acts_on_a_terminal(record: TestRecord, width: int) -> None:
+    cell = Cell(record, "marked")
+    run = Run("label", 0, 5, 6, 20, (record.test,), 1)
+    ledger = Ledger()
+    ledger.take([record, record._replace(test=record.test + "2")])
+    lines = [draw_table_row(cell, width, 5.0), draw_dots((run,), lambda _: cell, width)]
+    lines += [draw_chips(run, lambda _: cell), *draw_side(record, width, 5.0, RequestKind.STOP)]
+    lines += [
+        draw_log_line(LogLine(1.0, "error", record.reason, record.test), width),
+        *draw_strip(ledger.patterns(), width),
+    ]
+    for pattern in ledger.patterns():
+        lines += [draw_pattern_row(pattern, width), *draw_pattern_detail(pattern, [record], width)]
+    for blocker in ledger.blockers():
+        lines += [draw_blocker_row(blocker, width), *draw_blocker_detail(blocker, width)]
+    assert_harmless(lines, width)
+    assert_harmless([[Part(side_title(record))]], 1000)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (200, 60)])
+async def test_the_whole_room_stays_up_and_plain(tmp_path: Path, size: tuple[int, int]) -> None:
+    folder = SweepFolder(tmp_path / "20261118-061200")
+    folder.write_spec(
+        SweepSpec(
+            sweep=HOSTILE[1], title=HOSTILE[0], base=HOSTILE[2], repository="/r", base_name=HOSTILE[3], created_at=1.0,
+            mngr=MngrSettings(path="mngr"),
+        )
+    )  # fmt: skip
+    with JournalWriter(folder.events) as journal:
+        journal.append(happened.EngineStarted(pid=1, machine=HOSTILE[1]))
+        for number, text in enumerate(HOSTILE[:7]):
+            test = f"{text}::{text}[{number}]"
+            journal.append(happened.Queued(test=test, agent=text, file=text, block=text))
+            journal.append(happened.Launched(test=test, host=text))
+            journal.append(happened.Said(test=test, line=text))
+            journal.append(happened.TryFinished(test=test, passed=False, failure=text))
+            if number % 2:
+                journal.append(happened.Seen(test=test, state=State.WAITING, question=text))
+            else:
+                told = (Escalation(title=text, detail_markdown=text),)
+                journal.append(happened.Harvested(test=test, result=Result.BLOCKED, reason=text, escalations=told))
+        journal.append(happened.Noted(level="error", text=HOSTILE[1]))
+        journal.append(happened.EngineEnded(why="failed", reason=HOSTILE[1]))
+    scene = Scene("hostile", (), *size)
+    async with room_on(folder, scene) as (app, pilot):
+        for key in KEYS:
+            await pilot.press(key)
+            await pilot.pause(0.02)
+            shown = text_on_screen(app)
+            assert not [key for sign in shown.replace("\n", "") if ord(sign) < 32 or 0x7F <= ord(sign) < 0xA0]
+            assert not set(shown) & set("\u202e\u202c\u200b\u2066")
+        assert app.is_running

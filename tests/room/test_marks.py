@@ -1,0 +1,36 @@
+"""Marks can be undone and redone."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from swarm_tui.room.marks import Marks
+
+steps = st.lists(st.frozensets(st.sampled_from("abc")), max_size=8)
+
+
+@given(steps)
+def test_undoing_everything_and_redoing_it_gives_the_same(steps: list[frozenset[str]]) -> None:
+    marks = Marks()
+    for step in steps:
+        marks = marks.changed_to(step)
+    last = marks.tests
+    count = 0
+    while marks.can_undo:
+        marks, count = marks.undone(), count + 1
+    assert marks.tests == frozenset()
+    for _ in range(count):
+        marks = marks.redone()
+    assert marks.tests == last
+    assert not marks.can_redo
+
+
+def test_a_new_mark_forgets_what_was_undone() -> None:
+    marks = Marks().toggled("a").toggled("b").undone().toggled("c")
+    assert marks.tests == {"a", "c"}
+    assert not marks.can_redo
+    assert marks.redone() == marks
+
+
+def test_what_changes_nothing_is_no_step() -> None:
+    assert not Marks().changed_to([]).can_undo
+    assert Marks().undone() == Marks()

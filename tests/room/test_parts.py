@@ -1,0 +1,100 @@
+"""Lines of text keep to their cells, whatever characters are in them."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from swarm_tui.room.draw.header import draw_bar
+from swarm_tui.room.draw.parts import (
+    Part,
+    align_right,
+    cut_line,
+    cut_middle,
+    cut_text,
+    pad_text,
+    spread,
+    text_of,
+    whole_entries,
+    width_of,
+    wrap_text,
+)
+from swarm_tui.room.draw.words import age, clock, counted, duration, money
+
+texts = st.text(alphabet=st.sampled_from("ab 日本é…😀\u0301-"), max_size=40)
+widths = st.integers(0, 30)
+lines = st.lists(texts.map(Part), max_size=5)
+
+
+@given(texts, widths)
+def test_a_cut_text_fits(text: str, width: int) -> None:
+    assert cell_len(cut_text(text, width)) <= width
+    assert cell_len(cut_middle(text, width)) <= width
+
+
+@given(texts, widths)
+def test_a_text_that_fits_is_not_cut(text: str, width: int) -> None:
+    if cell_len(text) <= width:
+        assert cut_text(text, width) == text
+        assert cut_middle(text, width) == text
+
+
+@given(texts, st.integers(1, 30))
+def test_a_padded_text_has_exactly_its_width(text: str, width: int) -> None:
+    assert cell_len(pad_text(text, width)) == width
+    assert cell_len(align_right(text, width)) == width
+
+
+@given(lines, widths)
+def test_a_cut_line_fits(line: list[Part], width: int) -> None:
+    cut = cut_line(line, width)
+    assert width_of(cut) <= width
+    if width_of(line) <= width:
+        assert text_of(cut) == text_of(line)
+
+
+@given(lines, lines, st.integers(1, 60))
+def test_two_ends_fill_the_line_or_the_left_one_gives_way(left: list[Part], right: list[Part], width: int) -> None:
+    line = spread(left, right, width)
+    assert width_of(line) <= width
+    if width_of(right) < width:
+        assert width_of(line) == width
+        assert text_of(line).endswith(text_of(right))
+
+
+@given(st.lists(texts.map(lambda text: [Part(text)]), max_size=6), st.integers(1, 60))
+def test_entries_are_shown_whole_or_not_at_all(entries: list[list[Part]], width: int) -> None:
+    shown = text_of(whole_entries(entries, width))
+    assert cell_len(shown) <= width
+    assert any(shown == "  ".join(text_of(entry) for entry in entries[:number]) for number in range(len(entries) + 1))
+
+
+@given(texts, st.integers(2, 20))
+def test_wrapped_lines_fit_and_lose_nothing_but_spaces(text: str, width: int) -> None:
+    wrapped = wrap_text(text, width)
+    assert all(cell_len(line) <= width for line in wrapped)
+    assert "".join(wrapped).replace(" ", "") == text.replace(" ", "")
+
+
+@given(
+    st.dictionaries(st.sampled_from(["clean", "better", "running", "queued", "failed"]), st.integers(0, 5000)), widths
+)
+def test_the_bar_has_its_width_and_a_cell_for_everything_there_is(counts: dict[str, int], width: int) -> None:
+    bar = draw_bar(counts, width)
+    assert width_of(bar) == width
+    present = [mark for mark, number in counts.items() if number]
+    if present and width >= len(present):
+        assert len([part for part in bar if part.text]) == len(present)
+
+
+def test_words() -> None:
+    assert [duration(seconds) for seconds in (0, 59, 372, 7500, 277_200)] == ["0s", "59s", "6m12s", "2h05m", "3d05h"]
+    assert [age(seconds) for seconds in (0, 12, 130, 7300, 200_000)] == [
+        "now",
+        "12 s ago",
+        "2 min ago",
+        "2 h ago",
+        "2 d ago",
+    ]
+    assert [clock(seconds) for seconds in (5, 761, 3761)] == ["00:05", "12:41", "1:02:41"]
+    assert [money(dollars) for dollars in (None, 3.424, 1234.5)] == ["?", "$3.42", "$1,234"]
+    assert [counted(number, "entry", "entries") for number in (1, 2)] == ["1 entry", "2 entries"]

@@ -1,0 +1,59 @@
+"""Each screen as text, on a small and a large terminal; `SWARM_WRITE_SCENES=1` writes what is there now."""
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.room.scenes import NOW, Scene, fixed_sweep, room_on, text_on_screen
+
+SHOWN = Path(__file__).parent / "shown"
+KEYS = {
+    "dots": ("w",),
+    "chips": ("plus", "w"),
+    "rows": ("plus", "plus", "w"),
+    "patterns": ("4",),
+    "blocked": ("5",),
+    "log": ("6",),
+    "help": ("question_mark",),
+}
+
+
+@pytest.fixture(autouse=True)
+def utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.mark.parametrize(("width", "height"), [(80, 24), (200, 60)])
+@pytest.mark.parametrize("name", KEYS)
+async def test_it_looks_as_it_did(name: str, width: int, height: int) -> None:
+    path = SHOWN / f"{name}-{width}x{height}.txt"
+    is_writing = bool(os.environ.get("SWARM_WRITE_SCENES"))
+    expected = "" if is_writing else path.read_text(encoding="utf-8")
+    with fixed_sweep() as folder:
+        async with room_on(folder, Scene(name, KEYS[name], width, height)) as (app, pilot):
+            deadline = time.monotonic() + (2.0 if is_writing else 20.0)
+            while (shown := text_on_screen(app)) != expected and time.monotonic() < deadline:
+                await pilot.pause(0.05)
+    if is_writing:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(shown, encoding="utf-8")
+    assert shown == path.read_text(encoding="utf-8")
+
+
+async def test_with_ascii_nothing_else_is_drawn_by_the_room() -> None:
+    with fixed_sweep() as folder:
+        for keys in (("w",), ("plus", "w"), ("plus", "plus"), ("4",), ("5",), ("6",)):
+            async with room_on(folder, Scene("ascii", keys, is_ascii=True)) as (app, _):
+                text = text_on_screen(app)
+                assert text.isascii(), {character for character in text if not character.isascii()}
+
+
+def test_the_clock_of_the_scenes_stands_still() -> None:
+    assert time.gmtime(NOW).tm_year == 2026

@@ -1,0 +1,68 @@
+"""What the config file sets and what the room remembers."""
+
+from pathlib import Path
+
+import pytest
+
+from swarm_tui.errors import UsageError
+from swarm_tui.room.settings import Remembered, Settings, read_settings
+
+
+def environment(folder: Path) -> dict[str, str]:
+    return {"XDG_CONFIG_HOME": str(folder / "config"), "XDG_STATE_HOME": str(folder / "state")}
+
+
+def write_config(folder: Path, text: str) -> dict[str, str]:
+    path = folder / "config" / "swarm-tui" / "config.toml"
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    return environment(folder)
+
+
+def test_without_any_file_there_are_defaults(tmp_path: Path) -> None:
+    settings = read_settings(environment(tmp_path))
+    assert (settings.remembered, settings.keys, settings.notify) == (Remembered(), {}, "bell")
+
+
+def test_a_choice_is_remembered(tmp_path: Path) -> None:
+    read_settings(environment(tmp_path)).remember(theme="nord", has_side=False)
+    assert read_settings(environment(tmp_path)).remembered == Remembered(theme="nord", has_side=False)
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{", '{"theme": 3, "zoom": "rows", "unknown": 1}', "\x00"])
+def test_a_broken_memory_is_forgotten_in_part(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "state" / "swarm-tui" / "room.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(content)
+    remembered = read_settings(environment(tmp_path)).remembered
+    assert remembered.theme == ""
+    assert remembered.zoom == ("rows" if "rows" in content else "dots")
+
+
+def test_a_memory_that_cannot_be_written_stops_nobody(tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    settings = Settings(state_file=blocked / "room.json").remember(theme="nord")
+    assert settings.remembered.theme == "nord"
+
+
+def test_the_config_sets_theme_notices_and_keys(tmp_path: Path) -> None:
+    text = '[room]\ntheme = "nord"\nnotify = "none"\n[keys]\n"sweep.wanted" = "W"\n"room.help" = ["?", "f1"]\n'
+    settings = read_settings(write_config(tmp_path, text))
+    assert (settings.theme, settings.notify) == ("nord", "none")
+    assert settings.keys == {"sweep.wanted": ("W",), "room.help": ("?", "f1")}
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("[keys]\nnothing = 'x'\n", "nothing"),
+        ("[keys]\n'room.help' = 3\n", "room.help"),
+        ("[room]\nnotify = 'loud'\n", "loud"),
+        ("room = 3\n", "room"),
+        ("[", "config.toml"),
+    ],
+)
+def test_what_cannot_be_understood_is_told(tmp_path: Path, text: str, told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        read_settings(write_config(tmp_path, text))

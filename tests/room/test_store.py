@@ -1,0 +1,183 @@
+"""The store follows a sweep's folder, tells what changed, and what became of what was asked."""
+
+import json
+import platform
+import shutil
+from pathlib import Path
+
+import pytest
+
+from swarm_tui.journal.append import EngineLock, JournalWriter, LineAppender
+from swarm_tui.journal.folder import SweepFolder
+from swarm_tui.journal.requests import RequestFollower
+from swarm_tui.model import events as happened
+from swarm_tui.model.requests import RequestKind
+from swarm_tui.model.states import Result, State
+from swarm_tui.model.sweep import MngrSettings, SweepSpec
+from swarm_tui.room.store import EngineState, Store
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> SweepFolder:
+    sweep = SweepFolder(tmp_path / "20261118-061200")
+    sweep.write_spec(
+        SweepSpec(sweep=sweep.name, repository="/r", base="abc", created_at=1.0, mngr=MngrSettings(path="mngr"))
+    )
+    return sweep
+
+
+def write(folder: SweepFolder, *events: happened.EventBase) -> None:
+    with JournalWriter(folder.events) as journal:
+        for event in events:
+            journal.append(event)
+
+
+def _engine(store: Store) -> EngineState:
+    return store.engine
+
+
+def test_it_tells_what_changed_once(folder: SweepFolder) -> None:
+    write(folder, happened.Queued(test="a"), happened.Queued(test="b"))
+    store = Store(folder)
+    assert not store.catch_up()
+    assert store.is_loaded
+    first = store.drain()
+    assert first.is_reset
+    assert first.tests == {"a", "b"}
+    write(folder, happened.Launched(test="b"))
+    store.catch_up()
+    assert store.drain().tests == {"b"}
+    assert store.drain().tests == frozenset()
+    assert not store.drain().has_news
+
+
+def test_a_folder_without_a_journal_is_an_empty_sweep(folder: SweepFolder) -> None:
+    store = Store(folder)
+    assert not store.catch_up()
+    assert store.is_loaded
+    assert store.trouble == ""
+    assert store.engine is EngineState.ENDED
+
+
+def test_a_journal_that_begins_anew_is_read_anew(folder: SweepFolder) -> None:
+    write(folder, happened.Queued(test="a"), happened.Queued(test="b"))
+    store = Store(folder)
+    store.catch_up()
+    store.drain()
+    folder.events.unlink()
+    write(folder, happened.Queued(test="c"))
+    store.catch_up()
+    assert store.drain().is_reset
+    assert list(store.state.records) == ["c"]
+
+
+def test_a_folder_that_vanishes_is_told_and_what_was_known_stays(folder: SweepFolder) -> None:
+    write(folder, happened.Queued(test="a"))
+    store = Store(folder)
+    store.catch_up()
+    shutil.rmtree(folder.root)
+    store.catch_up()
+    assert "vanished" in store.trouble
+    assert list(store.state.records) == ["a"]
+    assert store.log()[-1].level == "error"
+    folder.root.mkdir()
+    write(folder, happened.Queued(test="a"), happened.Queued(test="b"))
+    store.catch_up()
+    assert store.trouble == ""
+    assert list(store.state.records) == ["a", "b"]
+
+
+def test_events_of_a_newer_version_are_passed_over_and_told(folder: SweepFolder) -> None:
+    LineAppender(folder.events).append(b'{"seq": 1, "at": 1, "type": "teleported", "test": "a"}')
+    write(folder, happened.Queued(test="a"))
+    store = Store(folder)
+    store.catch_up()
+    assert store.is_from_newer
+    assert list(store.state.records) == ["a"]
+
+
+def test_a_line_longer_than_a_slice_is_read(folder: SweepFolder) -> None:
+    write(folder, happened.Noted(text="x" * 1_500_000), happened.Queued(test="a"))
+    store = Store(folder)
+    for _ in range(10):
+        if not store.catch_up():
+            break
+    assert list(store.state.records) == ["a"]
+
+
+def test_a_torn_line_waits_for_its_end(folder: SweepFolder) -> None:
+    line = json.dumps({"seq": 1, "at": 1, "type": "queued", "test": "a"}).encode() + b"\n"
+    folder.events.write_bytes(line[:20])
+    store = Store(folder)
+    assert not store.catch_up()
+    assert not store.state.records
+    folder.events.write_bytes(line)
+    store.catch_up()
+    assert list(store.state.records) == ["a"]
+
+
+def test_the_engine_is_known_by_its_lock(folder: SweepFolder) -> None:
+
+    write(folder, happened.EngineStarted(pid=1, machine=platform.node()))
+    store = Store(folder)
+    store.catch_up()
+    store.check_engine()
+    assert _engine(store) is EngineState.GONE
+    assert "R starts" in store.why_not_ask()
+    lock = EngineLock(folder.lock)
+    lock.acquire()
+    assert store.check_engine()
+    assert _engine(store) is EngineState.LIVING
+    assert store.why_not_ask() == ""
+    lock.release()
+    write(folder, happened.EngineEnded())
+    store.catch_up()
+    store.check_engine()
+    assert _engine(store) is EngineState.ENDED
+
+
+def test_of_another_machines_engine_nothing_is_claimed(folder: SweepFolder) -> None:
+    write(folder, happened.EngineStarted(pid=1, machine="far-away"))
+    store = Store(folder)
+    store.catch_up()
+    store.check_engine()
+    assert store.engine is EngineState.ELSEWHERE
+    assert "far-away" in store.why_not_ask()
+
+
+def test_what_was_asked_is_pending_until_it_is_answered(folder: SweepFolder) -> None:
+    write(folder, happened.Queued(test="a"))
+    store = Store(folder)
+    store.catch_up()
+    request = store.ask(RequestKind.STOP, ["a"])
+    more = store.ask(RequestKind.SLOTS, slots=7)
+    assert [asked.id for asked in RequestFollower(folder).read()[0]] == [request.id, more.id]
+    assert store.pending_for("a") is RequestKind.STOP
+    assert store.wanted_slots == 7
+    write(folder, happened.RequestAnswered(request=request.id))
+    write(folder, happened.RequestAnswered(request=more.id, is_done=False, detail="the host is full"))
+    store.catch_up()
+    assert store.pending_for("a") is None
+    assert store.drain().answered == ("stop 1 test: done", "!7 slots: the host is full")
+    assert store.wanted_slots == 0
+
+
+def test_patterns_and_cost_follow_the_journal(folder: SweepFolder) -> None:
+    now = [10.0]
+    store = Store(folder, clock=lambda: now[0])
+    for test in ("a", "b"):
+        write(
+            folder,
+            happened.Queued(test=test),
+            happened.Spent(test=test, dollars=1.5),
+            happened.Harvested(test=test, result=Result.FAILED, reason=f"broke at {ord(test)}"),
+        )
+    store.catch_up()
+    (pattern,) = store.patterns()
+    assert pattern.tests == ("a", "b")
+    assert store.ledger.cost == 3.0
+    write(folder, happened.Queued(test="a", reason="again"))
+    store.catch_up()
+    now[0] += 2.0
+    assert store.patterns() == []
+    assert store.state.records["a"].state is State.QUEUED
