@@ -135,6 +135,7 @@ FIXES: Final = (
     Action(
         "fixes.report", ("R",), "report", "What the integrator left out, made uniform, and asks somebody to look at"
     ),
+    Action("fixes.net", ("D",), "", "Show what the plan as a whole does to the base, until the cursor moves"),
     Action("fixes.pager", ("o",), "", "Open the commit in git's pager"),
     Action("fixes.tree", ("O",), "", "Open the tree of the plan in your editor, in a scratch folder"),
     Action("fixes.diff_down", ("J",), "diff", "Scroll the diff down", False),

@@ -163,3 +163,26 @@ async def test_a_filter_shows_the_fixes_that_match(project: GitProject, tmp_path
         assert "1 match /whole" in text_on_screen(app)
         await pilot.press("escape")
         assert len(screen.lines.shown) == 3
+
+
+async def test_the_plan_as_a_whole_is_one_diff(project: GitProject, tmp_path: Path) -> None:
+    async with merge_view(project, tmp_path) as (app, screen, pilot):
+        await pilot.press("n")
+        await until(pilot, lambda: screen.merge is not None and screen.merge.preview is not None)
+        await pilot.press("D")
+        await until(pilot, lambda: "The plan as a whole" in text_on_screen(app))
+        assert "+    return x // 2" in text_on_screen(app)
+        assert "+    return x + x" not in text_on_screen(app)
+        await pilot.press("k")
+        await until(pilot, lambda: "Double is twice" in text_on_screen(app) and "as a whole" not in text_on_screen(app))
+
+
+async def test_a_branch_rewritten_under_the_room_is_read_again_and_keeps_its_verdicts(
+    project: GitProject, tmp_path: Path
+) -> None:
+    async with merge_view(project, tmp_path) as (app, screen, pilot):
+        await pilot.press("y")
+        project.git("switch", "--quiet", "integrated")
+        project.commit("[FIX_IMPL] One more", {"more.py": "MORE = True\n"})
+        await until(pilot, lambda: "the branch was rewritten" in text_on_screen(app))
+        assert verdicts_of(screen) == ["keep", "", "", ""]

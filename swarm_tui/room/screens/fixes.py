@@ -163,6 +163,13 @@ class FixesScreen(FixesView):
         report = self.merge.report()
         self.app.push_screen(ReadingScreen("The integrator's report", lambda width: draw_report(report, width)))
 
+    def why_not_net(self) -> str:
+        return self._why_no_verdict()
+
+    def do_net(self) -> None:
+        assert self.merge is not None, "asked for by why_not"
+        self.run_worker(self.show_net_diff(self.merge), group="fixes: net", exclusive=True, exit_on_error=False)
+
     def why_not_pager(self) -> str:
         return self._why_no_verdict()
 

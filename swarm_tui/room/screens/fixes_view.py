@@ -19,6 +19,7 @@ from swarm_tui.model.text import plain
 from swarm_tui.room.draw.arrange import fits_words
 from swarm_tui.room.draw.fixes import draw_effect, draw_evidence, draw_plan
 from swarm_tui.room.draw.parts import Part
+from swarm_tui.room.draw.words import counted
 from swarm_tui.room.merge import Merge
 from swarm_tui.room.screens.base import RoomScreen
 from swarm_tui.room.store import Changes
@@ -30,6 +31,8 @@ from swarm_tui.room.widgets.lines import Lines, TextLines
 
 REST_SECONDS = 0.03
 """How long the cursor rests on a fix before more is computed about it than its diff."""
+WATCH_SECONDS = 2.0
+"""How often it is looked whether the branch is still the one under review."""
 EVIDENCE_ROWS = 40
 """From this height on the evidence has a place of its own under the diff."""
 
@@ -72,6 +75,7 @@ class FixesView(RoomScreen):
         self.closing_line = ""
         """What the review has come to, for scripts; it outlives the screen."""
         self._is_opening = False
+        self._watched_at = 0.0
 
     def compose_body(self) -> Iterable[Widget]:
         yield self.plan
@@ -107,15 +111,33 @@ class FixesView(RoomScreen):
             self._opened_for = wanted
             self._is_opening = True
             self.run_worker(self._open_review(), group="fixes: open", exclusive=True, exit_on_error=False)
-        elif self.merge is not None and self.merge.review.refresh():
-            self.verdicts_changed()
+        elif self.merge is not None:
+            if self.merge.review.refresh():
+                self.verdicts_changed()
+            self._watch_branch(self.merge)
         if self.merge is None:
             self._show_nothing()
+
+    def _watch_branch(self, merge: Merge) -> None:
+        """Look now and then whether the branch was rewritten under the room, and if so begin anew."""
+        now = self.store.clock()
+        if now - self._watched_at < WATCH_SECONDS or self._is_opening:
+            return
+        self._watched_at = now
+
+        async def look() -> None:
+            if await asyncio.to_thread(merge.review.is_rewritten) and merge is self.merge:
+                self._is_opening = True
+                await self._open_review()
+                self.say("the branch was rewritten; verdicts of fixes that have not changed are kept", "warning")
+
+        self.run_worker(look(), group="fixes: watch", exclusive=True, exit_on_error=False)
 
     async def _open_review(self) -> None:
         before = self.lines.current
         try:
             review = await asyncio.to_thread(self.room.open_review)
+            await asyncio.to_thread(review.warm_up)
         except SwarmError as error:
             self.trouble = str(error)
             await self._close_review()
@@ -226,8 +248,16 @@ class FixesView(RoomScreen):
         if diff is None:
             return
         self.diff.show(diff)
-        files = len(diff.files)
-        self.diff.title(f"#{fix.rank} {fix.id[:9]} {fix.title}", f"{files} file{'' if files == 1 else 's'}")
+        self.diff.title(f"#{fix.rank} {fix.id[:9]} {fix.title}", counted(len(diff.files), "file"))
+
+    async def show_net_diff(self, merge: Merge) -> None:
+        """Show what the plan as a whole does to the base, until the cursor moves on."""
+        diff = await asyncio.to_thread(merge.review.net_diff)
+        if not diff.files:
+            self.say("the plan does not build yet" if merge.preview and not merge.preview.is_clean else "no difference")
+            return
+        self.diff.show(diff)
+        self.diff.title("The plan as a whole, against the base", counted(len(diff.files), "file"))
 
     def show_evidence(self, fix: Fix, *, is_kept: bool = False) -> None:
         assert self.merge is not None, "a fix is only current in a review"
