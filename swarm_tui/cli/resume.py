@@ -52,6 +52,6 @@ def run(arguments: argparse.Namespace) -> int:
     say(f"sweep {folder.name} is taken up again")
     if arguments.headless or not (sys.stdin.isatty() and sys.stdout.isatty()):
         return follow_sweep(folder, is_json=arguments.json)
-    from swarm_tui.room.app import open_room
+    from swarm_tui.cli.open import show_room
 
-    return open_room(folder.root)
+    return show_room(folder)

@@ -90,9 +90,9 @@ def run(arguments: argparse.Namespace) -> int:
     start_engine(folder, spec.passed_environment)
     if arguments.headless or not (sys.stdin.isatty() and sys.stdout.isatty()):
         return follow_sweep(folder, is_json=arguments.json)
-    from swarm_tui.room.app import open_room
+    from swarm_tui.cli.open import show_room
 
-    return open_room(folder.root)
+    return show_room(folder)
 
 
 def duration(text: str) -> float:

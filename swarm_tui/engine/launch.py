@@ -25,6 +25,7 @@ from swarm_tui.model.sweep import SweepSpec
 from swarm_tui.model.text import plain
 
 OFFLINE: Final = "offline"
+_SKIPS_PERMISSIONS: Final = "--dangerously-skip-permissions"
 _PLAIN_WORDS: Final = re.compile(r"[\w.@+ -]+")
 
 
@@ -138,6 +139,9 @@ def environment_for(spec: SweepSpec, place: AgentPlace, task_file: Path) -> dict
         TASK_VARIABLE: str(task_file),
         "PYTHONPATH": os.pathsep.join([str(live_folder()), *own, *behind]),
     }
+    if os.geteuid() == 0 and _SKIPS_PERMISSIONS in spec.agent_arguments:
+        # Claude refuses that option to root, unless it is told that somebody has thought of it.
+        environment["IS_SANDBOX"] = "1"
     name, address = spec.identity
     if _PLAIN_WORDS.fullmatch(name) and _PLAIN_WORDS.fullmatch(address):
         # An identity that only the user's repository knows is not in the copy's configuration.

@@ -12,8 +12,8 @@ from swarm_tui.engine.fleet import Fleet
 from swarm_tui.errors import SwarmError
 from swarm_tui.model.events import AgentsStopped
 
-BATCH: Final = 12
-BATCH_AGE: Final = 30.0
+BATCH: Final = 20
+BATCH_AGE: Final = 60.0
 
 
 class Stopper:
