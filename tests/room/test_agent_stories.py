@@ -338,3 +338,10 @@ def test_a_waiting_agent_that_is_answered_goes_on_and_finishes(isolated_mngr: Is
         person.leaves(is_private=True)
         kill_engine(folder)
         program.call("clean", "--yes", "--folder")
+
+
+def test_beside_the_grid_the_screen_of_the_agent_under_the_cursor_is_glimpsed(person: Person, agents: Agents) -> None:
+    agents.tmux("send-keys", "-t", "=mngr-swarm-x-one:agent", "a word for the side", "Enter")
+    person.sees("its screen")
+    person.sees("heard: a word for the side")
+    assert not agents.is_attached("one")

@@ -19,6 +19,7 @@ from swarm_tui.room.draw.layout import lay_out
 from swarm_tui.room.draw.patterns import draw_strip
 from swarm_tui.room.draw.side import draw_side, side_title
 from swarm_tui.room.draw.words import counted
+from swarm_tui.room.glimpse import Glimpse
 from swarm_tui.room.screens.asking import ask_about, ask_engine
 from swarm_tui.room.screens.base import NOTHING, RoomScreen
 from swarm_tui.room.screens.dialog import Choosable, ConfirmScreen, PickScreen
@@ -31,6 +32,7 @@ PICK_KEYS = {"state": "t", "name": "a"}
 ZOOMS = (Zoom.DOTS, Zoom.CHIPS, Zoom.ROWS)
 SIDE_AFTER_MOVE = 0.02
 """The cursor is drawn first, alone and thus at once; what is told about its test follows when it rests for so long."""
+GLIMPSE_SECONDS = 1.0
 REST_AFTER_KEY = 1.0
 """The order of the grid stays for so long after a key: nothing jumps under a moving cursor."""
 
@@ -47,6 +49,7 @@ class SweepScreen(RoomScreen):
         self.grid.add_class("main")
         self.side = TextLines(id="side")
         self.strip = Band(id="patterns")
+        self.glimpse = Glimpse(lambda: self.room, self._draw_side)
         self._is_order_stale = False
         self._arranged_at = 0.0
         self._arranged_for: tuple[object, ...] = ()
@@ -57,6 +60,13 @@ class SweepScreen(RoomScreen):
     def compose_body(self) -> Iterable[Widget]:
         yield Container(self.grid, self.side, id="body")
         yield self.strip
+
+    def on_mount(self) -> None:
+        self.set_interval(GLIMPSE_SECONDS, self._look_at_screen)
+
+    def _look_at_screen(self) -> None:
+        if self.is_current and self.room.settings.remembered.has_side and self.side.display:
+            self.glimpse.look(self.store.record(self.grid.test))
 
     def _now(self) -> float:
         return self.store.clock()
@@ -141,7 +151,9 @@ class SweepScreen(RoomScreen):
         elif has_side:
             self.side.title(side_title(record))
             asked = self.store.pending_for(record.test)
-            self.side.show(draw_side(record, max(10, self.side.text_width), self._now(), asked))
+            width = max(10, self.side.text_width)
+            lines = draw_side(record, width, self._now(), asked)
+            self.side.show([*lines, *self.glimpse.draw(record, width, self.side.visible_rows - len(lines))])
 
     def _draw_strip(self) -> None:
         patterns = self.store.patterns()
