@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import shlex
+import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -74,16 +75,26 @@ def _farewell(folder: SweepFolder) -> str:
 
     opened = open_sweep(folder)
     spec, integration = opened.spec, opened.state.integration
-    there = f"cd {shlex.quote(spec.repository)}"
+    there, program = f"cd {shlex.quote(spec.repository)}", _program()
     lines = ["", f"The sample project is in {spec.repository}"]
-    if integration.branch:
+    if opened.has_living_engine:
+        lines.append("The sweep goes on without the room.")
+    elif integration.branch:
         lines.append(f"The integrated branch is {integration.branch} ({plain(integration.detail)})")
         lines += ["", f"  {there} && git log --oneline {spec.base_name}..{integration.branch}"]
-    else:
-        lines += [plain(integration.detail), ""] if integration.detail else [""]
-    lines += [
-        f"  {there} && swarm-tui            the room, once more",
-        f"  {there} && swarm-tui fixes      keep or revert each fix",
-        f"  {there} && swarm-tui clean      remove its agents, mngr home and tmux server",
-    ]
+    elif integration.detail:
+        lines.append(plain(integration.detail))
+    commands = {
+        "fixes": "keep or revert each fix",
+        "": "the room, once more",
+        "clean": "remove its agents, mngr home and tmux server",
+    }
+    lines += [f"  {there} && {f'{program} {name}':<{len(program) + 7}}   {does}" for name, does in commands.items()]
     return "\n".join(lines)
+
+
+def _program() -> str:
+    """Give how swarm-tui is called from anywhere: by its name, if the shell finds it, else by its path."""
+    if shutil.which("swarm-tui") is not None:
+        return "swarm-tui"
+    return shlex.quote(str(Path(sys.argv[0]).absolute()))
