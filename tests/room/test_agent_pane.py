@@ -1,0 +1,115 @@
+"""The terminal inside the room: keys as bytes, floods, pastes, the end of the program."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from textual import events
+from textual.app import App, ComposeResult
+
+from swarm_tui.doors.terminal import TerminalProgram
+from swarm_tui.room.keys import bytes_of_key
+from swarm_tui.room.looks import Looks
+from swarm_tui.room.widgets.terminal import TerminalPane
+
+
+class PaneApp(App[None]):
+    """A program in a pane, and nothing else."""
+
+    def __init__(self, words: Sequence[str]) -> None:
+        super().__init__()
+        self.words = words
+        self.looks = Looks(self, False)
+        self.closed: list[bool] = []
+
+    def compose(self) -> ComposeResult:
+        yield TerminalPane(self.start)
+
+    def start(self, rows: int, columns: int) -> TerminalProgram:
+        return TerminalProgram(self.words, rows=rows, columns=columns, environment=dict(os.environ))
+
+    def on_terminal_pane_closed(self, event: TerminalPane.Closed) -> None:
+        self.closed.append(event.is_ended)
+
+    def text(self) -> str:
+        return "\n".join(strip.text.rstrip() for strip in self.screen._compositor.render_strips())
+
+
+async def test_what_is_typed_and_pasted_reaches_the_program_and_its_answer_the_screen(tmp_path: Path) -> None:
+    app = PaneApp(["sh", "-c", f'read a; read b; echo "$a/$b" > {tmp_path}/heard; stty size; cat'])
+    async with app.run_test(size=(60, 12)) as pilot:
+        await pilot.press(*"typed", "enter")
+        app.query_one(TerminalPane).post_message(events.Paste("pasted\x1b[201~ words\n"))
+        deadline = time.monotonic() + 10
+        while "12 60" not in app.text():
+            assert time.monotonic() < deadline, app.text()
+            await pilot.pause(0.02)
+        assert (tmp_path / "heard").read_text() == "typed/pasted words\n"
+        await pilot.resize_terminal(80, 20)
+        await pilot.press(*"wide", "enter")
+        while app.text().count("wide") < 2:
+            assert time.monotonic() < deadline, app.text()
+            await pilot.pause(0.02)
+
+
+async def test_in_a_flood_the_way_out_is_still_heard() -> None:
+    app = PaneApp(["yes", "a flood of words that does not end"])
+    async with app.run_test(size=(100, 30)) as pilot:
+        deadline = time.monotonic() + 10
+        while "a flood of words" not in app.text():
+            assert time.monotonic() < deadline
+            await pilot.pause(0.02)
+        pressed = time.monotonic()
+        await pilot.press("ctrl+backslash")
+        while not app.closed:
+            assert time.monotonic() < pressed + 5
+            await pilot.pause(0.02)
+    assert app.closed == [False]
+
+
+async def test_the_end_of_the_program_is_told() -> None:
+    app = PaneApp(["sh", "-c", "echo over; exit 3"])
+    async with app.run_test() as pilot:
+        deadline = time.monotonic() + 10
+        while not app.closed:
+            assert time.monotonic() < deadline
+            await pilot.pause(0.02)
+    assert app.closed == [True]
+
+
+@pytest.mark.parametrize(
+    ("key", "character", "expected"),
+    [
+        ("a", "a", b"a"),
+        ("A", "A", b"A"),
+        ("plus", "+", b"+"),
+        ("é", "é", "é".encode()),
+        ("enter", "\r", b"\r"),
+        ("tab", "\t", b"\t"),
+        ("backspace", "\x7f", b"\x7f"),
+        ("escape", "\x1b", b"\x1b"),
+        ("ctrl+c", "\x03", b"\x03"),
+        ("ctrl+q", "\x11", b"\x11"),
+        ("ctrl+z", "\x1a", b"\x1a"),
+        ("up", None, b"\x1b[A"),
+        ("ctrl+left", None, b"\x1b[1;5D"),
+        ("shift+end", None, b"\x1b[1;2F"),
+        ("pageup", None, b"\x1b[5~"),
+        ("delete", None, b"\x1b[3~"),
+        ("f1", None, b"\x1bOP"),
+        ("f5", None, b"\x1b[15~"),
+        ("alt+x", None, b"\x1bx"),
+        ("shift+tab", None, b"\x1b[Z"),
+        ("some_key_of_the_future", None, b""),
+    ],
+)
+def test_keys_are_what_a_terminal_sends_for_them(key: str, character: str | None, expected: bytes) -> None:
+    assert bytes_of_key(key, character) == expected
+
+
+def test_cursor_keys_follow_the_mode_that_the_program_has_set() -> None:
+    assert bytes_of_key("up", None, has_application_cursor=True) == b"\x1bOA"
