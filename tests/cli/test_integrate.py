@@ -1,0 +1,100 @@
+"""`swarm-tui integrate` and `swarm-tui demo` where there is nothing to work on: a sentence, and nothing changed."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from swarm_tui.cli.main import run_command_line
+from swarm_tui.journal.append import EngineLock, living_engine
+from swarm_tui.journal.folder import SweepFolder, create_runs_folder
+from swarm_tui.journal.requests import RequestFollower
+from swarm_tui.model.requests import RequestKind
+from swarm_tui.model.sweep import MngrSettings, SweepSpec
+from tests.git_project import GitProject, photograph
+
+
+def spec_of(repository: Path, base: str, **more: str) -> SweepSpec:
+    return SweepSpec.model_validate(
+        {
+            "sweep": "20261118-061200",
+            "repository": str(repository),
+            "base": base,
+            "created_at": 1.0,
+            "mngr": MngrSettings(path="/nowhere/mngr"),
+            **more,
+        }
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SweepFolder:
+    project = GitProject(tmp_path / "project")
+    base = project.commit("Begin", {"README.md": "x\n"})
+    folder = SweepFolder(create_runs_folder(project.root) / "20261118-061200")
+    folder.write_spec(spec_of(project.root, base))
+    monkeypatch.chdir(project.root)
+    return folder
+
+
+def test_without_a_sweep_it_says_how_to_start_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run_command_line(["integrate"]) == 2
+    assert "swarm-tui run" in capsys.readouterr().err
+
+
+def test_a_living_engine_is_asked_to_do_it(folder: SweepFolder, capsys: pytest.CaptureFixture[str]) -> None:
+    lock = EngineLock(folder.lock)
+    lock.acquire()
+    try:
+        assert run_command_line(["integrate"]) == 0
+    finally:
+        lock.release()
+    ((request,), _) = RequestFollower(folder).read()
+    assert request.kind is RequestKind.INTEGRATE
+    assert "asked to integrate" in capsys.readouterr().err
+    assert not folder.events.exists()
+
+
+def test_a_sweep_without_work_has_no_branch(folder: SweepFolder, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command_line(["integrate", "--json"]) == 1
+    captured = capsys.readouterr()
+    assert '"impl_commit_hashes": {}' in captured.out
+    assert "no integrated branch: no agent made a change" in captured.err
+    assert living_engine(folder.lock) is None
+
+
+def test_the_offline_agent_is_no_integrator(folder: SweepFolder, capsys: pytest.CaptureFixture[str]) -> None:
+    before = photograph(folder.root)
+    assert run_command_line(["integrate", "--integrator", "agent"]) == 2
+    assert "--integrator builtin" in capsys.readouterr().err
+    assert photograph(folder.root) == before
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--slots", "0"], "--slots 0"),
+        (["--speed", "-1"], "--speed -1"),
+        (["--mngr", "/nowhere/mngr"], "/nowhere/mngr"),
+    ],
+)
+def test_a_demo_that_cannot_be_begun_leaves_nothing(
+    words: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_command_line(["demo", str(tmp_path / "larder"), "--headless", *words]) == 2
+    assert said in capsys.readouterr().err
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_demo_does_not_touch_a_folder_of_somebody_else(
+    tmp_path: Path, mngr_path: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "thesis.tex").write_text("precious")
+    assert run_command_line(["demo", str(tmp_path), "--headless", "--mngr", mngr_path]) == 2
+    assert "is there already" in capsys.readouterr().err
+    assert os.listdir(tmp_path) == ["thesis.tex"]
