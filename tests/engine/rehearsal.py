@@ -79,7 +79,7 @@ class StillProbe:
                 name: LocalAgent(
                     name=name,
                     agent_id=agent.agent_id,
-                    state="RUNNING",
+                    state="STOPPED" if agent.state == "STOPPED" else "RUNNING",
                     process_id=1,
                     session=f"mngr-{name}",
                     work_dir=agent.work_dir,

@@ -1,0 +1,199 @@
+"""What a resumed engine makes of what it finds: nothing twice, nothing lost."""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+from pathlib import Path
+
+import pytest
+
+from swarm_tui.doors.mngr_words import CreateRequest
+from swarm_tui.doors.probe import Probed, ProbeFailed
+from swarm_tui.engine.conductor import SWEEP_STOPPED, Conductor
+from swarm_tui.engine.context import EngineContext
+from swarm_tui.engine.inbox import Inbox
+from swarm_tui.engine.launch import create_request
+from swarm_tui.engine.names import place_of
+from swarm_tui.engine.resume import Resumer, check_continued
+from swarm_tui.errors import JournalError, SwarmError, UsageError
+from swarm_tui.journal.recover import recover_journal
+from swarm_tui.model.events import Harvested, Launched, Launching, Stopped
+from swarm_tui.model.state import TestRecord as Record
+from swarm_tui.model.states import Result, State
+from tests.engine.rehearsal import QuickMngr, StillProbe, rehearse
+
+
+async def resume(context: EngineContext, mngr: QuickMngr, *, is_relaunching: bool = False) -> None:
+    conductor = Conductor(context, StillProbe(mngr), tick=0.0)
+    events = recover_journal(context.folder.events).events
+    await Resumer(context, conductor, StillProbe(mngr), is_relaunching).resume(events)
+    async with asyncio.timeout(60):
+        await conductor.conduct(Inbox(context, conductor))
+
+
+@pytest.fixture
+def mngr(tmp_path: Path) -> QuickMngr:
+    (tmp_path / "mngr").mkdir()
+    return QuickMngr(tmp_path / "mngr")
+
+
+def only(context: EngineContext) -> Record:
+    return next(context.state.tests())
+
+
+async def create(context: EngineContext, mngr: QuickMngr, attempt: int = 1) -> None:
+    """Create the agent of the only test, as an engine that then died did."""
+    record = only(context)
+    await mngr.create(create_request(context, record, place_of(context.spec, record.agent, attempt)))
+
+
+def launched(context: EngineContext) -> Launched:
+    record = only(context)
+    place = place_of(context.spec, record.agent, 1)
+    return Launched(
+        test=record.test, agent_id=place.agent_id, work_dir=str(place.work_dir), state_dir=str(place.state_dir)
+    )
+
+
+async def test_an_agent_that_was_being_created_is_adopted(tmp_path: Path, mngr: QuickMngr) -> None:
+    context = rehearse(tmp_path, 1, mngr)
+    context.record(Launching(test=only(context).test))
+    await create(context, mngr)
+    await resume(context, mngr)
+    assert only(context).result is Result.CLEAN
+    assert len(mngr.created) == 1
+
+
+async def test_a_create_that_never_happened_is_made_up_for(tmp_path: Path, mngr: QuickMngr) -> None:
+    context = rehearse(tmp_path, 1, mngr)
+    context.record(Launching(test=only(context).test))
+    await resume(context, mngr)
+    assert only(context).result is Result.CLEAN
+    assert len(mngr.created) == 1
+
+
+async def test_a_half_made_agent_is_removed_and_made_anew(tmp_path: Path, mngr: QuickMngr) -> None:
+    context = rehearse(tmp_path, 1, mngr)
+    context.record(Launching(test=only(context).test))
+    await create(context, mngr)
+    agent = mngr.agents[only(context).agent]
+    (agent.state_dir / "plugin/swarm/outputs.tar.gz").unlink()
+    agent.state = "STOPPED"
+    await resume(context, mngr)
+    assert only(context).result is Result.CLEAN
+    assert only(context).attempt == 2
+    assert len(mngr.created) == 2
+
+
+async def test_work_that_was_handed_in_meanwhile_is_harvested(tmp_path: Path, mngr: QuickMngr) -> None:
+    context = rehearse(tmp_path, 1, mngr)
+    context.record(Launching(test=only(context).test))
+    await create(context, mngr)
+    context.record(launched(context))
+    mngr.agents[only(context).agent].state = "STOPPED"
+    await resume(context, mngr)
+    assert only(context).result is Result.CLEAN
+    assert len(mngr.created) == 1
+
+
+async def test_an_agent_that_is_gone_is_failed_or_made_anew(tmp_path: Path, mngr: QuickMngr) -> None:
+    context = rehearse(tmp_path, 1, mngr)
+    context.record(Launching(test=only(context).test))
+    context.record(launched(context))
+    await resume(context, mngr)
+    assert only(context).result is Result.FAILED
+    assert mngr.created == []
+    await resume(context, mngr, is_relaunching=True)
+    assert only(context).result is Result.CLEAN
+    assert len(mngr.created) == 1
+
+
+async def test_a_result_that_is_there_stays(tmp_path: Path, mngr: QuickMngr) -> None:
+    context = rehearse(tmp_path, 1, mngr)
+    context.record(Harvested(test=only(context).test, result=Result.UNRESOLVED, end="archive"))
+    await resume(context, mngr, is_relaunching=True)
+    assert only(context).result is Result.UNRESOLVED
+    assert mngr.created == []
+
+
+@pytest.mark.parametrize(("reason", "again"), [(SWEEP_STOPPED, True), ("stopped by ada", False)])
+async def test_a_stopped_sweep_goes_on_but_not_what_a_person_stopped(
+    tmp_path: Path, mngr: QuickMngr, reason: str, again: bool
+) -> None:
+    context = rehearse(tmp_path, 1, mngr)
+    context.record(Launching(test=only(context).test))
+    await create(context, mngr)
+    context.record(launched(context))
+    context.record(Stopped(test=only(context).test, reason=reason))
+    await resume(context, mngr)
+    assert (only(context).state is State.DONE) is again
+    assert len(mngr.created) == (2 if again else 1)
+
+
+async def test_left_over_agents_are_stopped(tmp_path: Path, mngr: QuickMngr) -> None:
+    context = rehearse(tmp_path, 1, mngr)
+    context.record(Launching(test=only(context).test))
+    await create(context, mngr)
+    context.record(launched(context))
+    context.record(Harvested(test=only(context).test, result=Result.CLEAN))
+    await resume(context, mngr)
+    assert mngr.agents[only(context).agent].state == "STOPPED"
+
+
+async def test_a_strangers_agent_is_neither_adopted_nor_removed(tmp_path: Path, mngr: QuickMngr) -> None:
+    context = rehearse(tmp_path, 1, mngr)
+    context.record(Launching(test=only(context).test))
+    stranger = await mngr.create(CreateRequest(name=only(context).agent, source=tmp_path))
+    await resume(context, mngr)
+    assert only(context).result is Result.FAILED
+    assert mngr.agents[only(context).agent].agent_id == stranger.agent_id
+
+
+class WrongServer:
+    """A probe that asks a tmux server on which the agents are not."""
+
+    async def probe(self) -> Probed | ProbeFailed:
+        return ProbeFailed("the agent x lives on another tmux server than the one that was asked", "TMUX_TMPDIR=/y")
+
+
+async def test_on_the_wrong_tmux_server_nothing_is_done(tmp_path: Path, mngr: QuickMngr) -> None:
+    context = rehearse(tmp_path, 1, mngr)
+    context.record(Launching(test=only(context).test))
+    conductor = Conductor(context, WrongServer())
+    with pytest.raises(SwarmError, match="lives on another tmux server"):
+        await Resumer(context, conductor, WrongServer()).resume([])
+    assert only(context).state is State.LAUNCHING
+
+
+async def test_a_full_disk_ends_the_engine_and_loses_nothing(tmp_path: Path, mngr: QuickMngr) -> None:
+    context = rehearse(tmp_path, 30, mngr)
+    conductor = Conductor(context, StillProbe(mngr), tick=0.0)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (context.folder.events.stat().st_size + 25_000, hard))
+    try:
+        with pytest.raises(ExceptionGroup) as caught:
+            await conductor.conduct(Inbox(context, conductor))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert caught.group_contains(JournalError, match="cannot be written", depth=1)
+    assert 0 < context.state.counts["clean"] < 30
+    await resume(context, mngr)
+    assert context.state.counts["clean"] == 30
+    events = recover_journal(context.folder.events)
+    assert events.cut_lines == 0
+    ended = [event.test for event in events.events if isinstance(event, Harvested)]
+    assert len(ended) == len(set(ended)) == 30
+
+
+def test_a_sweep_is_continued_only_where_it_belongs(tmp_path: Path, mngr: QuickMngr) -> None:
+    context = rehearse(tmp_path, 1, mngr)
+    check_continued(context.folder, context.spec)
+    for change, words in (
+        ({"version": 99}, "made by a newer swarm-tui"),
+        ({"repository": "/nowhere"}, "not there any more"),
+        ({"sweep": "another"}, "is a copy"),
+        ({"mngr": context.spec.mngr.model_copy(update={"host_dir": "/nowhere"})}, "not on this machine"),
+    ):
+        with pytest.raises(UsageError, match=words):
+            check_continued(context.folder, context.spec.model_copy(update=change))
