@@ -73,6 +73,31 @@ def parse_blocks(text: str) -> tuple[Block, ...]:
     return tuple(blocks)
 
 
+def parse_unfilled(text: str) -> tuple[Block, ...]:
+    """Give the comments of a tutorial that wait for commands; headings and the first lines of the script do not."""
+    unfilled: list[Block] = []
+    headings: dict[int, str] = {}
+    for number, (line, lines) in enumerate(_runs(text_lines(text))):
+        comments = _leading_comments(lines)
+        if (number == 0 and lines[0].startswith("#!")) or len(comments) < len(lines):
+            continue
+        found = _read_headings(comments, is_alone=False)
+        if found.headings or not found.words or (len(comments) == 1 and _is_title(found.words)):
+            level, name = found.headings[-1] if found.headings else (1, found.words)
+            headings = {higher: title for higher, title in headings.items() if higher < level} | {level: name}
+            continue
+        section = " / ".join(headings[level] for level in sorted(headings) if headings[level])
+        unfilled.append(Block(line, line + len(lines) - 1, found.words, section, tuple(lines)))
+    return tuple(unfilled)
+
+
+def _is_title(words: str) -> bool:
+    """Tell whether a lone comment is drawn or written like a title; what reads like a task waits for its commands."""
+    is_drawn = not (words[0].isalnum() or words[0] in "`'\"($") or words[-1] in "─━═=-*~"
+    is_short = len(words.split()) <= 3 and words[0].isupper() and _is_like_heading(words)
+    return is_drawn or words.isupper() or is_short
+
+
 def text_lines(text: str) -> list[str]:
     """Give the lines of a text, whatever its line ends are; unlike `splitlines` only real line ends count."""
     return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n")

@@ -16,6 +16,8 @@ class UnmatchedTest:
 
     test: TestFunction
     reason: str
+    has_other_blocks: bool = False
+    """Something else that it cites is in the tutorial."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +78,7 @@ def check_tutorial(
     cited = frozenset(number for match in matches for number in match.found)
     uncited = tuple(block for number, block in enumerate(blocks) if number not in cited)
     unmatched = tuple(
-        UnmatchedTest(test, _reason(test, match))
+        UnmatchedTest(test, _reason(test, match), bool(match.found))
         for test, match in zip(tests, matches, strict=True)
         if match.stale or not match.found
     )

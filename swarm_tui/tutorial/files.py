@@ -19,9 +19,7 @@ _LARGEST_BYTES: Final = 64 * 1024 * 1024
 
 def read_blocks(path: Path) -> tuple[Block, ...]:
     """Give the blocks of a tutorial; one without any is refused, because nothing could be said about it."""
-    text = _read_text(path)
-    if not text.strip():
-        raise UsageError(f"{path} is empty", "a tutorial is a shell script of blocks with empty lines between them")
+    text = read_text(path)
     blocks = parse_blocks(text)
     if not blocks:
         raise UsageError(f"{path} has no block", "a block is a run of lines of which at least one is no comment")
@@ -49,13 +47,17 @@ def _test_files(folder: Path) -> list[Path]:
     return sorted(found)
 
 
-def _read_text(path: Path) -> str:
+def read_text(path: Path) -> str:
+    """Give the text of a tutorial; an empty one is refused."""
     content = _read_bytes(path)
     try:
-        return content.decode("utf-8-sig")
+        text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise UsageError(f"{path}:{line} is not UTF-8", "save the file as UTF-8") from error
+    if not text.strip():
+        raise UsageError(f"{path} is empty", "a tutorial is a shell script of blocks with empty lines between them")
+    return text
 
 
 def _read_bytes(path: Path) -> bytes:

@@ -43,6 +43,21 @@ def blocks_in_words(tutorial: str, blocks: Sequence[Block]) -> str:
     return "\n".join(lines)
 
 
+def comments_as_json(blocks: int, waiting: Sequence[Block]) -> dict[str, Any]:
+    """Give the comments that wait for commands as JSON values."""
+    return {"blocks": blocks, "comments_without_commands": [{"line": each.line, "text": each.text} for each in waiting]}
+
+
+def comments_in_words(tutorial: str, blocks: int, waiting: Sequence[Block]) -> str:
+    """Give the comments that wait for commands as text."""
+    name = plain(tutorial)
+    lines = [f"{name}: {_count(blocks, 'block')}", ""]
+    if not waiting:
+        return "\n".join([*lines, "every comment has its commands"])
+    lines.append(f"{_count(len(waiting), 'comment')} without commands")
+    return "\n".join([*lines, *(f"  {name}:{each.line}  {plain(each.title, limit=100)}" for each in waiting)])
+
+
 def check_as_json(check: TutorialCheck) -> dict[str, Any]:
     """Give the findings of a check as JSON values."""
     return {

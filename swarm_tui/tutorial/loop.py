@@ -1,0 +1,119 @@
+"""What is left to do on a tutorial: comments without commands, blocks without tests, tests without blocks. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from swarm_tui.model.text import plain
+from swarm_tui.tutorial.blocks import Block, parse_blocks, parse_unfilled
+from swarm_tui.tutorial.check import NearMiss, TutorialCheck, check_tutorial
+from swarm_tui.tutorial.citations import TestFunction
+from swarm_tui.tutorial.committed import Committed
+
+Action = Literal["fill", "sync"]
+
+_TITLE_LIMIT: Final = 60
+_NOT_IN_NAME: Final = re.compile(r"[^a-z0-9]+")
+_ENVIRONMENT: Final = re.compile(r"\w+=\S*")
+_NO_TOOLS: Final = frozenset({"cat", "cd", "echo", "export", "mkdir", "rm", "cp", "mv", "touch", "printf", "sudo"})
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One block that an agent has to do something about."""
+
+    block: Block
+    near: tuple[NearMiss, ...] = ()
+    """Tests that cite what it said before it was edited."""
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        return self.block.key
+
+    @property
+    def title(self) -> str:
+        """The block's title, harmless and short."""
+        return plain(self.block.title, _TITLE_LIMIT)
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """All that is left to do."""
+
+    items: tuple[Item, ...]
+    removed: tuple[TestFunction, ...] = ()
+    """Tests of blocks that are gone."""
+
+
+def left_to_do(action: Action, found: Committed) -> Loop:
+    """Give what a tutorial and its tests still need."""
+    text = found.tutorial or ""
+    if action == "fill":
+        return Loop(tuple(Item(block) for block in parse_unfilled(text)))
+    check = check_tutorial(parse_blocks(text), found.files)
+    near: dict[int, list[NearMiss]] = {}
+    for miss in check.near_misses:
+        near.setdefault(miss.block.line, []).append(miss)
+    blocks = {block.line: block for block in check.uncited_blocks} | {m.block.line: m.block for m in check.near_misses}
+    items = tuple(Item(blocks[line], tuple(near.get(line, ()))) for line in sorted(blocks))
+    return Loop(items, tests_of_removed_blocks(check))
+
+
+def tests_of_removed_blocks(check: TutorialCheck) -> tuple[TestFunction, ...]:
+    """Give the tests whose every citation is of a block that is gone; those that cite nothing are left in peace."""
+    near = {(miss.test.file, miss.test.name) for miss in check.near_misses}
+    return tuple(
+        each.test
+        for each in check.unmatched_tests
+        if each.test.citations
+        and not each.test.refusals
+        and not each.has_other_blocks
+        and (each.test.file, each.test.name) not in near
+    )
+
+
+def batches_of(items: Sequence[Item], size: int) -> list[tuple[Item, ...]]:
+    """Cut the items into batches of neighbours."""
+    return [tuple(items[start : start + size]) for start in range(0, len(items), size)]
+
+
+def name_of_batch(tutorial: str, batch: Sequence[Item]) -> str:
+    """Give the name under which a batch is swept: its file, the first block's line and title, and how many follow."""
+    more = f" (+{len(batch) - 1})" if len(batch) > 1 else ""
+    return f"{tutorial}::{batch[0].block.line} {batch[0].title}{more}"
+
+
+def text_of_batch(batch: Iterable[Item]) -> str:
+    """Give the blocks of a batch as they stand in the tutorial."""
+    return "\n\n".join(item.block.text for item in batch)
+
+
+def items_of_batch(action: Action, loop: Loop, text: str) -> tuple[Item, ...]:
+    """Give the items of a batch back from its text."""
+    parse = parse_unfilled if action == "fill" else parse_blocks
+    keys = {block.key for block in parse(text)}
+    return tuple(item for item in loop.items if item.key in keys)
+
+
+def guess_tool(text: str) -> str:
+    """Give the program that a tutorial is most likely about: the one that most of its commands call."""
+    counts: Counter[str] = Counter()
+    for block in parse_blocks(text):
+        words = (
+            next((word for word in line.split() if not _ENVIRONMENT.fullmatch(word)), "") for line in block.commands
+        )
+        counts.update({word for word in words if re.fullmatch(r"[\w.-]+", word) and word not in _NO_TOOLS})
+    return counts.most_common(1)[0][0] if counts else ""
+
+
+def file_for(item: Item, folder: str, taken: Iterable[str]) -> str:
+    """Give a test file of its own for a block: then its commit can be kept or reverted whatever becomes of others."""
+    name = _NOT_IN_NAME.sub("_", item.title.lower()).strip("_")[:50].rstrip("_") or f"block_{item.block.line}"
+    known = set(taken)
+    start = "" if folder in ("", ".") else f"{folder}/"
+    path = f"{start}test_{name}.py"
+    return path if path not in known else f"{start}test_{name}_{item.block.line}.py"
