@@ -16,12 +16,18 @@ from swarm_tui.model.outcome import INTEGRATOR_OUTCOME_FILE
 TEMPLATES: Final = Path(__file__).parent / "prompts"
 MAPPER_TEMPLATE: Final = TEMPLATES / "mapper.md.jinja"
 INTEGRATOR_TEMPLATE: Final = TEMPLATES / "integrator.md.jinja"
-CONTRACT_TEMPLATE: Final = "contract.md.jinja"
+FILL_TEMPLATE: Final = TEMPLATES / "tutorial_fill.md.jinja"
+SYNC_TEMPLATE: Final = TEMPLATES / "tutorial_sync.md.jinja"
 
 
 def render_prompt(template: Path, task: Task, *, block: str = "") -> str:
     """Give the prompt for a task; a template that cannot be used is an error with the place in it."""
     return _render(template, {"task": task, "test": task.test, "block": block, "command": shlex.join(task.pytest)})
+
+
+def render_tutorial_prompt(template: Path, task: Task, values: Mapping[str, object]) -> str:
+    """Give the prompt for a batch of a tutorial's blocks."""
+    return _render(template, {"task": task, "check": shlex.join(task.pytest), **values})
 
 
 def render_integrator_prompt(template: Path | None, inputs: IntegratorInputs, sweep_folder: Path) -> str:

@@ -13,6 +13,7 @@ from swarm_tui.errors import UsageError
 # At most 15 characters each: mngr compares them with what ps shows of a process.
 OFFLINE_NAME: Final = "swarm-agent"
 INTEGRATOR_NAME: Final = "swarm-integrate"
+COMMAND_NAME: Final = "swarm-tui"
 
 _SHEBANG_LIMIT: Final = 250
 
@@ -41,6 +42,11 @@ def write_offline_program(folder: Path) -> Path:
 def write_integrator_program(folder: Path) -> Path:
     """Write the built-in integrator's executable."""
     return _write_program(folder / INTEGRATOR_NAME, "swarm_tui.agents.integrator.program")
+
+
+def write_command(folder: Path) -> Path:
+    """Write an executable that is swarm-tui's own command line: an agent's environment may be without it."""
+    return _write_program(folder / COMMAND_NAME, "swarm_tui.__main__")
 
 
 def _write_program(path: Path, module: str) -> Path:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -78,7 +78,21 @@ async def run_chosen_tests(
             if len(part) > 1:
                 middle = len(part) // 2
                 waiting += [part[:middle], part[middle:]]
-    return TestRun({test: result for test, result in outcomes.items() if test in arguments}, complaint)
+    return TestRun(_as_asked(outcomes, arguments), complaint)
+
+
+def _as_asked(outcomes: Mapping[str, str], asked: Collection[str]) -> dict[str, str]:
+    """Give the outcomes by the names that were asked for: a parametrised test asked for as one fails with any of it."""
+    found: dict[str, set[str]] = {}
+    for test, result in outcomes.items():
+        file, separator, rest = test.rpartition("::")
+        name = test if test in asked else file + separator + rest.partition("[")[0]
+        if name in asked:
+            found.setdefault(name, set()).add(result)
+    return {
+        name: next((result for result in ("failed", "passed") if result in results), min(results))
+        for name, results in found.items()
+    }
 
 
 def _parts(words: Sequence[str]) -> list[list[str]]:

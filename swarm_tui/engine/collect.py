@@ -56,15 +56,12 @@ async def find_tests(
 ) -> Found:
     """Collect in the project's interpreter and choose; errors are told as pytest tells them."""
     progress("collecting the tests")
-    door, collected = await _collect(repository, folder, python, arguments)
-    if collected.errors:
-        raise SwarmError(_told(collected), "correct this, or leave the files out with pytest's --ignore")
+    door, collected = await collect_tests(repository, folder, python, arguments)
+    refuse_errors(collected)
     if not collected.tests:
         raise UsageError("pytest finds no tests here", "`pytest --collect-only` shows what it sees")
     top = repository.root.resolve()
-    root = collected.root.resolve()
-    if not root.is_relative_to(top):
-        raise UsageError(f"pytest's rootdir {root} lies outside of the repository {top}", "give --rootdir after --")
+    root = checked_root(collected, top)
     wanted = await _chosen(door, arguments, collected, repository, root, selection, progress)
     tests = tuple(
         (found.test, _file_of(found.test, root, top), found.line)
@@ -76,16 +73,17 @@ async def find_tests(
     return Found(
         tests=tests,
         python=door.python,
-        folder=_relative(folder.resolve(), top),
-        root=_relative(root, top),
+        folder=path_below(folder.resolve(), top),
+        root=path_below(root, top),
         run_options=options_of(arguments, collected.positional),
         import_roots=import_roots(collected, top),
     )
 
 
-async def _collect(
+async def collect_tests(
     repository: Repository, folder: Path, python: str | None, arguments: Sequence[str]
 ) -> tuple[PytestDoor, Collected]:
+    """Give pytest in the project's interpreter, and what it collects there."""
     candidates = [_checked_python(python)] if python else list(_candidates(repository.root, folder))
     missing: ProgramMissing | None = None
     for candidate in candidates:
@@ -95,6 +93,20 @@ async def _collect(
         except ProgramMissing as error:
             missing = missing or error
     raise missing or UsageError("no Python was found for this project", "name one with --python")
+
+
+def checked_root(collected: Collected, top: Path) -> Path:
+    """Give where node ids begin; outside of the repository nothing could be told by them."""
+    root = collected.root.resolve()
+    if not root.is_relative_to(top):
+        raise UsageError(f"pytest's rootdir {root} lies outside of the repository {top}", "give --rootdir after --")
+    return root
+
+
+def refuse_errors(collected: Collected) -> None:
+    """Refuse tests that cannot be collected, as pytest tells it."""
+    if collected.errors:
+        raise SwarmError(_told(collected), "correct this, or leave the files out with pytest's --ignore")
 
 
 def _checked_python(python: str) -> str:
@@ -147,11 +159,11 @@ def import_roots(collected: Collected, top: Path) -> tuple[str, ...]:
         path = os.path.realpath(entry)
         is_venv = prefix.startswith(str(top)) and (path == prefix or path.startswith(prefix + os.sep))
         if Path(path).is_relative_to(top) and not is_venv and "site-packages" not in Path(path).parts:
-            roots[_relative(Path(path), top) or "."] = None
+            roots[path_below(Path(path), top) or "."] = None
     return tuple(roots)
 
 
-def _relative(path: Path, top: Path) -> str:
+def path_below(path: Path, top: Path) -> str:
     """Give a folder from the top of the repository; empty for the top, and for what lies outside."""
     if not path.is_relative_to(top) or path == top:
         return ""

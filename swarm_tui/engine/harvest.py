@@ -6,6 +6,7 @@ from swarm_tui.agents.judging import End, Evidence, judge
 from swarm_tui.engine.context import EngineContext
 from swarm_tui.engine.pull import Pulled, pull_work
 from swarm_tui.engine.reach import LocalFiles
+from swarm_tui.engine.tutorial_harvest import judge_batch
 from swarm_tui.model.events import Harvested, HarvestedChange, Harvesting
 from swarm_tui.model.outcome import Escalation
 from swarm_tui.model.state import TestRecord
@@ -22,7 +23,10 @@ async def harvest(context: EngineContext, test: str, files: LocalFiles, session:
     for note in pulled.notes:
         context.note(note, level="warning", test=test)
     # Asked again: the last try may have been noticed meanwhile.
-    harvested = _harvested(context.state.records[test], pulled, end)
+    record = context.state.records[test]
+    harvested = _harvested(record, pulled, end)
+    if context.spec.kind != "tests":
+        harvested = await judge_batch(context, record, pulled, harvested)
     context.record(harvested)
     return harvested
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from swarm_tui.agents.contract import BUNDLE_FILE
 from swarm_tui.agents.integrator.inputs import (
@@ -19,28 +18,25 @@ from swarm_tui.agents.integrator.inputs import (
 )
 from swarm_tui.doors.git import Repository, fetch_bundle
 from swarm_tui.engine.context import EngineContext
+from swarm_tui.engine.integrated import integrated_branch, set_branch, with_open_tests, write_outcome
 from swarm_tui.engine.integrator_agent import HandedIn, IntegratorFailed, run_integrator
+from swarm_tui.engine.tutorial_integrate import integrate_blocks
 from swarm_tui.errors import SwarmError
 from swarm_tui.journal.folder import write_beside
 from swarm_tui.model.events import Integrated, Integrating, IntegrationFailed
 from swarm_tui.model.fixes import FIX_PREFIX
 from swarm_tui.model.outcome import (
-    INTEGRATOR_OUTCOME_FILE,
-    Escalation,
-    EscalationKind,
     IntegratorOutcome,
     LeftOut,
     parse_integrator_outcome,
 )
 from swarm_tui.model.state import TestRecord
-from swarm_tui.model.states import PULLED_RESULTS, Result, State
 from swarm_tui.model.sweep import SweepSpec
 from swarm_tui.model.text import plain
 
 BUILTIN: Final = "builtin"
 AGENT: Final = "agent"
 RESULTS_CACHE: Final = "results.json"
-_TITLES_NAMED: Final = 50
 
 
 async def integrate_sweep(context: EngineContext) -> None:
@@ -48,6 +44,9 @@ async def integrate_sweep(context: EngineContext) -> None:
     if context.spec.integrator == "none":
         return
     try:
+        if context.spec.kind != "tests":
+            await integrate_blocks(context)
+            return
         inputs = await asyncio.to_thread(compose_inputs, context)
         if not inputs.branches:
             _finish_without_branch(context, inputs)
@@ -151,7 +150,7 @@ def _take(context: EngineContext, inputs: IntegratorInputs, handed_in: HandedIn)
         problem = what_is_wrong(repository, inputs, outcome, tip)
         if problem:
             raise IntegratorFailed(problem)
-        _set_branch(repository, spec, tip)
+        set_branch(repository, spec, tip)
     except IntegratorFailed:
         raise
     except SwarmError as error:
@@ -189,25 +188,10 @@ def _is_fix(repository: Repository, commit: str) -> bool:
     return repository.run("log", "-1", "--format=%s", commit, "--").text.startswith(FIX_PREFIX)
 
 
-def _set_branch(repository: Repository, spec: SweepSpec, tip: str) -> None:
-    name = integrated_branch(spec)
-    if name in repository.checked_out_branches():
-        raise SwarmError(
-            f"{name} is checked out, and a checkout is never changed",
-            "check out another branch, then `swarm-tui integrate`",
-        )
-    repository.update_ref(f"refs/heads/{name}", tip, old=repository.ref(f"refs/heads/{name}"), reason="integrated")
-
-
-def integrated_branch(spec: SweepSpec) -> str:
-    """Give the name of the branch that a sweep's work ends on."""
-    return f"swarm/{spec.sweep}/integrated"
-
-
 def _finish(context: EngineContext, inputs: IntegratorInputs, outcome: IntegratorOutcome, tip: str) -> None:
     records = list(context.state.tests())
     outcome = with_open_tests(outcome, records)
-    _write_outcome(context, outcome)
+    write_outcome(context, outcome)
     fixes = len(set(outcome.impl_commit_hashes.values()))
     context.record(
         Integrated(
@@ -222,38 +206,8 @@ def _finish(context: EngineContext, inputs: IntegratorInputs, outcome: Integrato
 
 def _finish_without_branch(context: EngineContext, inputs: IntegratorInputs) -> None:
     left_out = tuple(LeftOut(branch=entry.branch, reason=entry.reason) for entry in inputs.not_taken)
-    _write_outcome(context, with_open_tests(IntegratorOutcome(failed=left_out), list(context.state.tests())))
+    write_outcome(context, with_open_tests(IntegratorOutcome(failed=left_out), list(context.state.tests())))
     context.record(Integrated(branch=None, left_out=len(left_out), detail="no agent made a change that may be taken"))
-
-
-def _write_outcome(context: EngineContext, outcome: IntegratorOutcome) -> None:
-    context.folder.integrator.mkdir(parents=True, exist_ok=True)
-    content = outcome.model_dump_json(indent=1).encode() + b"\n"
-    write_beside(context.folder.integrator / INTEGRATOR_OUTCOME_FILE, content)
-
-
-def with_open_tests(outcome: IntegratorOutcome, records: Sequence[TestRecord]) -> IntegratorOutcome:
-    """Add what no commit speaks of: the tests that are still open, and what stands in their way."""
-    still_open = [
-        {"test": record.test, "result": record.mark, "reason": record.reason}
-        for record in records
-        if record.state is not State.DONE or (record.result not in PULLED_RESULTS and record.result is not Result.CLEAN)
-    ]
-    causes: dict[str, list[TestRecord]] = {}
-    for record in records:
-        for escalation in record.escalations:
-            if record.result is Result.BLOCKED and escalation.kind is EscalationKind.BLOCKER:
-                causes.setdefault(escalation.title or record.reason, []).append(record)
-    blockers = tuple(
-        Escalation(
-            kind=EscalationKind.BLOCKER,
-            title=f"{title} ({len(blocked)} tests)" if len(blocked) > 1 else title,
-            detail_markdown="\n".join(f"* {plain(record.test, 300)}" for record in blocked),
-        )
-        for title, blocked in list(causes.items())[:_TITLES_NAMED]
-    )
-    update: dict[str, Any] = {"open": still_open, "escalations": (*outcome.escalations, *blockers)}
-    return outcome.model_copy(update=update)
 
 
 def _words_of(outcome: IntegratorOutcome, fixes: int) -> str:

@@ -65,37 +65,54 @@ class Order:
     labels: Mapping[str, str] = field(default_factory=dict)
 
 
-async def prepare_sweep(order: Order, progress: Progress) -> tuple[SweepSpec, list[SweptTest]]:
-    """Check an order and give what the sweep is to be; its name is not taken yet."""
-    _check_numbers(order)
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What a sweep stands on, found to be there: the repository, its commit, who commits, and a mngr."""
+
+    repository: Repository
+    base: str
+    identity: tuple[str, str]
+    settings: MngrSettings
+
+
+async def check_ground(order: Order) -> Ground:
+    """Check all of an order that does not depend on what it is about."""
+    check_order(order)
     files_of(order.provider, Path(), Path())
     repository = await asyncio.to_thread(Repository.open, order.folder)
     base = await asyncio.to_thread(repository.head)
     identity = await asyncio.to_thread(repository.identity)
-    for program in _NEEDED_PROGRAMS:
-        if shutil.which(program) is None:
-            raise ProgramMissing(f"{program} is not installed", how_to_get(program))
     settings = await _settings(order)
     await _check_agent_type(order, settings, repository.root)
     for path, option in ((order.records, "--records"), (order.tutorial, "--tutorial")):
         if path is not None and not path.exists():
             raise UsageError(f"{option} names {path}, which does not exist")
+    return Ground(repository, base, (identity.name, identity.email), settings)
+
+
+async def prepare_sweep(order: Order, progress: Progress) -> tuple[SweepSpec, list[SweptTest]]:
+    """Check an order and give what the sweep is to be; its name is not taken yet."""
+    ground = await check_ground(order)
     found = await find_tests(
-        repository,
+        ground.repository,
         order.folder,
         python=order.python,
         arguments=order.pytest_arguments,
         selection=order.selection,
         progress=progress,
     )
-    dirty = await asyncio.to_thread(repository.dirty_paths)
-    if dirty:
-        progress(f"{len(dirty)} uncommitted changes stay with you: the agents begin at commit {base[:10]}")
-    spec = _spec(order, found, settings, repository, base)
-    spec = spec.model_copy(update={"identity": (identity.name, identity.email)})
+    await tell_dirty(ground, progress)
+    spec = compose_spec(order, found, ground)
     tests = derive_tests(spec.sweep, list(found.tests))
     _check_launch(spec, tests[0])
     return spec, tests
+
+
+async def tell_dirty(ground: Ground, progress: Progress) -> None:
+    """Say that what is not committed stays with the person."""
+    dirty = await asyncio.to_thread(ground.repository.dirty_paths)
+    if dirty:
+        progress(f"{len(dirty)} uncommitted changes stay with you: the agents begin at commit {ground.base[:10]}")
 
 
 def begin_sweep(spec: SweepSpec, tests: list[SweptTest]) -> SweepFolder:
@@ -104,11 +121,16 @@ def begin_sweep(spec: SweepSpec, tests: list[SweptTest]) -> SweepFolder:
     name = new_sweep_name(repository)
     named = [(test.test, test.file, test.line) for test in tests]
     folder = SweepFolder(runs_folder(repository) / name)
-    write_sweep(folder, spec.model_copy(update={"sweep": name}), derive_tests(name, named))
+    # The names are derived anew; what a test is about stays.
+    derived = [
+        new.model_copy(update={"block": test.block}) for new, test in zip(derive_tests(name, named), tests, strict=True)
+    ]
+    write_sweep(folder, spec.model_copy(update={"sweep": name}), derived)
     return folder
 
 
-def _check_numbers(order: Order) -> None:
+def check_order(order: Order) -> None:
+    """Refuse what no project could change: numbers that make no sense, programs that are missing."""
     if order.slots < 1:
         raise UsageError(f"--slots {order.slots} would let no agent work", "give 1 or more")
     for option, value in (("--timeout", order.timeout), ("--wait-timeout", order.wait_timeout)):
@@ -116,6 +138,9 @@ def _check_numbers(order: Order) -> None:
             raise UsageError(f"{option} {value:g} is no time to work in", "give a time above 0, such as 30m")
     if not 0 < order.speed <= 1e6:
         raise UsageError(f"--speed {order.speed:g} is no speed", "give a number above 0; 10 is ten times as fast")
+    for program in _NEEDED_PROGRAMS:
+        if shutil.which(program) is None:
+            raise ProgramMissing(f"{program} is not installed", how_to_get(program))
 
 
 async def _settings(order: Order) -> MngrSettings:
@@ -159,16 +184,18 @@ def _types_in_settings(settings: MngrSettings, repository: Path) -> set[str]:
     return types
 
 
-def _spec(order: Order, found: Found, settings: MngrSettings, repository: Repository, base: str) -> SweepSpec:
+def compose_spec(order: Order, found: Found, ground: Ground) -> SweepSpec:
+    """Give what is written down of a sweep; its name may turn out to be taken."""
+
     def path(given: Path | None) -> str | None:
         return str(given.absolute()) if given is not None else None
 
     now = time.time()
     return SweepSpec(
         sweep=time.strftime("%Y%m%d-%H%M%S", time.gmtime(now)),
-        repository=str(repository.root.resolve()),
-        base=base,
-        base_name=repository.current_branch() or "",
+        repository=str(ground.repository.root.resolve()),
+        base=ground.base,
+        base_name=ground.repository.current_branch() or "",
         created_at=now,
         title=order.title,
         agent_type=order.agent_type,
@@ -189,6 +216,7 @@ def _spec(order: Order, found: Found, settings: MngrSettings, repository: Reposi
         folder=found.folder,
         root=found.root,
         import_roots=found.import_roots,
+        identity=ground.identity,
         passed_environment=tuple(name for name in order.passed_environment if name in os.environ),
         records=path(order.records),
         mapper_prompt=path(order.mapper_prompt),
@@ -196,7 +224,7 @@ def _spec(order: Order, found: Found, settings: MngrSettings, repository: Reposi
         setup=order.setup,
         tutorial=path(order.tutorial),
         is_private=order.is_private,
-        mngr=settings,
+        mngr=ground.settings,
         labels=dict(order.labels),
     )
 

@@ -65,6 +65,8 @@ class EscalationKind(StrEnum):
 
     BLOCKER = "BLOCKER"
     SHARED_PATTERN = "SHARED_PATTERN"
+    HARD_TO_USE = "HARD_TO_USE"
+    """The program's interface stood in the way: a block of its tutorial could not be written or tested as it is."""
 
 
 class Escalation(Reported):

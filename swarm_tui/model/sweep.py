@@ -69,6 +69,12 @@ class SweepSpec(BaseModel):
     integrator_prompt: str | None = None
     setup: str | None = None
     tutorial: str | None = None
+    kind: Literal["tests", "fill", "sync"] = "tests"
+    """What an agent gets: one test, or a batch of a tutorial's blocks, to be filled with commands or to get tests."""
+    tests_folder: str = ""
+    """Where the tests of the tutorial lie, from the top of the repository."""
+    material: tuple[str, ...] = ()
+    """What the agents of a tutorial are to read about the program, beside its help."""
     is_private: bool = False
     """The mngr home and tmux server were made for this sweep alone, so `clean` removes them whole."""
     mngr: MngrSettings

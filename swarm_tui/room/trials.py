@@ -114,7 +114,8 @@ class Trials:
 
 def trials_of_sweep(review: Review, spec: SweepSpec, state: SweepState) -> Trials:
     """Give the runs for the review of a sweep, made as its agents made theirs."""
-    return Trials(review, how_of_sweep(spec), list(state.tests()))
+    # Over a tutorial no agent has a test of its own: those that a commit wrote are found by what it changes.
+    return Trials(review, how_of_sweep(spec), list(state.tests()) if spec.kind == "tests" else ())
 
 
 def trials_without_sweep(review: Review, repository: Repository) -> Trials:

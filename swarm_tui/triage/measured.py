@@ -20,6 +20,8 @@ class Measured:
     """False when these are only what its agents reported."""
     why: str
     """Why it has its rank, in one line."""
+    branches: tuple[str, ...] = ()
+    """The agents' branches that it came from."""
 
 
 class _Entry(BaseModel):
@@ -30,6 +32,7 @@ class _Entry(BaseModel):
     broken: tuple[str, ...] = ()
     is_measured: bool = False
     why: str = ""
+    branches: tuple[str, ...] = ()
 
 
 _ENTRIES = TypeAdapter(tuple[_Entry, ...])
@@ -43,6 +46,8 @@ def read_measured(outcome: IntegratorOutcome | None) -> dict[str, Measured]:
     except ValidationError:
         return {}
     return {
-        entry.commit: Measured(entry.turned_green, entry.broken, entry.is_measured, plain(entry.why, 300))
+        entry.commit: Measured(
+            entry.turned_green, entry.broken, entry.is_measured, plain(entry.why, 300), entry.branches
+        )
         for entry in entries
     }

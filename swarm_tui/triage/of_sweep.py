@@ -21,7 +21,7 @@ from swarm_tui.triage.store import review_of_sweep
 
 
 def review_sweep(folder: SweepFolder, *, is_all: bool = False, by: str | None = None) -> Review:
-    """Open the review of a sweep's integrated branch."""
+    """Open the review of a sweep's integrated branch; of a tutorial's sweep each block's commit is a fix."""
     opened = open_sweep(folder)
     integration = opened.state.integration
     if not (integration.branch or integration.tip):
@@ -54,7 +54,7 @@ def review_sweep(folder: SweepFolder, *, is_all: bool = False, by: str | None = 
         outcome=outcome,
         agents={record.branch: record.agent for record in opened.state.records.values() if record.branch},
         doubts=doubts,
-        is_all=is_all,
+        is_all=is_all or opened.spec.kind != "tests",
         by=by,
     )
 

@@ -8,6 +8,7 @@ from typing import Final
 from swarm_tui.model.fixes import FIX_PREFIX, Commit, Fix, IntegratedBranch
 from swarm_tui.model.outcome import IntegratorOutcome
 from swarm_tui.model.text import plain
+from swarm_tui.triage.measured import read_measured
 
 _SHORTEST_ID: Final = 7
 _UNRANKED: Final = 1_000_000
@@ -41,6 +42,8 @@ def rank_fixes(
     ]
     if squashed is not None and not is_all:
         chosen = [(position, commit) for position, commit in chosen if commit.id != squashed]
+    # Of several fixes on one branch the report can name only one; the ranking beside it names them all.
+    makers = {commit: ranked.branches for commit, ranked in read_measured(report).items()} | branches_of
     priority = {branch: place for place, branch in enumerate(report.impl_priority)}
 
     def importance(item: tuple[int, Commit]) -> tuple[int, int]:
@@ -49,7 +52,7 @@ def rank_fixes(
         return min(places, default=_UNRANKED), position
 
     fixes = tuple(
-        _fix(commit, position, rank, branches_of.get(commit.id, ()), agents or {})
+        _fix(commit, position, rank, makers.get(commit.id, ()), agents or {})
         for rank, (position, commit) in enumerate(sorted(chosen, key=importance), start=1)
     )
     tip, tip_tree = (commits[-1].id, commits[-1].tree) if commits else (base, base_tree)

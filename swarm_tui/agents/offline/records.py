@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 KINDS: Final = ("IMPROVE_TEST", "FIX_TEST", "FIX_TUTORIAL", "FIX_IMPL")
-ESCALATIONS: Final = ("BLOCKER", "SHARED_PATTERN")
+ESCALATIONS: Final = ("BLOCKER", "SHARED_PATTERN", "HARD_TO_USE")
 BREAKAGES: Final = ("outcome", "archive", "bundle", "missing", "huge", "path")
 
 # The key that names a step, the type of its value, and the keys that may stand beside it.

@@ -1,0 +1,183 @@
+"""Puts the blocks of a tutorial's sweep on one linear branch, a commit for each; tests of removed blocks go."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from swarm_tui.agents.integrator.branches import AgentCommit
+from swarm_tui.agents.integrator.kinds import without_marks
+from swarm_tui.agents.integrator.weave import conflict_words
+from swarm_tui.doors.git import Identity
+from swarm_tui.doors.git.objects import ObjectSpace
+from swarm_tui.doors.git.trees import Entry
+from swarm_tui.engine.context import EngineContext
+from swarm_tui.engine.integrated import integrated_branch, set_branch, with_open_tests, write_outcome
+from swarm_tui.engine.tutorial_harvest import commits_of
+from swarm_tui.engine.tutorial_task import action_of, reader_of
+from swarm_tui.model.events import Integrated, Integrating
+from swarm_tui.model.outcome import ChangeStatus, Escalation, EscalationKind, IntegratorOutcome, LeftOut
+from swarm_tui.model.state import TestRecord
+from swarm_tui.model.states import State
+from swarm_tui.model.text import plain, plain_lines
+from swarm_tui.tutorial.citations import TestFunction
+from swarm_tui.tutorial.committed import CommittedReader
+from swarm_tui.tutorial.loop import left_to_do
+from swarm_tui.tutorial.removal import without_tests
+
+_TESTS_NAMED: Final = 20
+
+
+@dataclass(slots=True)
+class _Branch:
+    """The branch so far, and what is told of it."""
+
+    commit: str
+    tree: str
+    ranking: list[dict[str, Any]] = field(default_factory=list)
+    """One entry for each commit, in their order."""
+    left_out: list[LeftOut] = field(default_factory=list)
+
+    def grow(self, commit: str, tree: str, why: str, records: Sequence[TestRecord]) -> None:
+        self.commit, self.tree = commit, tree
+        self.ranking.append(
+            {
+                "rank": len(self.ranking) + 1,
+                "commit": commit,
+                "branches": [record.branch for record in records],
+                "agents": [record.agent for record in records],
+                "why": why,
+            }
+        )
+
+
+async def integrate_blocks(context: EngineContext) -> None:
+    """Make the integrated branch of a sweep over a tutorial; SwarmError when that is not possible."""
+    taken = [record for record in context.state.tests() if record.state is State.DONE and record.tip]
+    context.record(Integrating(by="builtin", branches=len(taken)))
+    branch, open_blocks = await asyncio.to_thread(_weave, context, taken)
+    is_made = branch.commit != context.spec.base
+    outcome = _outcome(branch, context, open_blocks)
+    write_outcome(context, outcome)
+    context.record(
+        Integrated(
+            branch=integrated_branch(context.spec) if is_made else None,
+            tip=branch.commit if is_made else "",
+            fixes=len(branch.ranking),
+            left_out=len(branch.left_out),
+            detail=_words(branch, open_blocks, outcome),
+        )
+    )
+
+
+def _weave(context: EngineContext, records: Sequence[TestRecord]) -> tuple[_Branch, int]:
+    """Make the branch; give it, and how many blocks are still open on it."""
+    spec, repository = context.spec, context.repository
+    branch = _Branch(spec.base, repository.tree_of(spec.base))
+    reader = reader_of(spec, repository)
+    with ObjectSpace(repository) as space:
+        for record in records:
+            taken = {change.commit for change in record.changes if change.status == ChangeStatus.SUCCEEDED}
+            for change in record.changes:
+                if change.status != ChangeStatus.SUCCEEDED:
+                    branch.left_out.append(LeftOut(branch=record.branch, commit=change.commit, reason=change.summary))
+            for commit in commits_of(context, record, record.tip) if taken else ():
+                if commit.commit in taken:
+                    _pick(space, branch, record, commit, spec.sweep)
+        if branch.commit != spec.base:
+            space.keep(branch.commit, known=[spec.base])
+        grown = branch.commit
+        left = left_to_do(action_of(spec), reader.read(branch.tree))
+        _propose_removals(context, space, reader, branch, left.removed)
+        if branch.commit != grown:
+            space.keep(branch.commit, known=[grown])
+    if branch.commit != spec.base:
+        set_branch(repository, spec, branch.commit)
+    return branch, len(left.items)
+
+
+def _pick(space: ObjectSpace, branch: _Branch, record: TestRecord, commit: AgentCommit, sweep: str) -> None:
+    merge = space.merge(base=commit.parent_tree, ours=branch.tree, theirs=commit.tree)
+    if not merge.is_clean:
+        reason = f"{commit.subject!r} {conflict_words(merge.conflict_paths, ())}"
+        branch.left_out.append(LeftOut(branch=record.branch, commit=commit.commit, reason=reason))
+        return
+    if merge.tree == branch.tree:
+        return
+    author = Identity(commit.author.name, commit.author.email)
+    message = _message(commit, record, sweep).encode()
+    made = space.commit(merge.tree, [branch.commit], message, author=author, authored=commit.author.date)
+    why = next((change.summary for change in record.changes if change.commit == commit.commit), "")
+    branch.grow(made, merge.tree, why, [record])
+
+
+def _message(commit: AgentCommit, record: TestRecord, sweep: str) -> str:
+    subject, _, body = plain_lines(commit.message).partition("\n")
+    trailers = f"Agent: {record.agent}\nSweep: {sweep}"
+    parts = (without_marks(subject) or "(no title)", body.strip(), trailers)
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _propose_removals(
+    context: EngineContext,
+    space: ObjectSpace,
+    reader: CommittedReader,
+    branch: _Branch,
+    removed: Iterable[TestFunction],
+) -> None:
+    """Take the tests of blocks that are gone out of each of their files, by a commit of its own."""
+    by_file: dict[str, list[str]] = {}
+    for test in removed:
+        by_file.setdefault(test.file, []).append(test.name)
+    for path, names in by_file.items():
+        entry = space.entry(branch.tree, path)
+        left = without_tests(reader.source(branch.tree, path), names)
+        if entry is None:
+            continue
+        if left is not None and not _is_python(left):
+            reason = f"{plain(path, 100)} would be no Python without {', '.join(names[:3])}"
+            branch.left_out.append(LeftOut(reason=reason))
+            continue
+        new = None if left is None else Entry(entry.mode, space.write("blob", left))
+        tree = space.with_entries(branch.tree, {path: new})
+        many = "a test" if len(names) == 1 else f"{len(names)} tests"
+        subject = f"Remove {many} of blocks that are gone from {plain(path, 100)}"
+        listed = "\n".join(f"* {plain(name, 200)}" for name in names[:_TESTS_NAMED])
+        told = "The tutorial does not hold what they cite any more."
+        message = f"{subject}\n\n{told}\n\n{listed}\n\nSweep: {context.spec.sweep}\n"
+        name, email = context.spec.identity
+        author = Identity(name, email) if name and email else None
+        made = space.commit(tree, [branch.commit], message.encode(), author=author)
+        branch.grow(made, tree, "proposed: the tutorial does not hold these blocks any more", ())
+
+
+def _is_python(source: bytes) -> bool:
+    try:
+        ast.parse(source)
+    except (SyntaxError, ValueError):
+        return False
+    return True
+
+
+def _outcome(branch: _Branch, context: EngineContext, open_blocks: int) -> IntegratorOutcome:
+    records = list(context.state.tests())
+    hard = tuple(
+        Escalation(kind=each.kind, title=each.title, detail_markdown=each.detail_markdown)
+        for record in records
+        for each in record.escalations
+        if each.kind is EscalationKind.HARD_TO_USE
+    )
+    extra: dict[str, Any] = {"by": "builtin", "ranking": branch.ranking, "open_blocks": open_blocks}
+    outcome = IntegratorOutcome(failed=tuple(branch.left_out), escalations=hard, **extra)
+    return with_open_tests(outcome, records)
+
+
+def _words(branch: _Branch, open_blocks: int, outcome: IntegratorOutcome) -> str:
+    count = len(branch.ranking)
+    words = ["1 commit" if count == 1 else f"{count} commits"] if count else ["nothing could be taken"]
+    words.append("no block is left open" if not open_blocks else f"{open_blocks} blocks are left open")
+    hard = sum(each.kind is EscalationKind.HARD_TO_USE for each in outcome.escalations)
+    return ", ".join([*words, *([f"{hard} hard to use"] if hard else [])])

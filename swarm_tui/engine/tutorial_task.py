@@ -1,0 +1,110 @@
+"""What one agent is asked about its batch of a tutorial's blocks: the task file, and the prompt."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from swarm_tui.agents.contract import OUTPUT_FOLDER
+from swarm_tui.agents.prompting import FILL_TEMPLATE, SYNC_TEMPLATE, render_tutorial_prompt
+from swarm_tui.agents.task import Task
+from swarm_tui.doors.git import Repository
+from swarm_tui.model.outcome import OUTCOME_FILE
+from swarm_tui.model.state import TestRecord
+from swarm_tui.model.sweep import SweepSpec
+from swarm_tui.tutorial.committed import Committed, CommittedReader
+from swarm_tui.tutorial.loop import Action, Item, file_for, guess_tool, items_of_batch, left_to_do
+
+_DOCS_NAMED: Final = 40
+_DOC_SUFFIXES: Final = frozenset({".md", ".rst", ".adoc", ".1", ".5", ".7", ".8"})
+
+
+def action_of(spec: SweepSpec) -> Action:
+    """Give what is done to the tutorial of a sweep."""
+    assert spec.kind != "tests", "only asked of sweeps over a tutorial"
+    return spec.kind
+
+
+def tutorial_of(spec: SweepSpec) -> str:
+    """Give where the tutorial of a sweep lies, from the top of the repository."""
+    return os.path.relpath(spec.tutorial or "", spec.repository)
+
+
+def reader_of(spec: SweepSpec, repository: Repository) -> CommittedReader:
+    """Give what reads the tutorial and the tests of a sweep out of commits."""
+    return CommittedReader(repository, tutorial_of(spec), spec.tests_folder)
+
+
+def items_of(spec: SweepSpec, found: Committed, record: TestRecord) -> tuple[Item, ...]:
+    """Give the blocks that the agent of a record has to do something about."""
+    action = action_of(spec)
+    return items_of_batch(action, left_to_do(action, found), record.block)
+
+
+def tutorial_task(spec: SweepSpec, record: TestRecord, items: Sequence[Item], command: Path) -> Task:
+    """Give the task file's content for one batch; its command is the check that decides."""
+    tutorial = tutorial_of(spec)
+    blocks = [f"--block={item.block.title}" for item in items]
+    folder = [spec.tests_folder] if spec.tests_folder else []
+    words = (str(command), "tutorial", "check", *blocks, "--", tutorial, *folder)
+    return Task(
+        sweep=spec.sweep,
+        test=record.test,
+        agent=record.agent,
+        branch=record.branch,
+        base=spec.base,
+        repository=spec.repository,
+        file=tutorial,
+        rest=record.test.partition("::")[2],
+        folder="",
+        pytest=words,
+        outcome=f"{OUTPUT_FOLDER}/{OUTCOME_FILE}",
+        records=spec.records or "",
+        speed=spec.speed,
+        identity=spec.identity,
+    )
+
+
+def tutorial_prompt(spec: SweepSpec, repository: Repository, record: TestRecord, command: Path) -> tuple[Task, str]:
+    """Give the task of a batch, and the prompt for it."""
+    found = reader_of(spec, repository).read(spec.base)
+    items = items_of(spec, found, record)
+    task = tutorial_task(spec, record, items, command)
+    template = FILL_TEMPLATE if spec.kind == "fill" else SYNC_TEMPLATE
+    values = {
+        "items": [
+            {
+                "title": item.block.title,
+                "line": item.block.line,
+                "section": item.block.section,
+                "text": item.block.text,
+                "file": file_for(item, spec.tests_folder, found.paths),
+                "near": [
+                    {"test": f"{miss.test.file}::{miss.test.name}", "difference": "\n".join(miss.difference)}
+                    for miss in item.near
+                ],
+            }
+            for item in items
+        ],
+        "tutorial": tutorial_of(spec),
+        "tests_folder": spec.tests_folder,
+        "tool": guess_tool(found.tutorial or ""),
+        "documents": _documents(repository, spec.base),
+        "material": spec.material,
+        "python": spec.python,
+    }
+    return task, render_tutorial_prompt(Path(spec.mapper_prompt) if spec.mapper_prompt else template, task, values)
+
+
+def _documents(repository: Repository, base: str) -> list[str]:
+    """Give the documentation that the repository itself holds: manual pages, docs, readmes."""
+    paths = repository.run("ls-tree", "-r", "-z", "--full-tree", "--name-only", base).fields
+    chosen = [path for path in paths if _is_document(PurePosixPath(path))]
+    return sorted(chosen, key=lambda path: (path.count("/"), path))[:_DOCS_NAMED]
+
+
+def _is_document(path: PurePosixPath) -> bool:
+    is_in_docs = bool({"doc", "docs", "man"} & {part.lower() for part in path.parts[:-1]})
+    return path.suffix.lower() in _DOC_SUFFIXES and (is_in_docs or path.stem.upper() == "README")
