@@ -8,10 +8,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from swarm_tui.model.text import plain
+from swarm_tui.model.text import plain, plain_lines
 
 if TYPE_CHECKING:
     from swarm_tui.journal.open import OpenedSweep
+    from swarm_tui.model.outcome import Escalation
     from swarm_tui.model.state import TestRecord
 
 DESCRIPTION = """Shows where every test of a sweep stands. Looking changes nothing and asks no agent."""
@@ -63,8 +64,32 @@ def describe_sweep(opened: OpenedSweep, records: Iterable[TestRecord] | None = N
         "ended": state.ended_at,
         "reason": state.ended_reason,
         "counts": {mark: count for mark, count in state.counts.items() if count},
+        "hard_to_use": [
+            {"test": test, "title": each.title, "detail": each.detail_markdown} for test, each in hard_to_use(opened)
+        ],
         "tests": [describe_test(record) for record in tests],
     }
+
+
+def hard_to_use(opened: OpenedSweep) -> list[tuple[str, Escalation]]:
+    """Give what agents could not write, or wrote wrongly: where the program's interface stood in their way."""
+    return [
+        (record.test, each)
+        for record in opened.state.tests()
+        for each in record.escalations
+        if each.kind == "HARD_TO_USE"
+    ]
+
+
+def hard_to_use_lines(opened: OpenedSweep) -> list[str]:
+    """Give the same as lines; none when nothing was hard."""
+    found = hard_to_use(opened)
+    lines = [f"hard to use here: {len(found)}"] if found else []
+    for _, each in found:
+        told, *more = plain_lines(each.detail_markdown).split("\n")
+        lines.append(f"  {plain(each.title, 200)}")
+        lines += [f"      {plain(line, 300)}" for line in (told, *more[:6]) if line.strip()]
+    return lines
 
 
 def describe_test(record: TestRecord) -> dict[str, Any]:
@@ -122,3 +147,4 @@ def _table(opened: OpenedSweep, records: list[TestRecord]) -> Iterable[str]:
         yield f"  {record.mark.replace('_', ' '):12} {tries:8} {plain(record.test, 200)}" + (
             f"  {plain(reason, 300)}" if reason else ""
         )
+    yield from hard_to_use_lines(opened)

@@ -98,7 +98,7 @@ def test_what_a_tutorial_says_never_acts_on_the_terminal(project: Path, capsys: 
         ["tutorial"],
         ["tutorial", "bloks"],
         ["tutorial", "blocks", "missing.sh"],
-        ["tutorial", "check", "tutorial.sh"],
+        ["tutorial", "check"],
         ["tutorial", "check", "tutorial.sh", "missing"],
         ["tutorial", "check", "missing.sh", "tests"],
     ],
