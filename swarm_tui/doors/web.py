@@ -59,8 +59,8 @@ def serve_folder(folder: Path, port: int, on_ready: Callable[[str], None]) -> No
             f"port {port} cannot be served on", f"{error}; leave the port out and a free one is taken"
         ) from error
     with server:
-        on_ready(f"http://{LOOPBACK}:{server.server_port}/")
         try:
+            on_ready(f"http://{LOOPBACK}:{server.server_port}/")
             server.serve_forever(poll_interval=0.2)
         except KeyboardInterrupt:
             print("no longer served", file=sys.stderr)
