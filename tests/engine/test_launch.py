@@ -1,127 +1,114 @@
-"""How an agent is launched: written down first, adopted when an earlier engine made it, never taken from others."""
+"""What an agent is given: its own copy's modules first, the user's checkout never, and only words that are safe."""
 
 from __future__ import annotations
 
-import shutil
-import sys
-import tempfile
-from collections.abc import Iterator
+import json
+import os
 from pathlib import Path
 
 import pytest
 
-from swarm_tui.doors.fake_mngr import FakeMngr
-from swarm_tui.doors.git import Repository
-from swarm_tui.doors.mngr import mngr_environment
-from swarm_tui.doors.mngr_words import Created, CreateRequest
-from swarm_tui.doors.tmux import Tmux
-from swarm_tui.engine.context import EngineContext
-from swarm_tui.engine.launch import clear_debris, launch
-from swarm_tui.engine.names import LABEL_SWEEP, LABEL_TEST, place_of
-from swarm_tui.errors import AgentExists, DoorError
-from swarm_tui.journal.append import JournalWriter
-from swarm_tui.journal.fold import SweepState
-from swarm_tui.journal.folder import SweepFolder
-from swarm_tui.model.events import Queued
-from swarm_tui.model.states import State
+from swarm_tui.agents.shipped import live_folder
+from swarm_tui.engine.launch import argument_for, create_request, environment_for, task_for
+from swarm_tui.engine.names import AgentPlace, harvest_ref, place_of
+from swarm_tui.model.state import TestRecord as Record
 from swarm_tui.model.sweep import MngrSettings, SweepSpec
-from tests.git_project import GitProject
+from tests.engine.rehearsal import QuickMngr, rehearse
 
-TEST = 'tests/test_a.py::test_it[$(touch pwned)-"`x`"]'
-AGENT = "swarm-s-test-it"
-
-
-class FallingMngr(FakeMngr):
-    """A mngr whose create dies half way: the agent is there, the answer is an error."""
-
-    async def create(self, request: CreateRequest, timeout: float = 0.0) -> Created:
-        await super().create(request)
-        raise DoorError("mngr create failed: the host is locked")
-
-
-def make_context(root: Path, mngr: FakeMngr, tmux_folder: Path) -> EngineContext:
-    """Give a sweep with one queued test."""
-    project = GitProject(root / "project")
-    project.write({"README.md": "x\n"})
-    project.git("add", "--all")
-    project.git("commit", "--quiet", "--message=Begin")
-    settings = MngrSettings(path="mngr", host_dir=str(mngr.root), tmux_tmpdir=str(tmux_folder))
-    spec = SweepSpec(
-        sweep="s",
-        repository=str(project.root),
-        base=project.git("rev-parse", "HEAD"),
-        created_at=1.0,
-        python=sys.executable,
-        mngr=settings,
-    )
-    folder = SweepFolder(project.root / ".swarm" / "runs" / "s")
-    folder.write_spec(spec)
-    tmux = Tmux(mngr_environment(settings))
-    repository = Repository.open(project.root)
-    context = EngineContext(folder, spec, JournalWriter(folder.events), SweepState(), mngr, tmux, repository)
-    context.record(Queued(test=TEST, agent=AGENT, branch="swarm/s/test-it", file="tests/test_a.py"))
-    return context
+SPEC = SweepSpec(
+    sweep="20261118-061200",
+    repository="/repository",
+    base="a" * 40,
+    created_at=1.0,
+    python="/python",
+    mngr=MngrSettings(path="mngr", host_dir="/home/.mngr"),
+)
+PLACE = AgentPlace("agent-1", Path("/home/.mngr/agents/agent-1"), Path("/home/.mngr/copies/a-1"))
+RECORD = Record(
+    "tests/test_a.py::TestB::test_c[x]", agent="swarm-20261118-061200-test-c", branch="b", file="tests/test_a.py"
+)
 
 
-@pytest.fixture
-def tmux_folder() -> Iterator[Path]:
-    folder = Path(tempfile.mkdtemp(dir="/tmp", prefix="sw"))
-    yield folder
-    shutil.rmtree(folder)
+def spec(**changes: object) -> SweepSpec:
+    return SPEC.model_copy(update=changes)
 
 
-@pytest.fixture
-def context(tmp_path: Path, tmux_folder: Path) -> Iterator[EngineContext]:
-    context = make_context(tmp_path, FakeMngr(tmp_path / "home"), tmux_folder)
-    yield context
-    context.writer.close()
+def path_of(given: SweepSpec) -> list[str]:
+    return environment_for(given, PLACE, Path("/task.json"))["PYTHONPATH"].split(os.pathsep)
 
 
-def fake(context: EngineContext) -> FakeMngr:
-    assert isinstance(context.mngr, FakeMngr)
-    return context.mngr
+def test_the_copys_own_modules_come_before_all_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(["/repository/lib", "/elsewhere", "", "relative"]))
+    assert path_of(spec(import_roots=("src", "."))) == [
+        str(live_folder()),
+        "/home/.mngr/copies/a-1/src",
+        "/home/.mngr/copies/a-1",
+        "/home/.mngr/copies/a-1/lib",
+        "/elsewhere",
+        "relative",
+    ]
 
 
-async def test_a_launched_agent_is_found_where_its_names_say(context: EngineContext) -> None:
-    await launch(context, TEST, 1)
-    record, place = context.state.records[TEST], place_of(context.spec, AGENT, 1)
-    assert (record.agent_id, record.work_dir) == (place.agent_id, str(place.work_dir))
-    agent = fake(context).agents[AGENT]
-    assert (agent.agent_id, agent.work_dir) == (place.agent_id, place.work_dir)
-    assert agent.request.base == context.spec.base
-    assert agent.request.labels[LABEL_SWEEP] == "s"
+def test_who_commits_is_told_when_a_shell_can_take_it() -> None:
+    told = environment_for(spec(identity=("Ada Lovelace", "ada@example.org")), PLACE, Path("/t"))
+    assert (told["GIT_AUTHOR_NAME"], told["GIT_COMMITTER_EMAIL"]) == ("Ada Lovelace", "ada@example.org")
+    assert "GIT_AUTHOR_NAME" not in environment_for(spec(identity=("A $(x)", "a@b")), PLACE, Path("/t"))
 
 
-async def test_what_a_test_id_holds_reaches_no_shell(context: EngineContext) -> None:
-    await launch(context, TEST, 1)
-    request = fake(context).agents[AGENT].request
-    assert request.labels[LABEL_TEST] == TEST
-    assert not any("pwned" in value for value in request.environment.values())
-    assert not any("pwned" in word for word in request.command)
+@pytest.mark.parametrize(
+    ("file", "folder", "argument"),
+    [
+        ("tests/test_a.py", "", "tests/test_a.py::TestB::test_c[x]"),
+        ("tests/test_a.py", "tests", "test_a.py::TestB::test_c[x]"),
+        ("tests/test_a.py", "other", "../tests/test_a.py::TestB::test_c[x]"),
+        ("-x/test_a.py", "", "./-x/test_a.py::TestB::test_c[x]"),
+    ],
+)
+def test_a_test_is_named_from_where_pytest_is_run_and_is_never_an_option(file: str, folder: str, argument: str) -> None:
+    assert argument_for(spec(folder=folder), RECORD._replace(file=file)) == argument
 
 
-async def test_an_agent_that_a_dead_engine_made_is_adopted_and_stays_as_it_is(context: EngineContext) -> None:
-    await launch(context, TEST, 1)
-    fake(context).agents[AGENT].state = "RUNNING"
-    await launch(context, TEST, 1)
-    assert fake(context).agents[AGENT].state == "RUNNING"
-    assert context.state.records[TEST].agent_id == place_of(context.spec, AGENT, 1).agent_id
+def test_the_task_holds_the_command_with_the_options_of_the_sweep() -> None:
+    task = task_for(spec(run_options=("-p", "no:randomly")), RECORD)
+    assert task.pytest == ("/python", "-m", "pytest", "-p", "no:randomly", "tests/test_a.py::TestB::test_c[x]")
+    assert (task.file, task.rest) == ("tests/test_a.py", "TestB::test_c[x]")
 
 
-async def test_an_agent_of_the_same_name_that_is_not_ours_is_left_alone(context: EngineContext, tmp_path: Path) -> None:
-    await fake(context).create(CreateRequest(name=AGENT, source=tmp_path))
-    with pytest.raises(AgentExists):
-        await launch(context, TEST, 1)
-    await clear_debris(context, AGENT, 1)
-    assert AGENT in fake(context).agents
-    assert context.state.records[TEST].state is State.LAUNCHING
+def test_ids_tell_sweeps_tests_and_attempts_apart_and_never_change() -> None:
+    ids = [
+        place_of(given, agent, attempt).agent_id
+        for given in (SPEC, spec(repository="/other"), spec(created_at=2.0))
+        for agent in ("a", "b")
+        for attempt in (1, 2)
+    ]
+    assert len(set(ids)) == 12
+    assert place_of(SPEC, "a", 1) == place_of(SPEC, "a", 1)
+    assert harvest_ref(SPEC, "swarm/20261118-061200/test-c") == "refs/swarm/20261118-061200/test-c"
 
 
-async def test_a_create_that_falls_half_way_leaves_nothing_behind(tmp_path: Path, tmux_folder: Path) -> None:
-    context = make_context(tmp_path, FallingMngr(tmp_path / "home"), tmux_folder)
-    with pytest.raises(DoorError, match="the host is locked"):
-        await launch(context, TEST, 1)
-    assert AGENT in fake(context).agents
-    await clear_debris(context, AGENT, 1)
-    assert fake(context).agents == {}
-    context.writer.close()
+def test_task_and_prompt_are_files_and_a_hostile_id_is_only_text_in_them(tmp_path: Path) -> None:
+    context = rehearse(tmp_path, 1, QuickMngr(tmp_path / "mngr"), agent_type="claude", agent_arguments=("--model", "x"))
+    hostile = "test_0.py::test_x[$(touch x)\n[/red]\x1b[31m]"
+    record = next(context.state.tests())._replace(test=hostile)
+    request = create_request(context, record, place_of(context.spec, record.agent, 1))
+    folder = context.folder.agent(record.agent)
+    assert json.loads((folder / "task.json").read_text())["test"] == hostile
+    assert "$(touch x)" in (folder / "prompt.md").read_text()
+    words = request.words()
+    assert words[words.index("--") + 1 :] == ["--model", "x"]
+    assert f"--message=Read {folder / 'prompt.md'} and do everything it says, to its last step." in words
+    assert not any("\n" in word or "\x1b" in word for word in words)
+    assert [word for word in words if "touch" in word] == ["swarm_test=test_0.py::test_x[$(touch x) [/red]]"]
+
+
+def test_an_offline_agent_is_a_program_whose_name_mngr_can_find_again(tmp_path: Path) -> None:
+    context = rehearse(tmp_path, 1, QuickMngr(tmp_path / "mngr"), agent_type="offline", setup="make build")
+    record = next(context.state.tests())
+    request = create_request(context, record, place_of(context.spec, record.agent, 1))
+    program = Path(request.command[0])
+    assert len(program.name) <= 15
+    assert os.access(program, os.X_OK)
+    assert program.read_text().startswith("#!/")
+    words = request.words()
+    assert words[words.index("--extra-provision-command") + 1] == "make build"
+    assert request.message is None
