@@ -1,0 +1,112 @@
+"""What people and machines are told of a sweep."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from swarm_tui.cli.request import find_test
+from swarm_tui.cli.run import duration
+from swarm_tui.engine.context import EngineContext
+from swarm_tui.errors import UsageError
+from swarm_tui.journal.append import EngineLock
+from swarm_tui.model.events import EngineEnded, Harvested, HarvestedChange, Integrated, Launched, Seen, TryFinished
+from swarm_tui.model.states import Result, State
+from tests.engine.rehearsal import QuickMngr, rehearse
+
+
+@pytest.fixture
+def context(tmp_path: Path) -> EngineContext:
+    """Give a sweep of four tests: one done, one that waits, one that runs, one queued."""
+    context = rehearse(tmp_path, 4, QuickMngr(tmp_path / "mngr"))
+    done, waiting, running, _ = (record.test for record in context.state.tests())
+    for test in (done, waiting, running):
+        context.record(Launched(test=test))
+    context.record(TryFinished(test=done, number=1, passed=False, seconds=0.5, failure="assert 0"))
+    change = HarvestedChange(kind="FIX_IMPL", status="SUCCEEDED", summary="done", commit="c" * 40)
+    context.record(Harvested(test=done, result=Result.IMPL_FIX, changes=(change,), tip="c" * 40))
+    context.record(Seen(test=waiting, state=State.WAITING, question="\x1b[31mWhich?\x1b[0m [/red]"))
+    return context
+
+
+def swarm_tui(context: EngineContext, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "swarm_tui", *words],
+        cwd=context.spec.repository,
+        env=dict(os.environ),
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_a_machine_is_told_everything(context: EngineContext) -> None:
+    status = json.loads(swarm_tui(context, "status", "--json").stdout)
+    assert status["sweep"] == context.folder.name
+    assert status["state"] == "lost"
+    assert (status["base"], status["integrated"]) == (context.spec.base, None)
+    assert status["counts"] == {"impl_fix": 1, "waiting": 1, "running": 1, "queued": 1}
+    done = status["tests"][0]
+    assert (done["state"], done["result"]) == ("done", "impl_fix")
+    assert done["tries"][0] | {"at": 0} == {"passed": False, "seconds": 0.5, "at": 0, "failure": "assert 0"}
+    assert done["changes"] == {"FIX_IMPL": {"status": "SUCCEEDED", "summary": "done", "commit": "c" * 40}}
+
+
+def test_the_state_of_a_sweep_is_one_word(context: EngineContext) -> None:
+    lock = EngineLock(context.folder.lock)
+    lock.acquire()
+    try:
+        assert json.loads(swarm_tui(context, "status", "--json").stdout)["state"] == "running"
+    finally:
+        lock.release()
+    context.record(Integrated(branch="swarm/x/integrated"))
+    context.record(EngineEnded(why="finished"))
+    status = json.loads(swarm_tui(context, "status", "--json").stdout)
+    assert (status["state"], status["integrated"]) == ("finished", "swarm/x/integrated")
+    listed = json.loads(swarm_tui(context, "list", "--json").stdout)
+    assert [(row["sweep"], row["state"]) for row in listed] == [(context.folder.name, "finished")]
+
+
+def test_people_read_lines_without_escapes_and_are_told_what_to_do(context: EngineContext) -> None:
+    shown = swarm_tui(context, "status")
+    assert shown.returncode == 0
+    assert "Which? [/red]" in shown.stdout
+    assert "\x1b" not in shown.stdout
+    assert f"`swarm-tui resume {context.folder.name}` takes it up again" in shown.stdout
+    only = swarm_tui(context, "status", "--only", "impl-fix").stdout.splitlines()
+    assert [line.split()[0] for line in only if line.startswith("  ")] == ["impl"]
+    assert swarm_tui(context, "status", "--only", "nonsense").returncode == 2
+    assert swarm_tui(context, "status", "2019").returncode == 2
+
+
+def test_a_sweep_that_cannot_be_read_is_listed_with_the_reason(context: EngineContext) -> None:
+    context.folder.spec.write_text("{")
+    shown = swarm_tui(context, "list")
+    assert shown.returncode == 0
+    assert "unreadable" in shown.stdout
+
+
+def test_asking_a_sweep_without_an_engine_says_how_to_get_one(context: EngineContext) -> None:
+    asked = swarm_tui(context, "request", "slots", "3")
+    assert asked.returncode == 2
+    assert "takes it up again" in asked.stderr
+    assert swarm_tui(context, "request", "slots", "many").returncode == 2
+    assert swarm_tui(context, "stop").returncode == 0
+
+
+def test_a_test_is_named_by_what_fits_only_it(context: EngineContext) -> None:
+    first = next(context.state.tests())
+    assert find_test(context.state, first.test) == find_test(context.state, first.agent) == first.test
+    assert find_test(context.state, "test_0.py") == first.test
+    for name in ("test_", "nothing"):
+        with pytest.raises(UsageError):
+            find_test(context.state, name)
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("90", 90.0), ("90s", 90.0), ("1.5m", 90.0), ("2h", 7200.0)])
+def test_times_are_written_as_people_write_them(text: str, seconds: float) -> None:
+    assert duration(text) == seconds
