@@ -190,6 +190,8 @@ class AgentScreen(PagingScreen):
         for name, panel in panels.items():
             panel.display = name == self.tab
         self.set_focus(panels[self.tab])
+        if self.is_paged:
+            self.pages.look()
         self._peek_again()
 
     def _draw_title(self) -> None:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 
 from textual import events
 from textual.message import Message
-from textual.timer import Timer
 
 from swarm_tui.room.draw.parts import Line
 from swarm_tui.room.draw.transcript import draw_transcript_line
@@ -23,7 +22,7 @@ SEARCH_SLICE = 0.012
 SEARCH_PAUSE = 0.004
 POLL_SECONDS = 0.04
 REST_SECONDS = 0.5
-"""How often one is looked at whose agent has ended: nothing is likely to come."""
+"""How often one is looked at that nobody sees, or whose agent has ended: nothing is likely to come."""
 
 
 class TranscriptLines(Lines):
@@ -47,7 +46,7 @@ class TranscriptLines(Lines):
         self._search_end = ""
         self._is_driven = False
         self._is_live = True
-        self._pace: Timer | None = None
+        self._next_look: asyncio.TimerHandle | None = None
 
     def open(self, source: Source) -> None:
         """Show another transcript, at its end."""
@@ -77,15 +76,22 @@ class TranscriptLines(Lines):
     # Following.
 
     def on_mount(self) -> None:
-        self._pace = self.set_interval(POLL_SECONDS, self.look)
+        self._look_again()
+
+    def on_unmount(self) -> None:
+        if self._next_look is not None:
+            self._next_look.cancel()
 
     def set_live(self, is_live: bool) -> None:
         """Say whether more may come any moment."""
-        if is_live is not self._is_live:
-            self._is_live = is_live
-            if self._pace is not None:
-                self._pace.stop()
-                self._pace = self.set_interval(POLL_SECONDS if is_live else REST_SECONDS, self.look)
+        self._is_live = is_live
+
+    def _look_again(self) -> None:
+        # By the loop's own clock: a timer of Textual's would cost more than the look, 25 times a second.
+        self.look()
+        is_watched = self._is_live and self.display and self.is_on_screen
+        seconds = POLL_SECONDS if is_watched else REST_SECONDS
+        self._next_look = asyncio.get_running_loop().call_later(seconds, self._look_again)
 
     def look(self) -> None:
         """Take in what was appended."""
