@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 import site
 import sys
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -15,7 +16,7 @@ from swarm_tui.demo.sample import RECORDS, TESTS, TUTORIAL, sample_repository
 from swarm_tui.doors.mngr import Mngr, mngr_environment
 from swarm_tui.doors.provision import MngrFound, find_mngr, install_mngr
 from swarm_tui.engine.begin import start_engine
-from swarm_tui.engine.order import Order, begin_sweep, prepare_sweep
+from swarm_tui.engine.order import Order, begin_sweep, check_order, prepare_sweep
 from swarm_tui.errors import ProgramMissing
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.model.sweep import MngrSettings
@@ -26,7 +27,6 @@ TITLE: Final = "demo: larder"
 WAIT_TIMEOUT: Final = 600.0
 # The path of a tmux socket has to stay under 107 bytes, whatever TMPDIR says.
 _SHORT_FOLDER: Final = Path("/tmp")
-_SIMPLE_SHELL: Final = "/bin/bash"
 
 Progress = Callable[[str], None]
 
@@ -44,14 +44,8 @@ class DemoWish:
 
 async def begin_demo(wish: DemoWish, progress: Progress) -> SweepFolder:
     """Make the repository, get a mngr, and start a sweep that leaves nothing in the user's own mngr, tmux or git."""
-    mngr = await find_or_install_mngr(wish.mngr, progress)
-    repository = sample_repository(wish.folder)
-    progress(f"sample project: {repository}")
-    settings = make_private_home(mngr.path)
-    keep_user_packages()
-    await _quiet_mngr(settings, repository)
     order = Order(
-        folder=repository,
+        folder=Path.cwd(),
         agent_type="offline",
         integrator="builtin",
         slots=wish.slots,
@@ -61,12 +55,23 @@ async def begin_demo(wish: DemoWish, progress: Progress) -> SweepFolder:
         python=sys.executable,
         pytest_arguments=(TESTS,),
         records=RECORDS,
-        tutorial=repository / TUTORIAL,
         title=TITLE,
-        mngr_settings=settings,
         is_private=True,
     )
-    spec, tests = await prepare_sweep(order, progress)
+    check_order(order)
+    mngr = await find_or_install_mngr(wish.mngr, progress)
+    repository = sample_repository(wish.folder)
+    progress(f"sample project: {repository}")
+    settings = make_private_home(mngr.path)
+    try:
+        keep_user_packages()
+        await _quiet_mngr(settings, repository)
+        order = replace(order, folder=repository, tutorial=repository / TUTORIAL, mngr_settings=settings)
+        spec, tests = await prepare_sweep(order, progress)
+    except BaseException:
+        # No sweep knows of this home, so nobody would ever remove it.
+        shutil.rmtree(Path(str(settings.home)).parent, ignore_errors=True)
+        raise
     folder = begin_sweep(spec, tests)
     progress(f"sweep {folder.name}: {len(tests)} tests, {spec.slots} slots, mngr {mngr.version} in a home of its own")
     start_engine(folder)
