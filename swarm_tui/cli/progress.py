@@ -49,11 +49,25 @@ def follow_sweep(folder: SweepFolder, *, is_json: bool = False) -> int:
                 if interrupts == 3:
                     return EXIT_INTERRUPTED
                 _interrupted(opened, interrupts)
+    for line in _ending(opened):
+        say(line)
     if is_json:
         from swarm_tui.cli.status import describe_sweep
 
         print(json.dumps(describe_sweep(opened), indent=1))
-    return EXIT_INTERRUPTED if interrupts > 1 else exit_code_of(opened.state.counts, opened.state.ended_why == "finished")
+    return (
+        EXIT_INTERRUPTED if interrupts > 1 else exit_code_of(opened.state.counts, opened.state.ended_why == "finished")
+    )
+
+
+def _ending(opened: OpenedSweep) -> list[str]:
+    """Give what is still open at the end, and what was left out of the integrated branch."""
+    from swarm_tui.cli.ending import left_out_lines, open_lines
+    from swarm_tui.triage.of_sweep import read_integrator_outcome
+
+    outcome, _ = read_integrator_outcome(opened.folder)
+    lines = [*open_lines(opened.state.tests()), *left_out_lines(outcome.failed if outcome else ())]
+    return ["", *lines] if lines else []
 
 
 def _interrupted(opened: OpenedSweep, times: int) -> None:
