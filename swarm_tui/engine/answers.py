@@ -14,6 +14,8 @@ from swarm_tui.engine.watch import Watch
 from swarm_tui.errors import SwarmError
 from swarm_tui.model.events import MessageSent
 
+_ATTEMPTS: Final = 3
+_PAUSE: Final = 5.0
 _NO_ANSWER_RECORDED: Final = "Go on as you think best."
 
 
@@ -40,7 +42,11 @@ class Answers:
             task.add_done_callback(self._tasks.discard)
 
     async def _send_quietly(self, test: str, text: str) -> None:
-        await self.send([test], text, by="the record")
+        for _ in range(_ATTEMPTS):
+            watch = self._fleet.watches.get(test)
+            if watch is None or watch.waiting_since is None or not await self.send([test], text, by="the record"):
+                return
+            await asyncio.sleep(_PAUSE)
 
     async def send(self, tests: Sequence[str], text: str, *, by: str) -> list[str]:
         """Type a text into the agents' terminals; give why it did not reach some of them."""

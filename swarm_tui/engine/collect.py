@@ -117,14 +117,14 @@ def _checked_python(python: str) -> str:
 
 
 def _candidates(top: Path, folder: Path) -> Iterator[str]:
-    """Give the interpreters that may be the project's: its venv, the active one, the one on PATH, our own."""
-    for place in dict.fromkeys((folder, top)):
-        for name in (".venv", "venv"):
-            if (place / name / "bin" / "python").exists():
-                yield str(place / name / "bin" / "python")
+    """Give the project's interpreter: its venv, else the active one; without any, those that may do."""
+    venvs = [place / name for place in dict.fromkeys((folder, top)) for name in (".venv", "venv")]
     active = os.environ.get("VIRTUAL_ENV")
-    if active and Path(active, "bin", "python").exists():
-        yield str(Path(active, "bin", "python"))
+    for venv in [*venvs, *([Path(active)] if active else [])]:
+        if (venv / "bin" / "python").exists():
+            # A venv without pytest is a thing to be told, and not to be passed over for another one.
+            yield str(venv / "bin" / "python")
+            return
     for name in ("python3", "python"):
         path = shutil.which(name)
         if path:
