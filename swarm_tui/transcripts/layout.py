@@ -65,19 +65,20 @@ _LABELS: Final[dict[Role, str]] = {
 _MARKDOWN_ROLES: Final = frozenset({Role.USER, Role.AGENT, Role.THINKING, Role.SYSTEM})
 
 
-def lay_out(entries: Iterable[Entry], width: int, density: Density, who: str = "") -> tuple[Line, ...]:
-    """Give the lines of one record's entries; `who` stands in the place of the role when many agents are merged."""
+def lay_out(entries: Iterable[Entry], width: int, density: Density, *, is_file: bool = False) -> tuple[Line, ...]:
+    """Give the lines of one record's entries; those of a plain file have no time and no role before them."""
     lines: list[Line] = []
     for entry in entries:
-        lines += lay_out_entry(entry, width, density, who)
+        lines += lay_out_entry(entry, width, density, is_file=is_file)
         if len(lines) >= LINES_LIMIT:
             break
     return tuple(lines[:LINES_LIMIT])
 
 
-def lay_out_entry(entry: Entry, width: int, density: Density, who: str = "") -> list[Line]:
+def lay_out_entry(entry: Entry, width: int, density: Density, *, is_file: bool = False) -> list[Line]:
     """Give the lines of one entry."""
-    room = max(8, width - prefix_width(width))
+    first = ("! " if entry.is_error else "  ") if is_file else _prefix(entry, width)
+    room = max(8, width - len(first))
     limit = {Density.LINES: 1, Density.READABLE: _FOLDS[entry.role], Density.WHOLE: LINES_LIMIT}[density]
     wrapped: list[Runs] = []
     body = list(_body(entry, density))
@@ -93,7 +94,6 @@ def lay_out_entry(entry: Entry, width: int, density: Density, who: str = "") -> 
         wrapped += taken
     if hidden:
         wrapped[-1] = _shortened(wrapped[-1], room, f" … (+{hidden} line{'s' if hidden > 1 else ''})")
-    first = _prefix(entry, width, who)
     blank = " " * len(first)
     return [
         Line(first if index == 0 else blank, runs, entry.role, entry.is_error) for index, runs in enumerate(wrapped)
@@ -198,10 +198,9 @@ def _body(entry: Entry, density: Density) -> Iterator[Runs]:
     yield from lines or [(Run(""),)]
 
 
-def _prefix(entry: Entry, width: int, who: str) -> str:
+def _prefix(entry: Entry, width: int) -> str:
     clock = time.strftime("%H:%M:%S", time.localtime(entry.at)) if entry.at is not None else " " * 8
     mark = "!" if entry.is_error else " "
     if prefix_width(width) == NARROW_PREFIX_WIDTH:
         return f"{clock} {mark} "
-    label = who or _LABELS[entry.role]
-    return f"{clock} {mark} {label[:8]:8} "
+    return f"{clock} {mark} {_LABELS[entry.role]:8} "

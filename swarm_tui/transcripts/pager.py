@@ -35,8 +35,10 @@ class Shown(NamedTuple):
 class Pager:
     """Holds the place in a transcript; gives the lines of the page; follows the end until a person moves away."""
 
-    def __init__(self, window: Window, width: int = 80, height: int = 24) -> None:
+    def __init__(self, window: Window, width: int = 80, height: int = 24, *, is_file: bool = False) -> None:
         self.window = window
+        self.is_file = is_file
+        """Whether it is a plain file, without times and roles."""
         self.width = width
         self.height = height
         self.density = Density.READABLE
@@ -189,7 +191,8 @@ class Pager:
         if lines is None:
             is_whole = self._unfolded.get(span.start, False)
             entries = self.choice.pick(self.entries_of(span))
-            lines = lay_out(entries, self.width, Density.WHOLE if is_whole else self._density_of(span))
+            density = Density.WHOLE if is_whole else self._density_of(span)
+            lines = lay_out(entries, self.width, density, is_file=self.is_file)
             self._keep(span, lines)
         return lines
 

@@ -88,3 +88,10 @@ def test_markdown_is_made_readable_and_keeps_its_words() -> None:
 def test_names_with_underscores_and_stars_are_left_alone() -> None:
     for text in ("a*b*c", "__init__.py", "2 * 3 * 4", "**", "`", "[x]"):
         assert "".join(run.text for run in read_markdown(text)[0]) == text
+
+
+def test_a_plain_file_has_the_whole_width_and_still_marks_errors() -> None:
+    entries = parse_record(b"x" * 100) + parse_record(b"KeyError: 'x'")
+    lines = lay_out(entries, 50, Density.WHOLE, is_file=True)
+    assert [len(line.prefix + line.text) for line in lines] == [50, 50, 6, 15]
+    assert lines[-1].prefix == "! "

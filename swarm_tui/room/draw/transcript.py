@@ -17,7 +17,7 @@ ROLE_OF: Final = {
     Role.CALL: "running",
     Role.RESULT: "dim",
     Role.SYSTEM: "dim",
-    Role.TEXT: "dim",
+    Role.TEXT: "",
 }
 STYLE_OF: Final = {
     Style.PLAIN: "",

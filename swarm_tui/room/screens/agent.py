@@ -297,7 +297,7 @@ class AgentScreen(PagingScreen):
             self.room.push_screen(CastScreen(path))
             return
         self._file = path
-        self.file.open(FileSource(path))
+        self.file.open(FileSource(path), is_file=path.suffix != ".jsonl")
         self.file.move_end(False)
         self.show_tab("file")
 

@@ -48,11 +48,12 @@ class TranscriptLines(Lines):
         self._is_live = True
         self._next_look: asyncio.TimerHandle | None = None
 
-    def open(self, source: Source) -> None:
-        """Show another transcript, at its end."""
+    def open(self, source: Source, *, is_file: bool = False) -> None:
+        """Show another transcript, or a plain file, at its end."""
         self.pager.window.close()
         density, choice = self.pager.density, self.pager.choice
-        self.pager = Pager(Window(source), max(20, self.text_width), max(1, self.size.height))
+        width, height = max(20, self.text_width), max(1, self.size.height)
+        self.pager = Pager(Window(source), width, height, is_file=is_file)
         self.pager.density = density
         self._search = None
         self.is_missing = self.pager.poll(time.monotonic()) is Change.GONE
