@@ -82,11 +82,11 @@ async def check_ground(order: Order) -> Ground:
     repository = await asyncio.to_thread(Repository.open, order.folder)
     base = await asyncio.to_thread(repository.head)
     identity = await asyncio.to_thread(repository.identity)
-    settings = await _settings(order)
-    await _check_agent_type(order, settings, repository.root)
     for path, option in ((order.records, "--records"), (order.tutorial, "--tutorial")):
         if path is not None and not path.exists():
             raise UsageError(f"{option} names {path}, which does not exist")
+    settings = await _settings(order)
+    await _check_agent_type(order, settings, repository.root)
     return Ground(repository, base, (identity.name, identity.email), settings)
 
 

@@ -108,3 +108,23 @@ def test_misuse_is_exit_2_with_words(project: Path, capsys: pytest.CaptureFixtur
     printed = capsys.readouterr()
     assert printed.out == ""
     assert printed.err
+
+
+def test_a_check_of_one_block_is_about_nothing_else(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command_line(["tutorial", "check", "tutorial.sh", "tests", "--block", "see the other commands"]) == 0
+    assert run_command_line(["tutorial", "check", "tutorial.sh", "tests", "--block=8"]) == 1
+    assert run_command_line(["tutorial", "check", "tutorial.sh", "tests", "--block=9"]) == 2
+    assert "no block is '9'" in capsys.readouterr().err
+
+
+def test_without_tests_the_comments_are_checked(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command_line(["tutorial", "check", "tutorial.sh"]) == 0
+    assert capsys.readouterr().out == "tutorial.sh: 2 blocks\n\nevery comment has its commands\n"
+    (project / "tutorial.sh").write_text(TUTORIAL + "\n# copy it elsewhere\n")
+    assert run_command_line(["tutorial", "check", "tutorial.sh"]) == 1
+    assert "1 comment without commands\n  tutorial.sh:11  copy it elsewhere\n" in capsys.readouterr().out
+    assert run_command_line(["tutorial", "check", "tutorial.sh", "--block", "list"]) == 0
+    capsys.readouterr()
+    assert run_command_line(["tutorial", "check", "tutorial.sh", "--json", "--block", "copy it elsewhere"]) == 1
+    waiting = json.loads(capsys.readouterr().out)["comments_without_commands"]
+    assert waiting == [{"line": 11, "text": "# copy it elsewhere"}]

@@ -1,0 +1,111 @@
+"""`swarm-tui tutorial fill` and `sync` before anything begins: nothing to do, and what cannot be done, in words."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from swarm_tui.cli.main import run_command_line
+from tests.git_project import GitProject, photograph
+
+WHOLE = "# list it\nls\n\n# go home\ncd\n"
+TESTS = '''\
+def test_list(e2e):
+    """Tutorial block:
+        # list it
+        ls
+    """
+
+
+def test_go_home(e2e):
+    """Tutorial block:
+        # go home
+        cd
+    """
+'''
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> GitProject:
+    project = GitProject(tmp_path / "project")
+    files = {"whole.sh": WHOLE, "tests/test_it.py": TESTS, "short.sh": WHOLE + "\n# look around\n", "empty.sh": " \n"}
+    project.commit("Begin", {**files, "more.sh": WHOLE + "\n# look around\nfind .\n"})
+    project.write({"new.sh": WHOLE})
+    monkeypatch.chdir(project.root)
+    return project
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["fill", "whole.sh"], "whole.sh: every comment has its commands"),
+        (["sync", "whole.sh", "tests"], "whole.sh: every block has a test, and no test is left over"),
+    ],
+)
+def test_nothing_to_do_is_said_and_well(
+    project: GitProject, capsys: pytest.CaptureFixture[str], words: list[str], told: str
+) -> None:
+    before = photograph(project.root)
+    assert run_command_line(["tutorial", *words]) == 0
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert told in printed.err
+    assert photograph(project.root) == before
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["fill", "missing.sh"], "missing.sh does not exist"),
+        (["fill", "tests"], "tests is not a file"),
+        (["fill", "empty.sh"], "empty.sh is empty"),
+        (["fill", "new.sh"], "new.sh is not in commit"),
+        (["fill", "/etc/passwd"], "is not in the repository"),
+        (["sync", "whole.sh", "missing"], "there is no missing"),
+        (["sync", "whole.sh", "whole.sh"], "whole.sh is not a folder"),
+        (["fill", "short.sh", "--agent", "offline"], "the offline agent plays records, and none are given"),
+        (["fill", "short.sh", "--agent", "offline", "--records", "missing"], "--records names missing"),
+        (["fill", "short.sh", "--batch", "0"], "--batch 0 is no batch"),
+        (["fill", "short.sh", "--batch", "51"], "give 1 to 50 blocks"),
+        (["fill", "short.sh", "--slots", "0"], "--slots 0 would let no agent work"),
+        (["sync", "more.sh", "tests", "--timeout", "soon"], "is no time"),
+    ],
+)
+def test_misuse_is_one_sentence_and_changes_nothing(
+    project: GitProject, capsys: pytest.CaptureFixture[str], words: list[str], told: str
+) -> None:
+    before = photograph(project.root)
+    assert run_command_line(["tutorial", *words]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert told in printed.err
+    assert photograph(project.root) == before
+
+
+def test_what_is_not_committed_is_said(project: GitProject, capsys: pytest.CaptureFixture[str]) -> None:
+    project.write({"whole.sh": WHOLE + "\n# look around\n"})
+    assert run_command_line(["tutorial", "fill", "whole.sh"]) == 0
+    told = capsys.readouterr().err
+    assert "whole.sh has uncommitted changes: its blocks are read as they are in commit" in told
+    assert "nothing is to be done" in told
+
+
+def test_outside_of_a_repository_it_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "t.sh").write_text(WHOLE)
+    monkeypatch.chdir(tmp_path)
+    assert run_command_line(["tutorial", "fill", "t.sh"]) == 2
+    assert "is not in a git repository" in capsys.readouterr().err
+
+
+def test_the_slash_command_goes_to_the_top_of_the_project(
+    project: GitProject, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(project.root / "tests")
+    assert run_command_line(["tutorial", "install-command"]) == 0
+    place = project.root / ".claude/commands/swarm-tutorial.md"
+    assert capsys.readouterr().out == f"{os.fspath(place)}\n"
+    assert place.is_file()

@@ -1,0 +1,42 @@
+"""The slash command for Claude Code: written, written again, and never over what somebody else wrote."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from swarm_tui.errors import SwarmError, UsageError
+from swarm_tui.tutorial.slash_command import COMMAND_FILE, install_slash_command
+
+
+def test_the_command_is_written_and_written_again(tmp_path: Path) -> None:
+    place = install_slash_command(tmp_path)
+    text = place.read_text()
+    assert text.startswith("---\ndescription: ")
+    assert "$ARGUMENTS" in text
+    place.write_text(text.replace("##", "# #"))
+    assert install_slash_command(tmp_path).read_text() == text
+
+
+def test_what_is_not_ours_is_never_overwritten(tmp_path: Path) -> None:
+    place = tmp_path / COMMAND_FILE
+    place.parent.mkdir(parents=True)
+    place.write_text("mine")
+    with pytest.raises(UsageError, match="swarm-tui did not write it"):
+        install_slash_command(tmp_path)
+    assert place.read_text() == "mine"
+    place.unlink()
+    os.symlink(tmp_path / "elsewhere.md", place)
+    with pytest.raises(UsageError, match="swarm-tui did not write it"):
+        install_slash_command(tmp_path)
+    assert not (tmp_path / "elsewhere.md").exists()
+
+
+def test_a_folder_that_is_none_is_said(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="is not a folder"):
+        install_slash_command(tmp_path / "missing")
+    (tmp_path / ".claude").write_text("a file in the way")
+    with pytest.raises(SwarmError, match="cannot be written"):
+        install_slash_command(tmp_path)
