@@ -85,20 +85,17 @@ def _wants_screen(arguments: argparse.Namespace) -> bool:
 
 def _show_screen(arguments: argparse.Namespace) -> int:
     """Open the merge view of the room."""
-    from swarm_tui.cli.open import prepare_textual
     from swarm_tui.doors.git import Repository
     from swarm_tui.triage.review import Review
 
     if arguments.base is None:
         folder = _find_folder(arguments.target)
-        prepare_textual()
         from swarm_tui.room.app import open_fixes
 
         return open_fixes(folder.root)
     repository, base, tip = Repository.open(Path.cwd()), arguments.base, arguments.target or "HEAD"
     # What is wrong with the branch is said here, on the command line, before a screen hides it.
     Review.open(repository, base, tip, is_all=arguments.all).close()
-    prepare_textual()
     from swarm_tui.room.app import open_review
 
     return open_review(

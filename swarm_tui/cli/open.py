@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from pathlib import Path
 
@@ -36,7 +35,6 @@ def run(arguments: argparse.Namespace) -> int:
     is_first_run = arguments.sweep is None and not list_sweeps(here)
     folder = None if is_first_run else find_sweep(here, arguments.sweep)
     require_terminal()
-    prepare_textual()
     if folder is None:
         return _first_run(arguments.ascii)
     return show_room(folder, is_ascii=arguments.ascii)
@@ -46,7 +44,6 @@ def show_room(folder: SweepFolder, *, is_ascii: bool = False) -> int:
     """Open the room on a sweep."""
     from swarm_tui.room.splash import splash
 
-    prepare_textual()
     with splash(folder.name, is_ascii=is_ascii):
         from swarm_tui.room.app import open_room
 
@@ -66,10 +63,3 @@ def require_terminal() -> None:
     # Textual draws on stderr, so that stdout stays free for a pipe.
     if not (sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()):
         raise UsageError("the room needs a terminal", "`swarm-tui status` prints where the sweep stands")
-
-
-def prepare_textual() -> None:
-    """Set what Textual reads while it is imported."""
-    # A key after a frame waits for the next one: at 60 a second up to 17 ms, at 120 half of that (textual #6333).
-    os.environ.setdefault("TEXTUAL_FPS", "120")
-    os.environ.setdefault("TEXTUAL_ANIMATIONS", "none")

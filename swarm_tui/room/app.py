@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import importlib
+import os
 import sys
 import tempfile
 import time
@@ -30,7 +31,7 @@ from swarm_tui.room.looks import Looks
 from swarm_tui.room.marks import Marks
 from swarm_tui.room.notices import POP_TITLE, PUSH_TITLE, Notices
 from swarm_tui.room.screens.base import RoomScreen
-from swarm_tui.room.settings import DEFAULT_THEME, TERMINAL_THEME, Settings, read_settings, state_folder
+from swarm_tui.room.settings import TERMINAL_THEME, Settings, first_theme, read_settings, state_folder
 from swarm_tui.room.store import Changes, Store
 
 GRID = "sweep"
@@ -63,7 +64,9 @@ class RoomApp(App[str]):
         home: str = GRID,
         given_review: Callable[[], Review] | None = None,
     ) -> None:
-        super().__init__()
+        # Without colours: none at all, where Textual would give shades of grey.
+        is_colourless = os.environ.get("NO_COLOR") is not None
+        super().__init__(ansi_color=True if is_colourless else None)
         self.store = store
         self.home = home
         self.given_review = given_review
@@ -89,13 +92,16 @@ class RoomApp(App[str]):
         self.theme = self._first_theme()
         self.looks = Looks(self, is_ascii)
         self.set_class(is_ascii, "-ascii")
+        self.set_class(self.no_color, "-colourless")
         self.notices = Notices(self.write_to_terminal, settings.notify, store.opened.spec.sweep)
 
     def _first_theme(self) -> str:
+        if self.no_color:
+            return TERMINAL_THEME
         for name in (self.settings.theme, self.settings.remembered.theme):
             if name in self.available_themes:
                 return name
-        return TERMINAL_THEME if self.console.color_system == "standard" else DEFAULT_THEME
+        return first_theme(self)
 
     # Screens.
 
@@ -165,12 +171,10 @@ class RoomApp(App[str]):
 
     def resume_sweep(self, screen: RoomScreen) -> None:
         """Start an engine that goes on with this sweep; it outlives the room."""
-        import os
-
         from swarm_tui.doors.process import start_detached
 
         folder = self.store.folder
-        words = [sys.executable, "-m", "swarm_tui", "resume", str(folder.root), "--detached"]
+        words = [sys.executable, "-m", "swarm_tui", "resume", str(folder.root), "--headless"]
         start_detached(words, cwd=Path.cwd(), environment=os.environ, log=folder.engine_log)
         screen.say(f"an engine is started; {folder.engine_log.name} tells what it does")
 
@@ -190,7 +194,8 @@ class RoomApp(App[str]):
     def leave(self) -> None:
         """Leave the room."""
         state = self.store.state
-        if state.ended_why is not None or not state.records:
+        is_simulated = self.store.opened.spec.agent_type == "simulated"
+        if state.ended_why is not None or not state.records or is_simulated:
             self.exit("")
         else:
             self.exit(

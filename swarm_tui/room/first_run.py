@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import ClassVar, Final, NamedTuple
 
 from textual import events
@@ -10,7 +11,7 @@ from textual.binding import Binding, BindingType
 
 from swarm_tui.room.draw.parts import Line, Part, wrap_text
 from swarm_tui.room.looks import Looks
-from swarm_tui.room.settings import DEFAULT_THEME, TERMINAL_THEME
+from swarm_tui.room.settings import first_theme
 from swarm_tui.room.widgets.lines import TextLines
 
 
@@ -65,10 +66,11 @@ class FirstRunApp(App[list[str]]):
     ]
 
     def __init__(self, *, is_ascii: bool = False) -> None:
-        super().__init__()
-        self.theme = TERMINAL_THEME if self.console.color_system == "standard" else DEFAULT_THEME
+        super().__init__(ansi_color=True if os.environ.get("NO_COLOR") is not None else None)
+        self.theme = first_theme(self)
         self.looks = Looks(self, is_ascii)
         self.set_class(is_ascii, "-ascii")
+        self.set_class(self.no_color, "-colourless")
         self.page = TextLines(id="list")
         self.place = 0
 
@@ -76,10 +78,11 @@ class FirstRunApp(App[list[str]]):
         yield self.page
 
     def on_mount(self) -> None:
-        self._draw()
         self.page.focus()
+        # Only after the first layout is it known how wide the page is.
+        self.call_after_refresh(self._draw)
 
-    def on_resize(self) -> None:
+    def on_lines_resized(self) -> None:
         self._draw()
 
     def _draw(self) -> None:

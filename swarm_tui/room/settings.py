@@ -19,11 +19,14 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from swarm_tui.errors import JournalError, UsageError
 from swarm_tui.journal.folder import write_beside
 from swarm_tui.room.actions import all_actions
+
+if TYPE_CHECKING:
+    from textual.app import App
 
 NOTICES: Final = ("bell", "desktop", "none")
 DEFAULT_THEME: Final = "textual-dark"
@@ -63,6 +66,12 @@ class Settings:
                 # A choice that is forgotten is no reason to stop anybody's work.
                 return replace(self, remembered=remembered, state_file=None)
         return replace(self, remembered=remembered)
+
+
+def first_theme(app: App[Any]) -> str:
+    """Give the theme for whoever has not chosen one: the terminal's own colours where there are few, or none at all."""
+    has_few = app.no_color or app.console.color_system == "standard"
+    return TERMINAL_THEME if has_few else DEFAULT_THEME
 
 
 def config_file(environment: Mapping[str, str] = os.environ) -> Path:

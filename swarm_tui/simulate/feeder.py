@@ -43,6 +43,7 @@ class Feeder:
         self.folder: Path = arguments.folder
         tests = make_tests(arguments.tests, random.Random(arguments.seed))
         self.play = Play(self.folder.name, tests, arguments.slots, arguments.seed)
+        self.parent = os.getppid()
         self.seq = 0
         self.requests_read = 0
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -92,7 +93,8 @@ class Feeder:
             if lines:
                 journal.write("".join(lines))
                 journal.flush()
-            if self.play.is_over:
+            # Whoever started us may be gone without a word: a terminal that was closed.
+            if self.play.is_over or os.getppid() != self.parent:
                 break
             time.sleep(TICK)
         if self.play.is_over:

@@ -11,9 +11,10 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from rich.cells import cell_len
+from textual.app import App
 from textual.pilot import Pilot
 
 from swarm_tui.journal.append import EngineLock
@@ -94,7 +95,7 @@ async def room_on(folder: SweepFolder, scene: Scene) -> AsyncIterator[tuple[Room
         yield app, pilot
 
 
-def text_on_screen(app: RoomApp) -> str:
+def text_on_screen(app: App[Any]) -> str:
     """Give what the terminal shows, as text."""
     width, height = app.size
     lines = [strip.text.rstrip() for strip in app.screen._compositor.render_strips()]
@@ -110,7 +111,10 @@ async def draw_scenes(target: Path, names: list[str]) -> None:
         if names and scene.name not in names:
             continue
         with fixed_sweep(scene.tests) as folder:
-            async with room_on(folder, scene) as (app, _):
+            async with room_on(folder, scene) as (app, pilot):
+                shown = ""
+                while shown != (shown := text_on_screen(app)):
+                    await pilot.pause(0.3)
                 path = target / f"{scene.name}.svg"
                 path.write_text(app.export_screenshot(title="swarm-tui"), encoding="utf-8")
                 print(path)

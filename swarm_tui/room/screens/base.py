@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, cast
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import BindingType
+from textual.geometry import Size
 from textual.screen import Screen
 from textual.widget import Widget
 
@@ -55,6 +56,7 @@ class RoomScreen(AgentActions, Screen[None], inherit_bindings=False):
         return self.room.store
 
     def compose(self) -> ComposeResult:
+        self._take_shape(self.app.size)
         yield self.header
         yield from self.compose_body()
         yield self.footer
@@ -97,9 +99,12 @@ class RoomScreen(AgentActions, Screen[None], inherit_bindings=False):
             self.take_in(RESET)
 
     def on_resize(self, event: events.Resize) -> None:
-        self.set_class(event.size.width >= SIDE_BY_SIDE, "-wide")
-        self.set_class(event.size.height < 16, "-low")
+        self._take_shape(event.size)
         self.take_in(NOTHING)
+
+    def _take_shape(self, size: Size) -> None:
+        self.set_class(size.width >= SIDE_BY_SIDE, "-wide")
+        self.set_class(size.height < 16, "-low")
 
     def on_lines_resized(self, event: Lines.Resized) -> None:
         event.stop()
@@ -190,7 +195,7 @@ class RoomScreen(AgentActions, Screen[None], inherit_bindings=False):
         """Carry out an action, or say why it is not possible now."""
         reason = self.why_not(action)
         if reason:
-            self.say(f"{action.label or action.description}: {reason}", "warning")
+            self.say(f"{action.label}: {reason}" if action.label else reason, "warning")
             return
         try:
             if action.id.startswith("room.open_"):

@@ -30,6 +30,7 @@ class Band(Widget, can_focus=False):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._lines: list[Line] = []
+        self.display = False
 
     def show(self, lines: Sequence[Line]) -> None:
         """Show these lines; none makes the band take no room."""

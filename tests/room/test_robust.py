@@ -1,0 +1,153 @@
+"""A crash, an engine that dies, notices, the splash, the page of the first run."""
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+from textual.worker import WorkerFailed
+
+from swarm_tui.journal.fold import SweepState
+from swarm_tui.journal.folder import SweepFolder
+from swarm_tui.model import events as happened
+from swarm_tui.model.states import State
+from swarm_tui.room.app import RoomApp
+from swarm_tui.room.crash import write_crash_report
+from swarm_tui.room.first_run import BEGINNINGS, FirstRunApp
+from swarm_tui.room.notices import Notices
+from swarm_tui.room.screens.log import LogScreen
+from swarm_tui.room.settings import Settings
+from swarm_tui.room.splash import draw_splash
+from swarm_tui.room.store import Store
+from swarm_tui.simulate.feeder import main as feed
+from tests.room.scenes import NOW, Scene, fixed_sweep, room_on, text_on_screen
+
+
+class BrokenStore(Store):
+    """A store that fails while the room is open."""
+
+    def check_engine(self) -> bool:
+        if self.is_loaded:
+            raise RuntimeError("something of ours is broken \x1b[31m")
+        return super().check_engine()
+
+
+async def stay_in(app: RoomApp) -> None:
+    async with app.run_test() as pilot:
+        deadline = time.monotonic() + 10
+        while app.is_running and time.monotonic() < deadline:
+            await pilot.pause(0.05)
+
+
+async def test_a_crash_leaves_a_report_and_no_text_of_agents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    with fixed_sweep(5) as folder:
+        store = BrokenStore(folder)
+        app = RoomApp(store, Settings(notify="none"))
+        with pytest.raises(WorkerFailed, match="something of ours"):
+            await stay_in(app)
+    (report,) = (tmp_path / "swarm-tui" / "crashes").iterdir()
+    text = report.read_text()
+    assert "something of ours is broken" in text
+    assert "\x1b" not in text
+    assert app.return_code == 1
+
+
+def test_a_report_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    assert "boom" in write_crash_report(blocked, "Traceback\nRuntimeError: boom\n")
+
+
+async def test_an_engine_that_dies_is_told_and_resuming_offered(tmp_path: Path) -> None:
+    folder = SweepFolder(tmp_path / "s")
+    feed([str(folder.root), "--tests", "20", "--ahead", "0.5", "--seconds", "0", "--at", str(NOW)])
+    async with room_on(folder, Scene("dead")) as (app, pilot):
+        assert "engine gone" in text_on_screen(app)
+        await pilot.press("greater_than_sign")
+        assert "R starts one" in text_on_screen(app)
+        assert app.room_screen is not None
+        resume = next(action for action in app.room_screen.actions if action.id == "sweep.resume")
+        assert app.room_screen.why_not(resume) == ""
+
+
+async def test_what_failed_explains_itself_in_the_log(tmp_path: Path) -> None:
+    with fixed_sweep(5) as folder:
+        folder.requests.mkdir()
+        async with room_on(folder, Scene("refused")) as (app, pilot):
+            await pilot.press("greater_than_sign")
+            assert "cannot be opened" in text_on_screen(app)
+            await pilot.press("6")
+            await pilot.pause(0.1)
+            assert isinstance(app.room_screen, LogScreen)
+            assert "slots could not be asked" in text_on_screen(app)
+
+
+def test_notices_ring_when_someone_begins_to_wait_and_at_the_end() -> None:
+    written: list[str] = []
+    notices = Notices(written.append, "bell", "20261118\x1b[2J")
+    state = SweepState().apply_all([happened.Queued(test="a"), happened.Queued(test="b")])
+    notices.look(state)
+    assert "\x07" not in [text for text in written if not text.startswith("\x1b]2;")]
+    state.apply(happened.Seen(test="a", state=State.WAITING))
+    notices.look(state)
+    assert written.count("\x07") == 1
+    notices.look(state)
+    state.apply(happened.EngineEnded())
+    notices.look(state)
+    notices.look(state)
+    assert written.count("\x07") == 2
+    titles = [text for text in written if text.startswith("\x1b]2;")]
+    assert titles == ["\x1b]2;swarm 20261118 0/2\x07", "\x1b]2;swarm 20261118 0/2 ?1\x07"]
+
+
+def test_notices_can_go_to_the_desktop_or_nowhere() -> None:
+    for kind, expected in (("desktop", "\x1b]9;swarm-tui s: 1 test wait for an answer\x07"), ("none", None)):
+        written: list[str] = []
+        notices = Notices(written.append, kind, "s")
+        state = SweepState().apply_all([happened.Queued(test="a")])
+        notices.look(state)
+        state.apply(happened.Seen(test="a", state=State.WAITING))
+        notices.look(state)
+        assert [text for text in written if not text.startswith("\x1b]2;")] == ([expected] if expected else [])
+
+
+@pytest.mark.parametrize(("width", "height"), [(80, 24), (20, 6), (5, 2), (200, 60)])
+@pytest.mark.parametrize("is_ascii", [True, False])
+def test_the_splash_fits(width: int, height: int, is_ascii: bool) -> None:
+    lines = draw_splash("20261118\x1b[2J" * 20, width, height, is_ascii=is_ascii).split("\r\n")
+    assert len(lines) < height or height < 6
+    assert all(len(line) <= width for line in lines)
+    assert not is_ascii or "".join(lines).isascii()
+    assert "\x1b" not in "".join(lines)
+
+
+def is_all_shown(text: str) -> bool:
+    return all(beginning.command in text and beginning.text in text for beginning in BEGINNINGS)
+
+
+async def test_the_first_run_page_gives_the_command_that_was_chosen() -> None:
+    app = FirstRunApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        deadline = time.monotonic() + 10
+        while not is_all_shown(text_on_screen(app)) and time.monotonic() < deadline:
+            await pilot.pause(0.05)
+        assert is_all_shown(text_on_screen(app))
+        await pilot.press("d")
+    assert app.return_value == ["demo"]
+
+
+async def test_a_command_that_needs_words_is_shown_to_be_typed() -> None:
+    app = FirstRunApp(is_ascii=True)
+    async with app.run_test(size=(40, 12)) as pilot:
+        await pilot.press("down", "down", "down", "enter")
+        await pilot.pause()
+        assert app.is_running
+        assert text_on_screen(app).isascii()
+        await pilot.press("q")
+    assert app.return_value == []
+
+
+def test_textual_is_set_up_before_it_is_imported() -> None:
+    assert os.environ["TEXTUAL_ANIMATIONS"] == "none"
+    assert int(os.environ["TEXTUAL_FPS"]) >= 120
