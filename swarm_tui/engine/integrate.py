@@ -52,7 +52,7 @@ async def integrate_sweep(context: EngineContext) -> None:
             _finish_without_branch(context, inputs)
             return
         await _integrate(context, inputs)
-    except SwarmError as error:
+    except (SwarmError, OSError) as error:
         context.record(IntegrationFailed(reason=plain(str(error), 500)))
 
 

@@ -23,6 +23,7 @@ KIND_WORDS: Final = {
     ChangeKind.FIX_TEST: ("test fix", "test fixes"),
     ChangeKind.FIX_TUTORIAL: ("tutorial fix", "tutorial fixes"),
 }
+MESSAGE_LIMIT: Final = 20_000
 OTHER_WORDS: Final = ("other change", "other changes")
 _TRAILERS: Final = re.compile(r"(?:[A-Za-z][A-Za-z0-9-]*: [^\n]+\n?)+")
 
@@ -167,7 +168,7 @@ def squash_message(commits: Sequence[AgentCommit], sweep: str) -> str:
 
 def fix_message(entry: RankedFix, sweep: str) -> str:
     """Give the message of a fix as its agent wrote it, marked as a fix, with trailers that say where it comes from."""
-    subject, _, body = plain_lines(entry.fix.chosen.message).partition("\n")
+    subject, _, body = plain_lines(entry.fix.chosen.message[:MESSAGE_LIMIT]).partition("\n")
     if kinds_of(subject) != (ChangeKind.FIX_IMPL,):
         subject = f"{FIX_PREFIX} {without_marks(subject)}"
     trailers = [f"Agent: {agent}" for agent in entry.fix.agents]
