@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -127,3 +128,21 @@ def test_comments_get_their_commands(isolated_mngr: IsolatedMngr, tmp_path: Path
     assert [line for line in change if line.startswith(("+", "-")) and "tutorial.sh" not in line] == [
         "+larder find FLOUR"
     ]
+
+
+def test_tests_of_removed_blocks_need_no_agent(isolated_mngr: IsolatedMngr, tmp_path: Path) -> None:
+    project = GitProject(tmp_path / "project")
+    tests = "".join(
+        f'def test_{name}(e2e):\n    """Tutorial block:\n        # {name} it\n        {name}\n    """\n\n\n'
+        for name in ("list", "frobnicate")
+    )
+    project.commit("Begin", {"t.sh": "# list it\nlist\n", "tests/test_it.py": tests})
+    program = Program(project.root, {**isolated_mngr.environment, "SWARM_MNGR": isolated_mngr.settings.path})
+    done = sweep(program, "sync", "t.sh", "tests", "--agent", "offline", "--python", sys.executable)
+    assert done.returncode == 0, done.stderr
+    status = json.loads(done.stdout)
+    assert (status["tests"], status["state"]) == ([], "finished")
+    shown = project.git("show", "--format=%s", status["integrated"])
+    assert shown.startswith("Remove a test of blocks that are gone from tests/test_it.py")
+    assert "-def test_frobnicate" in shown
+    assert program.call("fixes", "--list").returncode == 0
