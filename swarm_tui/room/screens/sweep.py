@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import importlib
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import ClassVar
@@ -33,6 +35,8 @@ ZOOMS = (Zoom.DOTS, Zoom.CHIPS, Zoom.ROWS)
 SIDE_AFTER_MOVE = 0.02
 """The cursor is drawn first, alone and thus at once; what is told about its test follows when it rests for so long."""
 GLIMPSE_SECONDS = 1.0
+WARM_AFTER = 1.0
+AGENT_SCREEN = "swarm_tui.room.screens.agent"
 REST_AFTER_KEY = 1.0
 """The order of the grid stays for so long after a key: nothing jumps under a moving cursor."""
 
@@ -63,6 +67,11 @@ class SweepScreen(RoomScreen):
 
     def on_mount(self) -> None:
         self.set_interval(GLIMPSE_SECONDS, self._look_at_screen)
+        self.set_timer(WARM_AFTER, self._warm)
+
+    def _warm(self) -> None:
+        """Load what the next key is likely to need, while nobody waits for it."""
+        self.run_worker(asyncio.to_thread(importlib.import_module, AGENT_SCREEN), group="warm", exit_on_error=False)
 
     def _look_at_screen(self) -> None:
         if self.is_current and self.room.settings.remembered.has_side and self.side.display:
