@@ -132,12 +132,12 @@ class _Tries(_Imports):
             self._start()
             self.seconds += getattr(report, "duration", 0.0) or 0.0
             is_good = report.outcome == "passed" or (report.outcome == "skipped" and hasattr(report, "wasxfail"))
-            if report.when == "call":
+            if report.when == "setup" or report.outcome == "rerun":
                 # A test that is run again in the same session is judged by its last run.
                 self.failure = None
             if report.outcome == "rerun":
-                self.failure = None
-            elif self.failure is None and not is_good:
+                return
+            if self.failure is None and not is_good:
                 self.failure = _failure_line(report)
             if report.when not in ("setup", "call"):
                 self._finish()
