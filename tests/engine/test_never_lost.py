@@ -56,6 +56,7 @@ def test_an_engine_that_is_killed_twice_is_as_if_it_had_never_been(program: Prog
     kill_engine(program.newest())
     assert program.status()["state"] == "lost"
     program.start("resume", "--headless")
+    wait_for(lambda: living_engine(program.newest().lock), "the engine to resume")
     wait_for(lambda: state_of(program, "test_wrong_test") in ("launching", "running", "test_fix"), "another agent")
     kill_engine(program.newest())
     done = program.call("resume", "--headless", "--json")
