@@ -176,15 +176,6 @@ class Attacher:
             with contextlib.suppress(SwarmError):
                 await self._restore_size(prepared.approach.session, prepared.size, prepared.size_option)
 
-    async def last_screen(self, approach: Approach) -> str:
-        """Give what the agent's terminal shows, colours included; empty without one."""
-        if not approach.is_local or not approach.is_there:
-            return ""
-        try:
-            return (await self.tmux.capture([approach.session])).get(approach.session) or ""
-        except DoorError:
-            return ""
-
     async def probe(self) -> Probed:
         """Give the states of all agents on this machine."""
         home = Path(self._settings.home or Path.home())

@@ -32,12 +32,6 @@ def find_transcript(state_dir: str, agent_folder: Path | None) -> Path | None:
     return harvested if harvested is not None and harvested.is_file() else None
 
 
-def emitter_of(path: Path) -> str:
-    """Give the source under which mngr's `event` command knows a live transcript."""
-    parts = path.parts
-    return "/".join(parts[parts.index("events") + 1 : -1]) if "events" in parts else ""
-
-
 def stream_of(record: TestRecord, screen: str) -> bytes:
     """Give what is known of an agent without a transcript as records of one: its tries, then its screen."""
     lines: list[bytes] = [_step("system", "This agent writes no transcript: these are its tries and its screen.", None)]

@@ -8,7 +8,7 @@ from pathlib import Path
 from swarm_tui.model import state as model
 from swarm_tui.model.state import Try
 from swarm_tui.transcripts.entries import Role, parse_record
-from swarm_tui.transcripts.locate import emitter_of, find_transcript, list_files, stream_of
+from swarm_tui.transcripts.locate import find_transcript, list_files, stream_of
 
 
 def write(path: Path, at: float = 0.0) -> Path:
@@ -29,7 +29,6 @@ def test_the_one_being_written_comes_before_the_harvested_one(tmp_path: Path) ->
     write(state / "events" / "claude" / "common_transcript" / "events.jsonl", 1)
     newer = write(state / "events" / "offline" / "common_transcript" / "events.jsonl", 2)
     assert find_transcript(str(state), folder) == newer
-    assert emitter_of(newer) == "offline/common_transcript"
 
 
 def test_links_are_not_followed_and_relative_places_are_none(tmp_path: Path) -> None:

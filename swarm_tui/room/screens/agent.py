@@ -164,6 +164,8 @@ class AgentScreen(PagingScreen):
     def pages_title(self) -> str:
         if self.tab == "file" and self._file is not None:
             return plain(self._file.name, 80)
+        if self.transcript.is_missing:
+            return "Transcript · its file is not there"
         is_made_up = isinstance(self._source, MemorySource) and not self._followed
         return "Transcript · tries and screen, for it writes none" if is_made_up else "Transcript"
 

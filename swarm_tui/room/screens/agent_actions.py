@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Coroutine, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.app import SuspendNotSupported
 
@@ -84,8 +84,16 @@ class AgentActions:
     def do_attach(self) -> None:
         record = self._agent_record()
         if record is not None:
-            self.say("attaching …")
-            self.room.run_worker(self._go_attached(record), group="attach", exclusive=True)
+            self._take_terminal(self._go_attached(record), "attaching …")
+
+    def _take_terminal(self, work: Coroutine[Any, Any, None], said: str) -> None:
+        """Begin what takes the terminal or a pane, unless something of that kind is under way."""
+        if any(worker.group == "attach" and not worker.is_finished for worker in self.room.workers):
+            work.close()
+            self.say("one moment: another agent's terminal is being opened", "warning")
+            return
+        self.say(said)
+        self.room.run_worker(work, group="attach", name=said)
 
     async def _go_attached(self, record: TestRecord) -> None:
         attacher = self.room.agents.attacher
@@ -224,8 +232,7 @@ class AgentActions:
     def do_interact(self) -> None:
         record = self._agent_record()
         if record is not None:
-            self.say("opening its pane …")
-            self.room.run_worker(self._interact(record), group="attach", exclusive=True)
+            self._take_terminal(self._interact(record), "opening its pane …")
 
     async def _interact(self, record: TestRecord) -> None:
         from swarm_tui.room.screens.agent_pane import PaneScreen

@@ -90,13 +90,13 @@ class TranscriptLines(Lines):
     def _look_again(self) -> None:
         # By the loop's own clock: a timer of Textual's would cost more than the look, 25 times a second.
         self.look()
-        is_watched = self._is_live and self.display and self.is_on_screen
+        is_watched = self._is_live and self.display and self.is_seen
         seconds = POLL_SECONDS if is_watched else REST_SECONDS
         self._next_look = asyncio.get_running_loop().call_later(seconds, self._look_again)
 
     def look(self) -> None:
         """Take in what was appended."""
-        if not self.display or not self.is_on_screen:
+        if not self.display or not self.is_seen:
             return
         change = self.pager.poll(time.monotonic())
         is_missing = change is Change.GONE and not self.pager.window.end
@@ -127,7 +127,7 @@ class TranscriptLines(Lines):
             self._is_driven = False
 
     @property
-    def is_on_screen(self) -> bool:
+    def is_seen(self) -> bool:
         return self.screen.is_current and self.size.height > 0
 
     def follow(self) -> None:
