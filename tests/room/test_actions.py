@@ -1,7 +1,9 @@
 """The table of actions and what is made of it."""
 
 import importlib
+import os
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -17,6 +19,7 @@ from swarm_tui.room.actions import (
 )
 from swarm_tui.room.draw.footer import draw_footer
 from swarm_tui.room.draw.parts import text_of, width_of
+from swarm_tui.room.keys_page import keys_page
 
 DEADLY = {"ctrl+q", "ctrl+t", "ctrl+z"}
 """mngr's tmux binds the first two to destroying and stopping an agent."""
@@ -82,3 +85,11 @@ def test_the_footer_shows_whole_entries_and_always_the_help(width: int) -> None:
     assert text_of(footer).endswith("? keys ")
     labels = {action.label for action in actions}
     assert {part.text.strip() for part in footer if part.role == "dim"} <= labels
+
+
+def test_the_page_of_keys_is_what_the_table_says() -> None:
+    page = Path(__file__).parents[2] / "docs" / "keys.md"
+    if os.environ.get("SWARM_WRITE_SCENES"):
+        page.parent.mkdir(exist_ok=True)
+        page.write_text(keys_page(), encoding="utf-8")
+    assert page.read_text(encoding="utf-8") == keys_page(), "SWARM_WRITE_SCENES=1 writes it anew"

@@ -151,6 +151,7 @@ async def test_screens_and_the_way_back(folder: SweepFolder) -> None:
 
 
 async def test_q_at_home_leaves_and_says_that_the_agents_go_on(folder: SweepFolder) -> None:
+    folder.write_spec(folder.read_spec().model_copy(update={"agent_type": "claude"}))
     async with room_on(folder, WIDE) as (app, pilot):
         await press(pilot, "q")
         assert not app.is_running

@@ -1,0 +1,32 @@
+"""The page of the documentation that lists all keys, made from the table of actions."""
+
+from __future__ import annotations
+
+from swarm_tui.room.actions import EVERYWHERE, SCREENS, TABLES, Action, key_name
+
+
+def keys_page() -> str:
+    """Give the page as Markdown."""
+    lines = [
+        "# Keys of the room",
+        "",
+        "`?` in the room shows those of the screen you are on, and finds them as you type.",
+        "A key is moved to another place in `$XDG_CONFIG_HOME/swarm-tui/config.toml`, by the name in the last column:",
+        "",
+        "```toml",
+        "[keys]",
+        '"sweep.wanted" = ["w", "n"]',
+        "```",
+    ]
+    for entry in SCREENS:
+        lines += ["", f"## {entry.key} {entry.title}", "", *_table(TABLES[entry.name])]
+    lines += ["", "## Everywhere", "", *_table(EVERYWHERE)]
+    return "\n".join(lines) + "\n"
+
+
+def _table(actions: tuple[Action, ...]) -> list[str]:
+    rows = ["| keys | what it does | name |", "| --- | --- | --- |"]
+    for action in actions:
+        keys = " ".join(f"`{key_name(key)}`" for key in action.keys) or "by `:`"
+        rows.append(f"| {keys} | {action.description} | `{action.id}` |")
+    return rows
