@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import shutil
 import tempfile
 import time
@@ -167,8 +168,9 @@ def _replace(source: Path, target: Path) -> None:
 
 
 async def _keep_transcript(context: EngineContext, place: AgentPlace) -> None:
-    for path in place.state_dir.glob("events/*/common_transcript/events.jsonl"):
-        await asyncio.to_thread(shutil.copyfile, path, context.folder.integrator / "transcript.jsonl")
+    with contextlib.suppress(OSError):
+        for path in place.state_dir.glob("events/*/common_transcript/events.jsonl"):
+            await asyncio.to_thread(shutil.copyfile, path, context.folder.integrator / "transcript.jsonl")
 
 
 async def _stop(context: EngineContext, agent: str) -> None:

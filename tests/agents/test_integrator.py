@@ -263,3 +263,17 @@ async def test_effects_that_cannot_be_measured_say_so(project: SweptProject) -> 
     assert "not installed" in entry["why"]
     unmeasured = await integrated(project, project.inputs())
     assert "measuring is switched off" in (unmeasured.model_extra or {})["ranking"][0]["why"]
+
+
+@pytest.mark.slow
+async def test_copies_are_set_up_as_the_project_wants_it_and_a_set_up_that_fails_is_said(project: SweptProject) -> None:
+    needy = "from ready import READY\n\n\n" + ADD
+    project.agent("test_add", [("[FIX_IMPL] Add when ready", {"sums.py": needy})])
+    project.agent("test_double", [("[FIX_IMPL] Double", {"sums.py": DOUBLE})])
+    ready = await integrated(project, project.inputs(measure_seconds=60.0, setup="echo READY = 1 > ready.py"))
+    whys = [entry["why"] for entry in (ready.model_extra or {})["ranking"]]
+    assert whys == ["turns 2 tests green, 5 lines", "turns 1 test green, 2 lines"]
+    failing = await integrated(project, project.inputs(measure_seconds=60.0, setup="exit 3"))
+    extra = failing.model_extra or {}
+    assert "the set-up command failed with code 3" in extra["ranking"][0]["why"]
+    assert "code 3" in extra["final_run"]["complaint"]

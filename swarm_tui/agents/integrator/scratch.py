@@ -99,7 +99,9 @@ class ScratchCopies:
             if copy.exists():
                 clone = Repository.open(copy)
                 await asyncio.to_thread(clone.run, "checkout", "--quiet", "--force", "--detach", commit)
-                await asyncio.to_thread(clone.run, "clean", "--quiet", "-fd")
+                if not self._inputs.setup:
+                    # What the set-up has made may be neither committed nor ignored.
+                    await asyncio.to_thread(clone.run, "clean", "--quiet", "-fd")
             else:
                 await asyncio.to_thread(clone_into, self._repository, copy, commit=commit)
                 await self._set_up(copy)
@@ -112,6 +114,8 @@ class ScratchCopies:
             # The project's own command for a fresh copy, given by the person who started the sweep.
             finished = await run_process(["/bin/sh", "-c", self._inputs.setup], cwd=copy, timeout=1800)
             if finished.code:
+                # The next one who needs it is not to take it for a good one.
+                await asyncio.to_thread(shutil.rmtree, copy, ignore_errors=True)
                 raise DoorError(f"the set-up command failed with code {finished.code} in a fresh copy")
 
     def close(self) -> None:
