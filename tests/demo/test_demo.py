@@ -22,7 +22,7 @@ from swarm_tui.model.outcome import IntegratorOutcome, parse_integrator_outcome
 from swarm_tui.model.sweep import SweepSpec
 from tests.git_project import GitProject
 
-DEADLINE = 400.0
+DEADLINE = 600.0
 PLUGIN = Path(__file__).resolve().parents[2] / "swarm_tui" / "agents" / "live"
 
 
