@@ -73,7 +73,7 @@ async def until(pilot: Pilot[str], is_so: Callable[[], bool]) -> None:
     """Wait for a condition, with a deadline."""
     end = time.monotonic() + DEADLINE
     while not is_so():
-        assert time.monotonic() < end, text_on_screen(pilot.app)  # type: ignore[arg-type]
+        assert time.monotonic() < end, text_on_screen(pilot.app)
         await asyncio.sleep(0.01)
         await pilot.pause()
 
