@@ -42,7 +42,9 @@ def check_continued(folder: SweepFolder, spec: SweepSpec) -> None:
     if folder.root.resolve() != expected:
         raise UsageError(f"{folder.root} is a copy: it can be looked at", f"the sweep itself is {expected}")
     home = Path(spec.mngr.host_dir or "~/.mngr").expanduser()
-    if not home.is_dir():
+    # mngr makes its folder with its first agent: a sweep that has none yet may be the first of all.
+    has_agents = (folder.root / "agents").is_dir()
+    if has_agents and not home.is_dir():
         raise UsageError(
             f"mngr's folder {home} is not on this machine", "the agents of this sweep live where it was started"
         )

@@ -188,6 +188,12 @@ async def test_a_full_disk_ends_the_engine_and_loses_nothing(tmp_path: Path, mng
 
 def test_a_sweep_is_continued_only_where_it_belongs(tmp_path: Path, mngr: QuickMngr) -> None:
     context = rehearse(tmp_path, 1, mngr)
+    without_home = context.spec.model_copy(
+        update={"mngr": context.spec.mngr.model_copy(update={"host_dir": "/nowhere"})}
+    )
+    # Before the first agent of all there is no folder of mngr.
+    check_continued(context.folder, without_home)
+    context.agent_folder("swarm-1-test")
     check_continued(context.folder, context.spec)
     for change, words in (
         ({"version": 99}, "made by a newer swarm-tui"),
