@@ -18,6 +18,124 @@ swarm-tui tutorial --help
 # a command that is mistyped is told what was probably meant, and nothing is done
 swarm-tui tutorail
 
+# pressing tab completes commands, options and sweeps, once this is in ~/.bashrc
+eval "$(swarm-tui completion bash)"
+
+# see what is missing on this machine, and how to get it
+swarm-tui doctor
+
+##############################################################################
+# WATCHING
+#   The room shows every test of a sweep at once. Nothing has to be set up to have a look.
+##############################################################################
+
+# write a simulated sweep of 60 tests, more than half of it done: nothing is run
+swarm-tui simulate --headless --tests 60 --ahead 0.6 --seconds 0 simulated
+
+# open the room on it; `?` shows the keys, q leaves
+swarm-tui open ./simulated
+
+# the same in words, only what needs a look
+swarm-tui status ./simulated --only blocked,failed
+
+# a whole sweep on a sample project, in two minutes and without a model; what it offers:
+swarm-tui demo --help
+
+##############################################################################
+# A SWEEP
+#   One agent works on each test, in a copy of the repository. Your checkout is left alone.
+##############################################################################
+
+# a small project to try it on: a function that is wrong, and its test
+git init --quiet --initial-branch=main
+git config user.name "Ada Lovelace"
+git config user.email ada@example.org
+cat > double.py <<'EOF'
+def double(number):
+    return number + number + 1
+EOF
+cat > test_double.py <<'EOF'
+from double import double
+
+
+def test_double():
+    assert double(2) == 4
+EOF
+printf '%s\n' records .pytest_cache __pycache__ > .gitignore
+git add .
+git commit --quiet --message "Double numbers"
+
+# the offline agent plays recorded work, so that all of this can be tried without a model; this one asks first
+mkdir -p records
+cat > records/double.toml <<'EOF'
+test = "test_double.py::test_double"
+summary = "It doubled one too many."
+
+[[step]]
+run = "as it is"
+
+[[step]]
+ask = "May I change double.py?"
+
+[[step]]
+edit = "double.py"
+old = "number + number + 1"
+new = "2 * number"
+
+[[step]]
+run = "without the one too many"
+
+[[step]]
+commit = "FIX_IMPL"
+message = "Double exactly"
+EOF
+
+## WHILE IT RUNS
+
+# start a sweep; on a terminal the room opens, here it runs in the background
+swarm-tui run --agent offline --records records --headless > sweep.log 2>&1 &
+
+# where does it stand?
+swarm-tui status
+
+# stand in front of an agent: look, type, detach
+swarm-tui attach --help
+
+# have mngr record the terminal whenever you connect to an agent
+swarm-tui record-connect --help
+
+# ask something of the sweep: eight agents at once from now on
+swarm-tui request slots 8
+
+# stop it; what is done is kept
+swarm-tui stop
+
+# take it up again, as after a crash or a reboot
+swarm-tui resume --headless > resumed.log 2>&1 &
+
+# answer the agent that waits, named by a part of its test
+swarm-tui request message double --text "Yes, please."
+
+## WHEN IT IS DONE
+
+# the sweeps of this repository
+swarm-tui list
+
+# the fixes that its agents made, the most useful one first
+swarm-tui fixes --list
+
+# keep or revert each of them: on a terminal one after the other, here one by its rank
+swarm-tui fixes --revert 1 --why "it was right" --apply swarm/checked
+
+# put the branch together once more, and see what the integrator says of it
+swarm-tui integrate --json
+
+# make a page of everything: it opens anywhere, without a network
+swarm-tui report --output page
+
+# remove the agents and their copies; the branches and the sweep's folder stay
+swarm-tui clean --yes
+
 ##############################################################################
 # A TUTORIAL AND ITS TESTS
 #   The tests of a command line program begin with its tutorial.
@@ -115,6 +233,22 @@ swarm-tui tutorial check tutorial.sh tests --json
 
 # tests without citations fit too, if the lines of the block stand somewhere in their source
 swarm-tui tutorial check tutorial.sh tests --lenient
+
+## AGENTS THAT WRITE
+
+# comments that have no commands yet
+swarm-tui tutorial check tutorial.sh
+
+# have agents write the commands below such comments, each block a commit; it says when nothing is left to do
+swarm-tui tutorial fill tutorial.sh
+
+# have agents write tests for blocks that have none, and mend those whose block was edited
+swarm-tui tutorial sync tutorial.sh tests
+
+# the same as a slash command for Claude Code: `/swarm-tutorial sync tutorial.sh tests`
+swarm-tui tutorial install-command
+
+## OUR OWN
 
 # this tutorial is checked in the same way, in the repository of swarm-tui
 swarm-tui tutorial check tutorial/tutorial.sh tests/e2e

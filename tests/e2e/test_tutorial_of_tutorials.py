@@ -31,6 +31,13 @@ def with_tests(e2e: E2eSession, with_tutorial: None) -> None:
     _run_example(e2e, "cat > tests/test_greetings.py")
 
 
+@pytest.fixture
+def committed(e2e: E2eSession, with_tests: None) -> None:
+    """Begin where the example is a repository with everything committed."""
+    git = "git -c user.name=Ada -c user.email=ada@example.org"
+    expect(e2e.run(f"git init --quiet && git add . && {git} commit --quiet --message Begin")).to_succeed()
+
+
 def _run_example(e2e: E2eSession, command: str) -> None:
     (block,) = (
         block
@@ -237,6 +244,59 @@ def test_a_block_may_stand_in_the_source(e2e: E2eSession) -> None:
     (e2e.folder / "tests" / "test_it.py").write_text(textwrap.dedent(source))
     expect(run_block(e2e)).to_succeed()
     expect(e2e.run("swarm-tui tutorial check tutorial.sh tests")).to_exit_with(1)
+
+
+@pytest.mark.usefixtures("with_tutorial")
+def test_comments_without_commands_are_found(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+        # comments that have no commands yet
+        swarm-tui tutorial check tutorial.sh
+    """)
+    result = run_block(e2e)
+    expect(result).to_succeed()
+    expect(result.stdout).to_contain("every comment has its commands")
+    with (e2e.folder / "tutorial.sh").open("a") as tutorial:
+        tutorial.write("\n# say goodbye to the world\n")
+    result = run_block(e2e)
+    expect(result).to_exit_with(1)
+    expect(result.stdout).to_contain("1 comment without commands\n  tutorial.sh:11  say goodbye to the world\n")
+
+
+@pytest.mark.usefixtures("committed")
+def test_agents_have_nothing_to_fill(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+        # have agents write the commands below such comments, each block a commit; it says when nothing is left to do
+        swarm-tui tutorial fill tutorial.sh
+    """)
+    result = run_block(e2e)
+    expect(result).to_succeed()
+    expect(result.stderr).to_contain("tutorial.sh: every comment has its commands; nothing is to be done")
+
+
+@pytest.mark.usefixtures("committed")
+def test_agents_have_nothing_to_test(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+        # have agents write tests for blocks that have none, and mend those whose block was edited
+        swarm-tui tutorial sync tutorial.sh tests
+    """)
+    result = run_block(e2e)
+    expect(result).to_succeed()
+    expect(result.stderr).to_contain("every block has a test, and no test is left over; nothing is to be done")
+
+
+def test_a_slash_command_is_installed_and_nothing_of_yours_overwritten(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+        # the same as a slash command for Claude Code: `/swarm-tutorial sync tutorial.sh tests`
+        swarm-tui tutorial install-command
+    """)
+    expect(run_block(e2e)).to_succeed()
+    place = e2e.folder / ".claude/commands/swarm-tutorial.md"
+    assert "argument-hint: fill FILE | sync FILE TESTS_DIR" in place.read_text()
+    place.write_text("mine\n")
+    result = run_block(e2e)
+    expect(result).to_exit_with(2)
+    expect(result.stderr).to_contain("swarm-tui did not write it")
+    assert place.read_text() == "mine\n"
 
 
 def test_our_own_tutorial_and_its_tests_fit(e2e: E2eSession) -> None:

@@ -1,0 +1,284 @@
+"""The part of the tutorial on sweeps: watching one, and one from its start to its end with the real mngr."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from swarm_tui.agents.offline.records import find_record
+from swarm_tui.e2e import CommandResult, E2eSession, expect
+from swarm_tui.tutorial.files import read_blocks
+
+TUTORIAL = Path(__file__).resolve().parents[2] / "tutorial" / "tutorial.sh"
+
+SIMULATED = "swarm-tui simulate --headless --tests 60 --ahead 0.6 --seconds 0 simulated"
+
+
+def run_block(e2e: E2eSession, timeout: float = 60.0) -> CommandResult:
+    """Run the block that the test has cited last, as it stands."""
+    return e2e.run(e2e.tutorial_blocks[-1], timeout=timeout)
+
+
+def test_completion_is_a_script_of_the_shell(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+        # pressing tab completes commands, options and sweeps, once this is in ~/.bashrc
+        eval "$(swarm-tui completion bash)"
+    """)
+    expect(run_block(e2e)).to_succeed()
+    result = e2e.run(f"{e2e.tutorial_blocks[-1]}\ncomplete -p swarm-tui")
+    expect(result).to_succeed()
+    expect(result.stdout).to_contain("swarm-tui")
+
+
+def test_the_doctor_says_what_is_here_and_what_is_not(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+        # see what is missing on this machine, and how to get it
+        swarm-tui doctor
+    """)
+    e2e.environment["SWARM_MNGR"] = "/no/mngr"
+    result = run_block(e2e)
+    expect(result).to_exit_with(1)
+    expect(result.stdout).to_match(r"git\s+\S*\s*2\.")
+    expect(result.stdout).to_contain("/no/mngr")
+
+
+def test_a_simulated_sweep_is_written(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+        # write a simulated sweep of 60 tests, more than half of it done: nothing is run
+        swarm-tui simulate --headless --tests 60 --ahead 0.6 --seconds 0 simulated
+    """)
+    expect(run_block(e2e)).to_succeed()
+    status = json.loads(e2e.run("swarm-tui status ./simulated --json").stdout)
+    assert len(status["tests"]) == 60
+    assert sum(test["result"] is not None for test in status["tests"]) > 30
+
+
+def test_the_room_opens_and_leaves(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+        # open the room on it; `?` shows the keys, q leaves
+        swarm-tui open ./simulated
+    """)
+    expect(e2e.run(SIMULATED)).to_succeed()
+    with e2e.tmux("swarm-tui open ./simulated", width=120, height=40) as terminal:
+        terminal.wait_for("Tests 60", timeout=20)
+        terminal.send_keys("?")
+        terminal.wait_for("Keys of this screen", timeout=20)
+        terminal.send_keys("Escape")
+        terminal.wait_until_gone("Keys of this screen", timeout=20)
+        terminal.send_keys("q")
+        assert terminal.wait_for_exit(timeout=20) == 0
+
+
+def test_status_tells_what_needs_a_look(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+        # the same in words, only what needs a look
+        swarm-tui status ./simulated --only blocked,failed
+    """)
+    expect(e2e.run(SIMULATED)).to_succeed()
+    shown = run_block(e2e)
+    expect(shown).to_succeed()
+    told = shown.stdout.strip().splitlines()[1:]
+    assert told
+    assert all(line.split()[0] in ("blocked", "failed", "no") for line in told if line.startswith("  "))
+
+
+@pytest.mark.parametrize(
+    ("name", "words"), [("demo", "--headless"), ("attach", "--start"), ("record-connect", "--connect-command")]
+)
+def test_what_is_not_tried_here_explains_itself(e2e: E2eSession, name: str, words: str) -> None:
+    e2e.write_tutorial_block("""
+        # a whole sweep on a sample project, in two minutes and without a model; what it offers:
+        swarm-tui demo --help
+    """)
+    e2e.write_tutorial_block("""
+        # stand in front of an agent: look, type, detach
+        swarm-tui attach --help
+    """)
+    e2e.write_tutorial_block("""
+        # have mngr record the terminal whenever you connect to an agent
+        swarm-tui record-connect --help
+    """)
+    (block,) = (block for block in e2e.tutorial_blocks if f"swarm-tui {name} " in block)
+    result = e2e.run(block)
+    expect(result).to_succeed()
+    expect(result.stdout).to_contain(words)
+
+
+@pytest.fixture
+def project(e2e: E2eSession, mngr_path: str) -> E2eSession:
+    """Give a session in which the tutorial has made its small project."""
+    e2e.environment["SWARM_MNGR"] = mngr_path
+    for beginning in ("git init --quiet", "mkdir -p records"):
+        (block,) = (block for block in read_blocks(TUTORIAL) if block.commands[0].startswith(beginning))
+        expect(e2e.run(block.text)).to_succeed()
+    return e2e
+
+
+def test_a_small_project_to_try_it_on(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+        # a small project to try it on: a function that is wrong, and its test
+        git init --quiet --initial-branch=main
+        git config user.name "Ada Lovelace"
+        git config user.email ada@example.org
+        cat > double.py <<'EOF'
+        def double(number):
+            return number + number + 1
+        EOF
+        cat > test_double.py <<'EOF'
+        from double import double
+
+
+        def test_double():
+            assert double(2) == 4
+        EOF
+        printf '%s\\n' records .pytest_cache __pycache__ > .gitignore
+        git add .
+        git commit --quiet --message "Double numbers"
+    """)
+    expect(run_block(e2e)).to_succeed()
+    expect(e2e.run("git status --porcelain").stdout).to_be_empty()
+    expect(e2e.run("python -m pytest -q -p no:cacheprovider")).to_exit_with(1)
+
+
+def test_work_is_recorded_in_a_readable_file(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+        # the offline agent plays recorded work, so that all of this can be tried without a model; this one asks first
+        mkdir -p records
+        cat > records/double.toml <<'EOF'
+        test = "test_double.py::test_double"
+        summary = "It doubled one too many."
+
+        [[step]]
+        run = "as it is"
+
+        [[step]]
+        ask = "May I change double.py?"
+
+        [[step]]
+        edit = "double.py"
+        old = "number + number + 1"
+        new = "2 * number"
+
+        [[step]]
+        run = "without the one too many"
+
+        [[step]]
+        commit = "FIX_IMPL"
+        message = "Double exactly"
+        EOF
+    """)
+    expect(run_block(e2e)).to_succeed()
+    record = find_record(e2e.folder / "records", "test_double.py::test_double")
+    assert record is not None
+    assert [step.name for step in record.steps] == ["run", "ask", "edit", "run", "commit"]
+
+
+@pytest.mark.slow
+def test_a_sweep_is_asked_stopped_resumed_and_answered(project: E2eSession) -> None:
+    e2e = project
+    e2e.write_tutorial_block("""
+        # start a sweep; on a terminal the room opens, here it runs in the background
+        swarm-tui run --agent offline --records records --headless > sweep.log 2>&1 &
+    """)
+    expect(run_block(e2e)).to_succeed()
+    wait_until(lambda: states(e2e) == ["waiting"], "the agent's question")
+    e2e.write_tutorial_block("""
+        # where does it stand?
+        swarm-tui status
+    """)
+    expect(run_block(e2e).stdout).to_match(r"waiting +✗ +test_double.py::test_double  May I change double.py\?")
+    e2e.write_tutorial_block("""
+        # ask something of the sweep: eight agents at once from now on
+        swarm-tui request slots 8
+    """)
+    expect(run_block(e2e)).to_succeed()
+    assert json.loads(e2e.run("swarm-tui status --json").stdout)["slots"] == 8
+    e2e.write_tutorial_block("""
+        # stop it; what is done is kept
+        swarm-tui stop
+    """)
+    expect(run_block(e2e)).to_succeed()
+    assert states(e2e) == ["stopped"]
+    e2e.write_tutorial_block("""
+        # take it up again, as after a crash or a reboot
+        swarm-tui resume --headless > resumed.log 2>&1 &
+    """)
+    expect(run_block(e2e)).to_succeed()
+    wait_until(lambda: states(e2e) == ["waiting"], "the same question")
+    e2e.write_tutorial_block("""
+        # answer the agent that waits, named by a part of its test
+        swarm-tui request message double --text "Yes, please."
+    """)
+    expect(run_block(e2e)).to_succeed()
+    wait_until(lambda: "engine finished" in (e2e.folder / "resumed.log").read_text(), "the end of the sweep")
+    branch = json.loads(e2e.run("swarm-tui status --json").stdout)["integrated"]
+    expect(e2e.run(f"git show {branch}:double.py").stdout).to_contain("return 2 * number")
+
+
+@pytest.fixture
+def swept(project: E2eSession) -> E2eSession:
+    """Give a session in which a sweep has gone over the project; the agent did not ask."""
+    expect(project.run("sed -i '/^ask = /s/.*/say = \"I go on.\"/' records/double.toml")).to_succeed()
+    run = "swarm-tui run --agent offline --records records --speed 10 --headless"
+    expect(project.run(run, timeout=120)).to_succeed()
+    return project
+
+
+@pytest.mark.slow
+def test_a_finished_sweep_is_judged_told_and_cleaned_away(swept: E2eSession) -> None:
+    e2e = swept
+    e2e.write_tutorial_block("""
+        # the sweeps of this repository
+        swarm-tui list
+    """)
+    expect(run_block(e2e).stdout).to_match(r"^\d{8}-\d{6} +finished .* 1 impl fix\n$")
+    e2e.write_tutorial_block("""
+        # the fixes that its agents made, the most useful one first
+        swarm-tui fixes --list
+    """)
+    expect(run_block(e2e).stdout).to_contain("Double exactly")
+    e2e.write_tutorial_block("""
+        # keep or revert each of them: on a terminal one after the other, here one by its rank
+        swarm-tui fixes --revert 1 --why "it was right" --apply swarm/checked
+    """)
+    named = e2e.run("swarm-tui list --json").stdout
+    (sweep,) = json.loads(named)
+    expect(run_block(e2e)).to_succeed()
+    expect(e2e.run("git show swarm/checked:double.py").stdout).to_contain("number + number + 1")
+    e2e.write_tutorial_block("""
+        # put the branch together once more, and see what the integrator says of it
+        swarm-tui integrate --json
+    """)
+    outcome = json.loads(run_block(e2e, timeout=120).stdout)
+    assert len(outcome["impl_commit_hashes"]) == 1
+    e2e.write_tutorial_block("""
+        # make a page of everything: it opens anywhere, without a network
+        swarm-tui report --output page
+    """)
+    expect(run_block(e2e)).to_succeed()
+    assert "Double exactly" in "".join(path.read_text() for path in (e2e.folder / "page").rglob("*.html"))
+    e2e.write_tutorial_block("""
+        # remove the agents and their copies; the branches and the sweep's folder stay
+        swarm-tui clean --yes
+    """)
+    expect(run_block(e2e)).to_succeed()
+    expect(e2e.run("git for-each-ref refs/swarm").stdout).to_be_empty()
+    expect(e2e.run(f"git rev-parse --verify {sweep['integrated']}")).to_succeed()
+
+
+def states(e2e: E2eSession) -> list[str]:
+    """Give the states of the tests of the newest sweep; none when there is no sweep yet."""
+    asked = e2e.run("swarm-tui status --json")
+    return [each["state"] for each in json.loads(asked.stdout)["tests"]] if asked.exit_code == 0 else []
+
+
+def wait_until(condition: Callable[[], bool], what: str, deadline: float = 90.0) -> None:
+    """Wait until a condition holds, at most until the deadline."""
+    end = time.monotonic() + deadline
+    while not condition():
+        assert time.monotonic() < end, f"waited {deadline:g} s in vain for {what}"
+        time.sleep(0.2)
