@@ -1,0 +1,119 @@
+"""What the agent screen draws is plain and fits, whatever agents have written."""
+
+from __future__ import annotations
+
+import unicodedata
+from pathlib import Path
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from swarm_tui.model import state as model
+from swarm_tui.model.events import HarvestedChange
+from swarm_tui.model.outcome import Escalation
+from swarm_tui.model.state import Try
+from swarm_tui.model.states import State
+from swarm_tui.room.draw.agent import draw_about, draw_tabs
+from swarm_tui.room.draw.parts import Line, text_of, width_of
+from swarm_tui.room.draw.tail import draw_tail_line
+from swarm_tui.room.draw.terminal_text import LINE_LIMIT, read_terminal_text
+from swarm_tui.room.draw.transcript import draw_transcript_line
+from swarm_tui.room.draw.tries import PulledFile, draw_tries_and_files
+from swarm_tui.transcripts.entries import Entry, Role, parse_record
+from swarm_tui.transcripts.layout import Density, lay_out
+from swarm_tui.transcripts.merged import Folded, Item
+from tests.transcripts.records import step
+
+hostile = st.text(
+    st.sampled_from("ab [/]\\\x1b\x07\x9b\x00\x7f\r\n\t0;31m]P宽\u0301\u202e\u200b") | st.characters(codec="utf-8"),
+    max_size=60,
+)
+
+
+def is_harmless(line: Line) -> bool:
+    return acts_not(text_of(line))
+
+
+def acts_not(text: str) -> bool:
+    """Whether nothing in the text could act on a terminal or break a line."""
+    return not any(unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp") for character in text)
+
+
+@st.composite
+def records(draw: st.DrawFn) -> model.TestRecord:
+    return model.TestRecord(
+        test=draw(hostile),
+        agent=draw(hostile),
+        state=draw(st.sampled_from([state for state in State if state is not State.DONE])),
+        reason=draw(hostile),
+        summary=draw(hostile),
+        question=draw(hostile),
+        launched_at=draw(st.none() | st.just(1.0)),
+        tries=(Try(1, draw(st.none() | st.booleans()), 1.0, 2.0, draw(hostile)),),
+        changes=(
+            HarvestedChange(kind=draw(hostile), status=draw(hostile), summary=draw(hostile), commit=draw(hostile)),
+        ),
+        escalations=(Escalation(title=draw(hostile), detail_markdown=draw(hostile)),),
+    )
+
+
+@settings(deadline=None)
+@given(records(), hostile, st.integers(20, 120))
+def test_the_head_and_the_tries_are_harmless_and_fit(record: model.TestRecord, name: str, width: int) -> None:
+    lines = [*draw_about(record, 3.0, width), draw_tabs({"file": name, "tries": "tries"}, "file")]
+    rows = draw_tries_and_files(record, [PulledFile(Path("x"), name, 3)], frozenset({1}), width)
+    assert all(is_harmless(line) for line in [*lines, *(row.line for row in rows)])
+    assert all(width_of(line) <= width for line in lines[:-1])
+
+
+@settings(deadline=None)
+@given(hostile, hostile, st.sampled_from(Role), st.integers(40, 120))
+def test_the_merged_tail_is_harmless_and_fits(text: str, name: str, role: Role, width: int) -> None:
+    (entry, *_) = parse_record(step(text))
+    for agents in (("a",), ("a", "b")):
+        item = Item(1.0, 0, 0, "a", entry._replace(role=role))
+        line = draw_tail_line(Folded(item, agents), name, width)
+        assert is_harmless(line)
+        assert width_of(line) <= width
+
+
+@settings(deadline=None)
+@given(hostile, hostile)
+def test_setting_off_what_was_searched_changes_no_word(text: str, found: str) -> None:
+    for line in lay_out(parse_record(step(text)), 60, Density.WHOLE):
+        drawn = draw_transcript_line(line, found)
+        assert text_of(drawn) == line.prefix + line.text
+        assert is_harmless(drawn)
+
+
+@settings(deadline=None)
+@given(hostile)
+def test_a_captured_screen_keeps_colours_and_nothing_else(text: str) -> None:
+    for segments in read_terminal_text(text):
+        shown = "".join(segment.text for segment in segments)
+        assert acts_not(shown)
+        assert len(shown) <= 2 * LINE_LIMIT
+
+
+def test_colours_of_a_captured_screen_are_understood() -> None:
+    (line,) = read_terminal_text("plain \x1b[1;31mred\x1b[0;48;5;4mblue\x1b[38;2;1;2;3mown\x1b[39;49mend")
+    assert [segment.text for segment in line] == ["plain ", "red", "blue", "own", "end"]
+    styles = [segment.style for segment in line]
+    assert styles[1] is not None
+    assert styles[1].bold
+    assert [str(style.color.name) if style and style.color else "" for style in styles] == [
+        "",
+        "color(1)",
+        "",
+        "#010203",
+        "",
+    ]
+
+
+def test_what_many_said_is_told_with_their_number() -> None:
+    item = Item(1.0, 0, 0, "a", Entry(Role.RESULT, "fixture 'host' not found", 1.0, is_error=True))
+    line = text_of(draw_tail_line(Folded(item, tuple("abcdefg")), "test_a", 120))
+    assert "7 agents" in line
+    assert line.endswith("same line from 7 agents")
+    assert cell_len(line) <= 120
