@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Coroutine
 from pathlib import Path
@@ -54,6 +55,7 @@ class Conductor:
         self.stop_reason = ""
         self._probe = probe
         self._tick = tick
+        self._freed = asyncio.Event()
         self._stopper = Stopper(context, self.fleet)
         self.answers = Answers(context, self.fleet)
         self.finish = Finish(context)
@@ -84,7 +86,14 @@ class Conductor:
                     self.finish.begin(self.group)
                 if is_all_done and not any(part.is_busy for part in (self.finish, self._stopper, self.answers, inbox)):
                     return
-                await asyncio.sleep(self._tick)
+                await self._pause()
+
+    async def _pause(self) -> None:
+        """Wait for the next round; a slot that becomes free is not left empty until then."""
+        self._freed.clear()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self._tick):
+                await self._freed.wait()
 
     def _is_all_done(self) -> bool:
         """Whether no test is under way or will be."""
@@ -95,11 +104,11 @@ class Conductor:
         """Do something with one test; nothing else is done with it meanwhile."""
         task = self.group.create_task(work)
         self._busy[test] = task
-        task.add_done_callback(lambda _: self._busy.pop(test, None))
+        task.add_done_callback(lambda _: self._end(test))
 
-    def is_busy(self, test: str) -> bool:
-        """Whether something is being done with a test."""
-        return test in self._busy
+    def _end(self, test: str) -> None:
+        self._busy.pop(test, None)
+        self._freed.set()
 
     async def _look(self, now: float) -> None:
         """Read the files of all living agents."""

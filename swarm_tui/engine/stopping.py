@@ -12,7 +12,7 @@ from swarm_tui.engine.fleet import Fleet
 from swarm_tui.errors import SwarmError
 from swarm_tui.model.events import AgentsStopped
 
-BATCH: Final = 20
+BATCH: Final = 32
 BATCH_AGE: Final = 60.0
 
 
