@@ -88,7 +88,7 @@ def test_the_footer_shows_whole_entries_and_always_the_help(width: int) -> None:
 
 
 def test_the_page_of_keys_is_what_the_table_says() -> None:
-    page = Path(__file__).parents[2] / "docs" / "keys.md"
+    page = Path(__file__).parents[2] / "tutorial" / "keys.md"
     if os.environ.get("SWARM_WRITE_SCENES"):
         page.parent.mkdir(exist_ok=True)
         page.write_text(keys_page(), encoding="utf-8")
