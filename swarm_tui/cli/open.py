@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import sys
 from pathlib import Path
 
@@ -44,6 +45,8 @@ def show_room(folder: SweepFolder, *, is_ascii: bool = False) -> int:
     """Open the room on a sweep."""
     from swarm_tui.room.splash import splash
 
+    # Modules are no garbage: the room looks for some again when it has read the sweep.
+    gc.disable()
     with splash(folder.name, is_ascii=is_ascii):
         from swarm_tui.room.app import open_room
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from swarm_tui.triage.review import Review
 
 FLUSH_SECONDS = 0.1
-FIRST_LOOK_SECONDS = 0.12
+FIRST_LOOK_SECONDS = 0.08
 """What can be read of the journal in this time is there with the first frame."""
 
 
@@ -231,14 +231,15 @@ class RoomApp(App[str]):
 
     async def on_mount(self) -> None:
         self.write_to_terminal(PUSH_TITLE)
-        self.run_worker(self._follow(), group="follow", name="follow the journal")
+        # What is left of a long journal is read when the first frame stands: every slice before would delay it.
+        self.call_after_refresh(self.run_worker, self._follow, group="follow", name="follow the journal")
 
     async def _follow(self) -> None:
         is_frozen = False
         while True:
             has_more = self.store.catch_up()
             now = time.monotonic()
-            if not has_more or now - self._passed_on_at > 3 * FLUSH_SECONDS:
+            if not has_more or now - self._passed_on_at > FLUSH_SECONDS:
                 self._pass_on(now)
             if not has_more and not is_frozen:
                 # Ten thousand records are walked by the collector for 70 ms: they are here to stay.

@@ -95,6 +95,9 @@ class SweepScreen(RoomScreen):
 
     def show_changes(self, changes: Changes) -> None:
         size = self.grid.size
+        if not size:
+            # Before the first layout there is no grid to arrange anything on.
+            return
         shape = (self.choice, self.grid.text_width, size.height if self.choice.zoom is Zoom.DOTS else 0)
         if changes.is_reset or shape != self._arranged_for or len(self.store.state.records) != self._known:
             self._arrange()
