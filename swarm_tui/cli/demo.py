@@ -97,4 +97,7 @@ def _program() -> str:
     """Give how swarm-tui is called from anywhere: by its name, if the shell finds it, else by its path."""
     if shutil.which("swarm-tui") is not None:
         return "swarm-tui"
-    return shlex.quote(str(Path(sys.argv[0]).absolute()))
+    script = Path(sys.argv[0]).absolute()
+    if script.name == "__main__.py":
+        return f"{shlex.quote(sys.executable)} -m swarm_tui"
+    return shlex.quote(str(script))

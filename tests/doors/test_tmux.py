@@ -66,6 +66,12 @@ async def test_the_callers_own_tmux_does_not_matter(tmux: Tmux) -> None:
 async def test_one_call_lists_all_panes_whatever_their_windows_are_called(tmux: Tmux) -> None:
     await new_session(tmux, "mngr-a")
     await new_session(tmux, "mngr-b", window="ä:b:0")
+
+    async def has_begun() -> bool:
+        # Until the shell has become `cat`, it is the shell that is seen.
+        return all(pane.command == "cat" for pane in await tmux.list_panes())
+
+    await until(has_begun)
     panes = {pane.session: pane for pane in await tmux.list_panes()}
     first, second = panes["mngr-a"], panes["mngr-b"]
     assert (first.window, first.width, first.height, first.is_dead) == ("agent", 90, 5, False)
