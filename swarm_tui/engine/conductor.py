@@ -25,7 +25,7 @@ from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.model.events import Harvested, LaunchFailed, ProbeFailed, ProbeRecovered, Queued, Stopped
 from swarm_tui.model.states import State
 
-TICK: Final = 0.2
+TICK: Final = 0.1
 PROBE_INTERVAL: Final = 1.0
 # By this reason a resumed engine knows the tests that it may take up again by itself.
 SWEEP_STOPPED: Final = "the sweep was stopped"
