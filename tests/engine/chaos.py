@@ -155,8 +155,10 @@ def isolated(mngr: str) -> Iterator[tuple[Path, dict[str, str], Tmux]]:
         yield root, environment, tmux
     finally:
         asyncio.run(tmux.kill_server())
-        # An engine that still lives would write on: it belongs to a round that has failed.
-        subprocess.run(["rm", "-rf", str(root)], check=False)
+        # What was killed a moment ago may still write its last words.
+        wait_for(
+            lambda: subprocess.run(["rm", "-rf", str(root)], capture_output=True).returncode == 0, "the folder to go"
+        )
 
 
 async def _quiet(door: Mngr) -> None:
