@@ -44,6 +44,15 @@ FIRST_LOOK_SECONDS = 0.08
 """What can be read of the journal in this time is there with the first frame."""
 
 
+FEW_TESTS = 30
+"""So many tests are shown as a table at first: there is room for their names."""
+
+
+def first_zoom(tests: int) -> Zoom:
+    """Give the zoom in which a sweep is shown to somebody who has never chosen one."""
+    return Zoom.ROWS if 0 < tests <= FEW_TESTS else Zoom.DOTS
+
+
 class RoomApp(App[str]):
     """The room on one sweep. It ends with a sentence for the terminal, or with none."""
 
@@ -79,7 +88,7 @@ class RoomApp(App[str]):
         """Messages that are sent without an engine keep their order."""
         remembered = settings.remembered
         self.choice = Choice(
-            zoom=Zoom(remembered.zoom) if remembered.zoom in list(Zoom) else Zoom.DOTS,
+            zoom=Zoom(remembered.zoom) if remembered.zoom in list(Zoom) else first_zoom(len(store.state.records)),
             group=remembered.group if remembered.group in GROUPINGS else "file",
             sort=remembered.sort if remembered.sort in SORTINGS else "file",
         )

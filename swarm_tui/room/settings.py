@@ -38,7 +38,8 @@ class Remembered:
     """What the room remembers from one time to the next."""
 
     theme: str = ""
-    zoom: str = "dots"
+    zoom: str = ""
+    """Empty until somebody has chosen one."""
     group: str = "file"
     sort: str = "file"
     has_side: bool = True

@@ -36,7 +36,7 @@ def test_a_broken_memory_is_forgotten_in_part(tmp_path: Path, content: str) -> N
     path.write_text(content)
     remembered = read_settings(environment(tmp_path)).remembered
     assert remembered.theme == ""
-    assert remembered.zoom == ("rows" if "rows" in content else "dots")
+    assert remembered.zoom == ("rows" if "rows" in content else "")
 
 
 def test_a_memory_that_cannot_be_written_stops_nobody(tmp_path: Path) -> None:

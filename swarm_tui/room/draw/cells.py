@@ -81,7 +81,7 @@ class Column(NamedTuple):
 
 
 COLUMNS: Final = (
-    Column("state", 14, 0),
+    Column("state", 15, 0),
     Column("test", 0, 0),
     Column("tries", 7, 56),
     Column("changes", 12, 90),
