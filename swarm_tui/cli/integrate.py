@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from swarm_tui.errors import SwarmError
-from swarm_tui.journal.folder import find_sweep
 from swarm_tui.model.text import plain
 
 if TYPE_CHECKING:
@@ -36,6 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Integrate, or have the living engine do it."""
     from swarm_tui.journal.append import living_engine
+    from swarm_tui.journal.folder import find_sweep
 
     folder = find_sweep(Path.cwd(), arguments.sweep)
     if living_engine(folder.lock) is not None:

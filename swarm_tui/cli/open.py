@@ -6,9 +6,12 @@ import argparse
 import gc
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from swarm_tui.errors import UsageError
-from swarm_tui.journal.folder import SweepFolder, find_sweep, list_sweeps
+
+if TYPE_CHECKING:
+    from swarm_tui.journal.folder import SweepFolder
 
 DESCRIPTION = """\
 Open the room on a sweep: every test in one grid, live. Without a name, on the newest sweep of this repository.
@@ -32,6 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from swarm_tui.journal.folder import find_sweep, list_sweeps
+
     here = Path.cwd()
     is_first_run = arguments.sweep is None and not list_sweeps(here)
     folder = None if is_first_run else find_sweep(here, arguments.sweep)

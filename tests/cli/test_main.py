@@ -14,8 +14,8 @@ from swarm_tui.cli.commands import COMMANDS
 from swarm_tui.cli.main import run_command_line
 from swarm_tui.doors.process import run_process
 
-HEAVIEST = {"textual", "rich", "git", "pexpect", "jinja2", "pytest"}
-HEAVY = sorted(HEAVIEST | {"pydantic", "asyncio"})
+HEAVIEST = {"textual", "rich", "git", "pexpect", "jinja2", "pytest", "pydantic"}
+HEAVY = sorted(HEAVIEST | {"asyncio"})
 NAMES = [command.name for command in COMMANDS]
 
 
