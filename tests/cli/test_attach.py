@@ -105,7 +105,10 @@ def story(isolated_mngr: IsolatedMngr) -> Iterator[Story]:
     )
     asyncio.run(isolated_mngr.door.create(request))
     write_sweep(isolated_mngr.repository, isolated_mngr.settings, {"tests/test_a.py::test_copy": agent})
-    yield Story(isolated_mngr, agent)
+    told = Story(isolated_mngr, agent)
+    # A test types faster than any person: tmux must not take that for a paste, in which no key means anything.
+    told.tmux("set-option", "-g", "assume-paste-time", "0")
+    yield told
     asyncio.run(isolated_mngr.door.destroy([agent]))
     shutil.rmtree(isolated_mngr.repository / ".swarm")
 
@@ -154,6 +157,7 @@ def test_from_inside_tmux_it_says_the_keys_that_lead_back_and_keeps_the_deadly_o
     where = ["-c", str(story.mngr.repository), "-x", "120", "-y", "40"]
     outer("-f", "/dev/null", "new-session", "-d", "-s", "home", *where, command)
     try:
+        outer("set-option", "-g", "assume-paste-time", "0")
         # The outer server's keys act in a client only: this one is the person's real terminal.
         environment["TERM"] = "xterm"
         person = pexpect.spawn("tmux", ["attach", "-t", "=home"], env=environment, dimensions=(40, 120))

@@ -70,6 +70,7 @@ def test_a_person_is_brought_there_and_the_deadly_keys_do_nothing(far: Far) -> N
         words, rows=30, columns=100, environment=far.mngr.environment | {"TERM": "xterm-256color"}
     )
     until(lambda: bool(far.host.tmux("list-clients", "-t", f"=mngr-{NAME}")), "a client on the far host")
+    far.host.tmux("set-option", "-g", "assume-paste-time", "0")
     terminal.send(b"\x11\x14hello over there\r")
     until(lambda: "hello over there" in far.host.tmux("capture-pane", "-p", "-t", f"=mngr-{NAME}:agent"), "its answer")
     terminal.send(b"\x02d")
