@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from swarm_tui.journal.folder import list_sweeps
 from tests.conftest import IsolatedMngr
 from tests.engine.endings import EXPECTED, FILE, make_endings
 from tests.engine.sweeping import Program, kill_engine, offline, wait_for
@@ -29,7 +30,7 @@ def swept(
     running = program.start("run", "--headless", *offline("records", *limits))
     try:
         asking = f"{FILE}::test_asks"
-        wait_for(lambda: (project.root / ".swarm" / "runs").is_dir() and program.newest, "the sweep")
+        wait_for(lambda: list_sweeps(project.root), "the sweep")
         wait_for(
             lambda: (record := program.opened().state.records.get(asking)) and record.state.value == "waiting",
             "a question",
