@@ -43,7 +43,7 @@ def _status(store: Store) -> tuple[str, str]:
     if not store.is_loaded:
         return "reading", "dim"
     if store.engine is EngineState.GONE:
-        return f"engine gone · {age(store.clock() - state.last_at)}", "error"
+        return f"engine gone {age(store.clock() - state.last_at)} · R resumes", "error"
     if store.engine is EngineState.ELSEWHERE:
         return "from another machine", "dim"
     if state.is_held:

@@ -64,6 +64,7 @@ async def test_an_engine_that_dies_is_told_and_resuming_offered(tmp_path: Path) 
     feed([str(folder.root), "--tests", "20", "--ahead", "0.5", "--seconds", "0", "--at", str(NOW)])
     async with room_on(folder, Scene("dead")) as (app, pilot):
         assert "engine gone" in text_on_screen(app)
+        assert "R resumes" in text_on_screen(app)
         await pilot.press("greater_than_sign")
         assert "R starts one" in text_on_screen(app)
         assert app.room_screen is not None
