@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import os
+import select
 import shlex
 import subprocess
+import termios
+import time
+import tty
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Final
 
 from swarm_tui.doors.packages import how_to_get
 from swarm_tui.doors.process import scrubbed_environment
 from swarm_tui.errors import DoorError, ProgramMissing, UsageError
+
+ANSWER_TIMEOUT: Final = 1.0
+_ARE_YOU_THERE: Final = b"\x1b[5n"
+_I_AM_THERE: Final = b"\x1b[0n"
 
 
 def editor_command() -> tuple[str, ...]:
@@ -36,3 +45,32 @@ def run_in_foreground(arguments: Sequence[str], *, cwd: Path, extra: Mapping[str
         raise ProgramMissing(f"{program} is not installed", how_to_get(program)) from error
     except OSError as error:
         raise DoorError(f"{program} cannot be started", error.strerror or str(error)) from error
+
+
+def settle_terminal(terminal: int, timeout: float = ANSWER_TIMEOUT) -> bool:
+    """Take off what the terminal still answers to questions of a program that has left; give whether it is quiet now.
+
+    tmux and vim ask a terminal what it can do, and leave without waiting. A late answer would be read as keys
+    by whoever comes next. Terminals answer in order: with the answer to a question of ours, all others are through.
+    """
+    try:
+        before = termios.tcgetattr(terminal)
+    except termios.error:
+        return True
+    try:
+        tty.setraw(terminal, termios.TCSANOW)
+        os.write(terminal, _ARE_YOU_THERE)
+        deadline = time.monotonic() + timeout
+        heard = b""
+        while _I_AM_THERE not in heard:
+            left = deadline - time.monotonic()
+            if left <= 0 or not select.select([terminal], [], [], left)[0]:
+                return False
+            if not (content := os.read(terminal, 4096)):
+                return False
+            heard = heard[-len(_I_AM_THERE) :] + content
+        return True
+    except OSError:
+        return False
+    finally:
+        termios.tcsetattr(terminal, termios.TCSANOW, before)

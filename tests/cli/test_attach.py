@@ -26,6 +26,8 @@ from swarm_tui.model.sweep import MngrSettings, SweepSpec
 from tests.conftest import IsolatedMngr
 
 BACK = "\x02d"
+STATUS_LINE = "[mngr-swarm-x-copy]"
+"""Who sees this is attached; a tmux client that is told something before it has drawn may miss it."""
 
 
 def write_sweep(repository: Path, mngr: MngrSettings, tests: dict[str, str]) -> SweepFolder:
@@ -88,10 +90,6 @@ class Story:
         return self.tmux("capture-pane", "-p", "-t", f"={self.session}:agent")
 
     @property
-    def is_attached(self) -> bool:
-        return bool(self.tmux("list-clients", "-t", f"={self.session}"))
-
-    @property
     def is_alive(self) -> bool:
         listing = asyncio.run(self.mngr.door.list_agents())
         return {agent.name: agent.state for agent in listing.agents}.get(self.agent) in ("RUNNING", "WAITING")
@@ -118,9 +116,9 @@ def test_attach_type_detach_and_all_is_as_it_was(story: Story) -> None:
     size = story.size
     child = story.attach()
     child.expect("C-b d brings you back")
-    until(lambda: story.is_attached, "a client at the session")
+    child.expect_exact(STATUS_LINE)
     assert story.key_table == "swarm"
-    assert story.size == "100x29"
+    until(lambda: story.size == "100x29", "the agent's window at the person's size")
     child.send("hello there\r")
     until(lambda: "heard: hello there" in story.screen, "the agent's answer")
     child.send(BACK)
@@ -133,7 +131,7 @@ def test_attach_type_detach_and_all_is_as_it_was(story: Story) -> None:
 @pytest.mark.slow
 def test_the_deadly_keys_of_mngr_destroy_and_stop_nothing(story: Story) -> None:
     child = story.attach()
-    until(lambda: story.is_attached, "a client at the session")
+    child.expect_exact(STATUS_LINE)
     child.send("\x11\x14")
     child.send("still here\r")
     until(lambda: "still here" in story.screen, "the agent to live on")
@@ -162,7 +160,7 @@ def test_from_inside_tmux_it_says_the_keys_that_lead_back_and_keeps_the_deadly_o
         environment["TERM"] = "xterm"
         person = pexpect.spawn("tmux", ["attach", "-t", "=home"], env=environment, dimensions=(40, 120))
         until(lambda: "C-b C-b d brings you back" in outer("capture-pane", "-p", "-t", "=home:"), "the way back")
-        until(lambda: story.is_attached, "a client at the session")
+        until(lambda: STATUS_LINE in outer("capture-pane", "-p", "-t", "=home:"), "the agent's screen")
         person.send("\x11\x14nested\r")
         until(lambda: "heard: " in story.screen and "nested" in story.screen, "the agent's answer")
         person.send("\x02" + BACK)
@@ -191,7 +189,7 @@ def test_the_agents_own_terminal_is_not_shown_within_itself(story: Story) -> Non
 @pytest.mark.slow
 def test_an_agent_that_is_stopped_while_somebody_looks_leads_back(story: Story) -> None:
     child = story.attach()
-    until(lambda: story.is_attached, "a client at the session")
+    child.expect_exact(STATUS_LINE)
     asyncio.run(story.mngr.door.stop([story.agent]))
     child.expect("swarm-x-copy is stopped")
     child.expect(pexpect.EOF)
@@ -208,7 +206,7 @@ def test_a_stopped_agent_is_started_only_after_a_question(story: Story) -> None:
     assert not story.is_alive
     child = story.attach("--start")
     child.expect("brings you back")
-    until(lambda: story.is_attached, "a client at the session")
+    child.expect_exact(STATUS_LINE)
     assert story.key_table == "swarm"
     child.send(BACK)
     child.expect(pexpect.EOF)
@@ -224,7 +222,8 @@ def test_mngrs_own_connect_command_is_honoured(story: Story) -> None:
         child.expect(pexpect.EOF)
         assert child.wait() == 0
     finally:
-        asyncio.run(story.mngr.door.set_config("connect_command", ""))
+        unset = [story.mngr.settings.path, "config", "unset", "--scope", "user", "connect_command"]
+        subprocess.run(unset, env=story.mngr.environment, cwd=story.mngr.repository, check=True, capture_output=True)
 
 
 @pytest.mark.slow

@@ -7,13 +7,12 @@ import sys
 from collections.abc import Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from textual.app import SuspendNotSupported
-
 from swarm_tui.errors import SwarmError
 from swarm_tui.model.requests import RequestKind
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.states import State
 from swarm_tui.model.text import plain, plain_lines
+from swarm_tui.room.aside import step_aside
 from swarm_tui.room.draw.words import counted
 
 if TYPE_CHECKING:
@@ -136,27 +135,20 @@ class AgentActions:
         return await self.room.push_screen(question, wait_for_dismiss=True)
 
     def _step_aside(self, attacher: Attacher, prepared: Prepared, record: TestRecord) -> str:
-        """Hand the terminal to mngr until the person detaches; give what went wrong, or "".
+        """Hand the terminal to mngr until the person detaches; give what went wrong, or ""."""
 
-        Nothing is painted meanwhile and no error leaves the body: a suspended Textual that does either hangs
-        (Textual #6692).
-        """
-        problem = ""
-        try:
-            with self.room.batch_update(), self.room.suspend():
-                try:
-                    _say_way_back(prepared, record)
-                    code = attacher.run(prepared)
-                    if code:
-                        problem = f"`mngr connect` ended with code {code}"
-                        if not prepared.approach.is_local:
-                            problem += f"; if it is stopped, `swarm-tui attach {record.agent} --start` starts it"
-                        _wait_for_enter(f"{problem}. Enter leads back to the room. ")
-                except Exception as error:
-                    problem = plain(str(error), 300) or type(error).__name__
-        except SuspendNotSupported:
-            problem = "this terminal cannot be handed over"
-        return problem
+        def hand_over() -> str:
+            _say_way_back(prepared, record)
+            code = attacher.run(prepared)
+            if not code:
+                return ""
+            problem = f"`mngr connect` ended with code {code}"
+            if not prepared.approach.is_local:
+                problem += f"; if it is stopped, `swarm-tui attach {record.agent} --start` starts it"
+            _wait_for_enter(f"{problem}. Enter leads back to the room. ")
+            return problem
+
+        return step_aside(self.room, hand_over)
 
     # Writing.
 

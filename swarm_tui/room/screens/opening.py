@@ -12,6 +12,7 @@ from swarm_tui.doors.foreground import editor_command, run_in_foreground
 from swarm_tui.doors.git.checkouts import check_out_tree
 from swarm_tui.errors import SwarmError
 from swarm_tui.model.fixes import Fix
+from swarm_tui.room.aside import step_aside
 from swarm_tui.room.merge import Merge
 
 if TYPE_CHECKING:
@@ -20,14 +21,14 @@ if TYPE_CHECKING:
 
 def leave_for(screen: FixesScreen, words: Sequence[str], folder: Path, extra: Mapping[str, str] = {}) -> str:
     """Give the terminal to a program until it ends; give what went wrong, or ""."""
-    # Nothing may be painted while the terminal is somebody else's (textual #6692), and no error may leave the block.
-    with screen.app.batch_update(), screen.app.suspend():
-        try:
-            code = run_in_foreground(words, cwd=folder, extra=extra)
-        except SwarmError as error:
-            return str(error)
+
+    def hand_over() -> str:
+        code = run_in_foreground(words, cwd=folder, extra=extra)
+        return f"{words[0]} ended with {code}" if code else ""
+
+    trouble = step_aside(screen.app, hand_over)
     screen.app.refresh(layout=True)
-    return f"{words[0]} ended with {code}" if code else ""
+    return trouble
 
 
 def open_commit(screen: FixesScreen, merge: Merge, fix: Fix) -> None:
