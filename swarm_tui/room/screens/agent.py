@@ -328,11 +328,11 @@ class AgentScreen(PagingScreen):
         self.take_in(NOTHING)
 
     def do_back(self) -> None:
-        if self.tab == "file" and not self._words:
+        if self.tab == "file" and not self.filter_words:
             self._file = None
             self.show_tab("tries")
             return
-        if self._is_errors_only and not self._words:
+        if self._is_errors_only and not self.filter_words:
             self.do_errors_only()
             return
         super().do_back()

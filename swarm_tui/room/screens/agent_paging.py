@@ -19,7 +19,6 @@ class PagingScreen(RoomScreen):
 
     def __init__(self) -> None:
         super().__init__()
-        self._words = ""
         self._roles = ALL_ROLES
         self._is_errors_only = False
 
@@ -47,7 +46,7 @@ class PagingScreen(RoomScreen):
         title = self.pages_title()
         if pager.matches is not None:
             title += f" · {pager.matches.count:,} match" + (" so far" if pager.is_searching else "")
-            title += f" /{self._words}" if self._words else ""
+            title += f" /{self.filter_words}" if self.filter_words else ""
             title += " errors only" if self._is_errors_only else ""
         title += f" · {roles_word(self._roles)}" if self._roles != ALL_ROLES else ""
         if pages.is_finding:
@@ -79,11 +78,11 @@ class PagingScreen(RoomScreen):
 
     def _to_match(self, is_backwards: bool) -> None:
         """Go to the next match within everything: what stands around it is what one looks for."""
-        words = (self._words or self.pages.words).removeprefix("!")
+        words = (self.filter_words or self.pages.words).removeprefix("!")
         if not words:
             self.say("/ filters first, then n and N go from match to match")
             return
-        if self._words:
+        if self.filter_words:
             self.set_filter("")
         self.pages.find(words, is_backwards)
 
@@ -111,12 +110,8 @@ class PagingScreen(RoomScreen):
         self._is_errors_only = not self._is_errors_only
         self._choose()
 
-    @property
-    def filter_words(self) -> str:  # type: ignore[override]
-        return self._words
-
     def set_filter(self, words: str) -> None:
-        self._words = words
+        self.filter_words = words
         self.pages.words = words.removeprefix("!") if not words.startswith("!") else ""
         self._choose()
 
@@ -125,7 +120,7 @@ class PagingScreen(RoomScreen):
         return self.pages.remember_place() if self.is_paged else super().remember_place()
 
     def _choose(self) -> None:
-        words = self._words.removeprefix("!")
-        is_inverse = self._words.startswith("!") and bool(words)
+        words = self.filter_words.removeprefix("!")
+        is_inverse = self.filter_words.startswith("!") and bool(words)
         self.pages.show_choice(Choice(words, is_inverse, self._roles, self._is_errors_only))
         self.draw_pages_title()

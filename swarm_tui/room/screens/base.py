@@ -83,10 +83,13 @@ class RoomScreen(AgentActions, Screen[None], inherit_bindings=False):
         """Give what `Y` copies."""
         return " ".join(self.current_tests())
 
-    def set_filter(self, words: str) -> None:
-        """Filter by these words; "" shows all again. Screens that can be filtered override it."""
-
     filter_words: str = ""
+
+    def set_filter(self, words: str) -> None:
+        """Filter by these words; "" shows all again."""
+        self.filter_words = words
+        self.take_in(NOTHING)
+
     can_filter: ClassVar[bool] = False
 
     # The frame.

@@ -113,13 +113,9 @@ class FixesScreen(FixesView):
         if not self.diff.move_hunk(-1):
             self.say("this was the first hunk")
 
-    @property
-    def filter_words(self) -> str:  # type: ignore[override]
-        return self.words
-
     def set_filter(self, words: str) -> None:
         fix = self.lines.current
-        self.words = words
+        self.filter_words = words
         if self.merge is None:
             return
         self.show_fixes()

@@ -69,7 +69,6 @@ class FixesView(RoomScreen):
         self.evidence = TextLines(id="evidence")
         self.merge: Merge | None = None
         self.trouble = ""
-        self.words = ""
         self.wants_evidence: bool | None = None
         self._opened_for: tuple[str | None, str] | None = None
         self.closing_line = ""
@@ -189,13 +188,15 @@ class FixesView(RoomScreen):
     def show_fixes(self) -> None:
         assert self.merge is not None, "only called with a review"
         fixes = self.merge.fixes
-        self.lines.shown = [fix for fix in fixes if not self.words or fits_words(self.words, _words_of(fix))]
+        self.lines.shown = [
+            fix for fix in fixes if not self.filter_words or fits_words(self.filter_words, _words_of(fix))
+        ]
         self.lines.redraw()
         self._show_title()
 
     def _show_title(self) -> None:
         total, shown = len(self.merge.fixes) if self.merge else 0, len(self.lines.shown)
-        title = f"Ranked {total}" + (f" · {shown} match /{self.words}" if self.words else "")
+        title = f"Ranked {total}" + (f" · {shown} match /{self.filter_words}" if self.filter_words else "")
         self.lines.title(title, f"{min(self.lines.cursor + 1, shown)} of {shown}")
 
     # What follows the cursor.

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
-from typing import ClassVar, Final
-
-from textual.widget import Widget
+from collections.abc import Mapping
+from typing import Final
 
 from swarm_tui.model.states import State
 from swarm_tui.room.draw.cells import short_name
 from swarm_tui.room.draw.parts import Line
 from swarm_tui.room.draw.tail import draw_tail_line
 from swarm_tui.room.draw.words import counted
-from swarm_tui.room.screens.base import NOTHING, RoomScreen
+from swarm_tui.room.screens.following import FollowingScreen, StreamLines
 from swarm_tui.room.store import Changes
 from swarm_tui.room.widgets.lines import Lines
 from swarm_tui.transcripts.choice import Choice
@@ -26,49 +24,31 @@ AGENTS_AT_MOST: Final = 300
 """Each has a file open."""
 
 
-class TailLines(Lines):
+class TailLines(StreamLines[Folded]):
     """The lines of the stream."""
 
-    def __init__(self) -> None:
-        super().__init__(id="list")
-        self.shown: list[Folded] = []
-        self.names: dict[str, str] = {}
-        self.is_following = True
-
-    def line_count(self) -> int:
-        return len(self.shown)
+    def __init__(self, names: Mapping[str, str]) -> None:
+        super().__init__()
+        self._agent_names = names
 
     def draw_line(self, index: int, width: int) -> Line:
         folded = self.shown[index]
-        return draw_tail_line(folded, self.names.get(folded.item.who, ""), width)
-
-    def move(self, rows: int, columns: int = 0) -> None:
-        super().move(rows, columns)
-        if rows < 0:
-            self.is_following = False
-        elif self.cursor == len(self.shown) - 1:
-            self.is_following = True
+        return draw_tail_line(folded, self._agent_names.get(folded.item.who, ""), width)
 
 
-class TailScreen(RoomScreen):
+class TailScreen(FollowingScreen[Folded]):
     """The merged tail."""
 
     NAME = "tail"
     TITLE_WORD = "tail"
-    can_filter: ClassVar[bool] = True
 
     def __init__(self) -> None:
-        super().__init__()
-        self.lines = TailLines()
-        self.lines.add_class("main")
+        self.names: dict[str, str] = {}
+        super().__init__(TailLines(self.names))
         self._tail: MergedTail | None = None
         self._tests: tuple[str, ...] = ()
         self._left_out = 0
-        self._words = ""
         self._is_errors_only = False
-
-    def compose_body(self) -> Iterable[Widget]:
-        yield self.lines
 
     def on_mount(self) -> None:
         self.set_interval(POLL_SECONDS, self._poll)
@@ -81,7 +61,7 @@ class TailScreen(RoomScreen):
         tests = self._wanted()
         if tests != self._tests or self._tail is None:
             self._open(tests)
-        self._draw_title()
+        self.draw_title()
 
     def _wanted(self) -> tuple[str, ...]:
         """Give the marked tests, or all that the grid shows; those at work first when they are too many."""
@@ -105,64 +85,51 @@ class TailScreen(RoomScreen):
             path = find_transcript(record.state_dir, self.store.folder.agent(record.agent)) if record else None
             if path is not None and record is not None:
                 sources[test] = FileSource(path)
-                self.lines.names[test] = short_name(record)
+                self.names[test] = short_name(record)
         self._tail = MergedTail(sources, time.monotonic())
         self._show()
 
     def _poll(self) -> None:
         if self.is_current and self._tail is not None and self._tail.poll(time.monotonic()):
             self._show()
-            self._draw_title()
+            self.draw_title()
 
     def _show(self) -> None:
         if self._tail is None:
             return
-        current = self._current()
-        words = self._words.removeprefix("!")
-        choice = Choice(words, bool(words) and self._words.startswith("!"), errors_only=self._is_errors_only)
-        self.lines.shown = self._tail.folded(choice)
-        if not self.lines.is_following and current is not None:
-            numbers = [folded.item.number for folded in self.lines.shown]
-            if current.item.number in numbers:
-                self.lines.cursor = numbers.index(current.item.number)
-        self.lines.redraw()
+        words = self.filter_words.removeprefix("!")
+        choice = Choice(words, bool(words) and self.filter_words.startswith("!"), errors_only=self._is_errors_only)
+        self.show_items(self._tail.folded(choice))
 
-    def _draw_title(self) -> None:
+    def name_of(self, item: Folded) -> object:
+        return item.item.number
+
+    def is_trouble(self, item: Folded) -> bool:
+        return item.item.entry.is_error
+
+    def draw_title(self) -> None:
         title = f"Tail of {counted(len(self._tests), 'agent')}"
         if self.room.marks.tests:
             title += " (marked)"
         if self._left_out:
             title += f", {self._left_out:,} more left out"
-        if self._words or self._is_errors_only:
+        if self.filter_words or self._is_errors_only:
             title += f" · {len(self.lines.shown):,} match"
-            title += f" /{self._words}" if self._words else " errors only"
-        self.lines.title(title, "following" if self.lines.is_following else "paused")
-
-    def on_lines_cursor_moved(self, event: Lines.CursorMoved) -> None:
-        event.stop()
-        self._draw_title()
-        self.draw_foot()
+            title += f" /{self.filter_words}" if self.filter_words else " errors only"
+        self.lines.title(title, self.mode)
 
     def on_lines_opened(self, event: Lines.Opened) -> None:
         event.stop()
         self.do_transcript()
 
-    def _current(self) -> Folded | None:
-        shown, cursor = self.lines.shown, self.lines.cursor
-        return shown[cursor] if cursor < len(shown) else None
-
     def current_tests(self) -> tuple[str, ...]:
-        current = self._current()
+        current = self.current()
         return current.agents if current is not None else ()
 
-    @property
-    def filter_words(self) -> str:  # type: ignore[override]
-        return self._words
-
     def set_filter(self, words: str) -> None:
-        self._words = words
+        self.filter_words = words
         self._show()
-        self.take_in(NOTHING)
+        self.draw_title()
 
     def do_open(self) -> None:
         self.do_transcript()
@@ -170,27 +137,7 @@ class TailScreen(RoomScreen):
     def why_not_open(self) -> str:
         return self.why_not_transcript()
 
-    def do_follow(self) -> None:
-        self.lines.is_following = not self.lines.is_following
-        if self.lines.is_following:
-            self.lines.move_end(True)
-        self._draw_title()
-
     def do_errors_only(self) -> None:
         self._is_errors_only = not self._is_errors_only
         self._show()
-        self._draw_title()
-
-    def do_next_error(self) -> None:
-        self._to_error(range(self.lines.cursor + 1, len(self.lines.shown)))
-
-    def do_previous_error(self) -> None:
-        self._to_error(range(self.lines.cursor - 1, -1, -1))
-
-    def _to_error(self, indices: Iterable[int]) -> None:
-        for index in indices:
-            if self.lines.shown[index].item.entry.is_error:
-                self.lines.is_following = False
-                self.lines.move_to(index)
-                return
-        self.say("no further error that way")
+        self.draw_title()
