@@ -38,10 +38,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Start the demo's sweep and show it."""
+    from swarm_tui.cli.open import has_terminal, show_room
     from swarm_tui.cli.progress import EXIT_INTERRUPTED, follow_sweep, say
     from swarm_tui.demo.sweep import DemoWish, begin_demo
 
-    has_room = not arguments.headless and not arguments.json and sys.stdin.isatty() and sys.stdout.isatty()
+    has_room = has_terminal() and not arguments.headless and not arguments.json
     wish = DemoWish(
         folder=arguments.folder,
         slots=arguments.slots,
@@ -51,8 +52,6 @@ def run(arguments: argparse.Namespace) -> int:
     )
     folder = asyncio.run(begin_demo(wish, say))
     if has_room:
-        from swarm_tui.cli.open import show_room
-
         show_room(folder)
         say(_farewell(folder))
         return 0

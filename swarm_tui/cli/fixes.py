@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from swarm_tui.cli.open import has_terminal
 from swarm_tui.errors import UsageError
 from swarm_tui.model.text import plain
 
@@ -79,8 +80,7 @@ def _wants_screen(arguments: argparse.Namespace) -> bool:
     is_printed = arguments.list or arguments.json or arguments.diff or arguments.pr_body
     is_printed = is_printed or arguments.apply is not None
     is_planned = bool(arguments.revert or arguments.keep or arguments.why)
-    is_terminal = sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()
-    return is_terminal and not is_printed and not is_planned
+    return has_terminal() and not is_printed and not is_planned
 
 
 def _show_screen(arguments: argparse.Namespace) -> int:

@@ -66,8 +66,12 @@ def _first_run(is_ascii: bool) -> int:
     return run_command_line(words) if words else 0
 
 
+def has_terminal() -> bool:
+    """Whether a person sits there: the room reads stdin and draws on stderr."""
+    return sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()
+
+
 def require_terminal() -> None:
     """Refuse to draw where nobody sees it."""
-    # Textual draws on stderr, so that stdout stays free for a pipe.
-    if not (sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()):
+    if not has_terminal():
         raise UsageError("the room needs a terminal", "`swarm-tui status` prints where the sweep stands")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
+
+from swarm_tui.cli.sweep_options import add_display_options, show_sweep
 
 DESCRIPTION = """Takes a sweep up again: after a crash, a kill, a reboot or a stop. Agents that still live are adopted,
 results that are there stay, nothing is launched twice."""
@@ -21,13 +22,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--relaunch", action="store_true", help="a new agent for each test whose agent is gone; else it is failed"
     )
     parser.add_argument("--slots", type=int, metavar="N", help="so many agents work at once from now on")
-    parser.add_argument("--headless", action="store_true", help="progress on stderr instead of the room")
-    parser.add_argument("--json", action="store_true", help="with --headless: the end state as JSON on stdout")
+    add_display_options(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Start the engine again and show the sweep."""
-    from swarm_tui.cli.progress import follow_sweep, say
+    from swarm_tui.cli.progress import say
     from swarm_tui.cli.sweeps import chosen_sweep
     from swarm_tui.engine.begin import start_engine
     from swarm_tui.engine.resume import check_continued
@@ -50,8 +50,4 @@ def run(arguments: argparse.Namespace) -> int:
         append_request(folder, RequestKind.SLOTS, slots=arguments.slots)
     start_engine(folder, spec.passed_environment, is_relaunching=arguments.relaunch)
     say(f"sweep {folder.name} is taken up again")
-    if arguments.headless or not (sys.stdin.isatty() and sys.stdout.isatty()):
-        return follow_sweep(folder, is_json=arguments.json)
-    from swarm_tui.cli.open import show_room
-
-    return show_room(folder)
+    return show_sweep(folder, arguments)

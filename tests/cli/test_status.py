@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from swarm_tui.cli.request import find_test
-from swarm_tui.cli.run import duration
+from swarm_tui.cli.sweep_options import duration
 from swarm_tui.engine.context import EngineContext
 from swarm_tui.errors import UsageError
 from swarm_tui.journal.append import EngineLock
