@@ -1,6 +1,6 @@
 """Chaos: kills engine, agents and tmux server of a real sweep at random moments and resumes, round after round.
 
-    python -m tests.engine.chaos --rounds 100 --seed 7
+    python -m tests.engine.chaos --rounds 100 --seed 7 --keep failed
 
 Each round has to end with the results and the integrated tree of an undisturbed sweep, no result harvested twice, no
 test launched twice.
@@ -12,6 +12,7 @@ import argparse
 import asyncio
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -47,11 +48,22 @@ class Round:
     tmux: Tmux
     blows: list[str] = field(default_factory=list)
 
-    def run(self, dice: random.Random) -> None:
-        """Start a sweep, strike it some times, and bring it to its end."""
+    def run(self, dice: random.Random | None) -> None:
+        """Start a sweep, strike it some times when there are dice, and bring it to its end."""
         words = ("run", "--headless", *offline("records", "--slots", "3", "--speed", "8", "--answers-itself"))
         self.program.start(*words, "--", "-k", " or ".join(NAMES))
         wait_for(self._has_begun, "the sweep to begin")
+        if dice is not None:
+            self._harass(dice)
+        self._bring_to_end()
+
+    def _has_begun(self) -> bool:
+        runs = self.program.folder / ".swarm" / "runs"
+        if not runs.is_dir() or not any(runs.glob("*/engine.lock")):
+            return False
+        return bool(living_engine(self.program.newest().lock) or self.program.opened().state.ended_why)
+
+    def _harass(self, dice: random.Random) -> None:
         for _ in range(dice.randint(2, 5)):
             time.sleep(dice.uniform(0.1, 6.0))
             self._strike(dice)
@@ -59,11 +71,6 @@ class Round:
                 if self.program.opened().state.ended_why == "finished":
                     break
                 self._resume()
-        self._bring_to_end()
-
-    def _has_begun(self) -> bool:
-        runs = self.program.folder / ".swarm" / "runs"
-        return runs.is_dir() and any(runs.glob("*/engine.lock"))
 
     def _strike(self, dice: random.Random) -> None:
         blow = dice.choice(BLOWS)
@@ -166,22 +173,27 @@ async def _quiet(door: Mngr) -> None:
         await door.set_config("providers.modal.is_enabled", "false")
 
 
-def play_round(mngr: str, seed: int | None, undisturbed: str | None) -> tuple[list[str], list[str], str]:
-    """Play one round; give the blows, the problems and the integrated tree. Without a seed nothing is struck."""
+def play_round(
+    mngr: str, seed: int | None, undisturbed: str | None, keep: Path | None = None
+) -> tuple[list[str], list[str], str]:
+    """Play one round; give the blows, the problems and the integrated tree. Without a seed nothing is struck.
+
+    The project of a round with problems is copied to `keep`, for whoever looks for their cause.
+    """
     with isolated(mngr) as (root, environment, tmux):
         project = make_endings(root / "project", list(NAMES))
         played = Round(Program(project.root, environment), tmux)
-        if seed is None:
-            words = offline("records", "--slots", "3", "--speed", "8", "--answers-itself")
-            played.program.call("run", "--headless", *words, "--", "-k", " or ".join(NAMES))
-        else:
-            played.run(random.Random(seed))
-        opened = played.program.opened()
-        tree = project.git("rev-parse", f"swarm/{opened.folder.name}/integrated^{{tree}}")
-        problems = problems_of(opened, tree, undisturbed)
-        problems += [
-            f"{name} is left in the checkout" for name in project.git("status", "--porcelain").split("\n") if name
-        ]
+        try:
+            played.run(None if seed is None else random.Random(seed))
+            opened = played.program.opened()
+            tree = project.git("rev-parse", f"swarm/{opened.folder.name}/integrated^{{tree}}")
+            problems = problems_of(opened, tree, undisturbed)
+        except AssertionError as error:
+            tree, problems = "", [str(error)]
+        left = project.git("status", "--porcelain").split("\n")
+        problems += [f"{name} is left in the checkout" for name in left if name]
+        if problems and keep is not None:
+            shutil.copytree(project.root, keep / f"seed-{seed}", symlinks=True)
         return played.blows, problems, tree
 
 
@@ -190,6 +202,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep the projects of failed rounds there")
     arguments = parser.parse_args()
     mngr = asyncio.run(find_mngr()).path
     _, problems, undisturbed = play_round(mngr, None, None)
@@ -197,7 +210,7 @@ def main() -> int:
     failed = 0
     for seed in range(arguments.seed, arguments.seed + arguments.rounds):
         started = time.monotonic()
-        blows, problems, _ = play_round(mngr, seed, undisturbed)
+        blows, problems, _ = play_round(mngr, seed, undisturbed, arguments.keep)
         failed += bool(problems)
         print(f"seed {seed}: {', '.join(blows)}: {problems or 'well'} ({time.monotonic() - started:.0f} s)", flush=True)
     print(f"{arguments.rounds} rounds, {failed} failed")
