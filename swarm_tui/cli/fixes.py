@@ -90,13 +90,13 @@ def _show_screen(arguments: argparse.Namespace) -> int:
 
     if arguments.base is None:
         folder = _find_folder(arguments.target)
-        from swarm_tui.room.app import open_fixes
+        from swarm_tui.room.entry import open_fixes
 
         return open_fixes(folder.root)
     repository, base, tip = Repository.open(Path.cwd()), arguments.base, arguments.target or "HEAD"
     # What is wrong with the branch is said here, on the command line, before a screen hides it.
     Review.open(repository, base, tip, is_all=arguments.all).close()
-    from swarm_tui.room.app import open_review
+    from swarm_tui.room.entry import open_review
 
     return open_review(
         lambda: Review.open(repository, base, tip, is_all=arguments.all), f"{plain(base, 40)}..{plain(tip, 40)}"

@@ -53,16 +53,16 @@ def show_room(folder: SweepFolder, *, is_ascii: bool = False) -> int:
     # Modules are no garbage: the room looks for some again when it has read the sweep.
     gc.disable()
     with splash(folder.name, is_ascii=is_ascii):
-        from swarm_tui.room.app import open_room
+        from swarm_tui.room.entry import open_room
 
         return open_room(folder.root, ascii=is_ascii)
 
 
 def _first_run(is_ascii: bool) -> int:
     from swarm_tui.cli.main import run_command_line
-    from swarm_tui.room.app import open_first_run
+    from swarm_tui.room.first_run import FirstRunApp
 
-    words = open_first_run(is_ascii=is_ascii)
+    words = FirstRunApp(is_ascii=is_ascii).run()
     return run_command_line(words) if words else 0
 
 

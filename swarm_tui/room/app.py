@@ -7,7 +7,6 @@ import gc
 import importlib
 import os
 import sys
-import tempfile
 import time
 import traceback
 from collections.abc import Callable, Iterable
@@ -22,8 +21,6 @@ from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
-from swarm_tui.journal.folder import SweepFolder
-from swarm_tui.model.sweep import MngrSettings, SweepSpec
 from swarm_tui.room.actions import SCREENS
 from swarm_tui.room.crash import write_crash_report
 from swarm_tui.room.draw.arrange import GROUPINGS, SORTINGS, Choice, Zoom
@@ -31,7 +28,7 @@ from swarm_tui.room.looks import Looks
 from swarm_tui.room.marks import Marks
 from swarm_tui.room.notices import POP_TITLE, PUSH_TITLE, Notices
 from swarm_tui.room.screens.base import RoomScreen
-from swarm_tui.room.settings import TERMINAL_THEME, Settings, first_theme, read_settings, state_folder
+from swarm_tui.room.settings import TERMINAL_THEME, Settings, first_theme, state_folder
 from swarm_tui.room.store import Changes, Store
 
 GRID = "sweep"
@@ -40,10 +37,6 @@ if TYPE_CHECKING:
     from swarm_tui.triage.review import Review
 
 FLUSH_SECONDS = 0.1
-FIRST_LOOK_SECONDS = 0.08
-"""What can be read of the journal in this time is there with the first frame."""
-
-
 FEW_TESTS = 30
 """So many tests are shown as a table at first: there is room for their names."""
 
@@ -116,10 +109,6 @@ class RoomApp(App[str]):
 
     def get_default_screen(self) -> Screen[Any]:
         return self._screen_of(self.home)
-
-    def has_screen(self, name: str) -> bool:
-        """Whether there is a screen of this name."""
-        return any(entry.name == name for entry in SCREENS)
 
     def _screen_of(self, name: str) -> RoomScreen:
         screen = self._screens.get(name)
@@ -378,48 +367,3 @@ class RoomApp(App[str]):
             Text(f"swarm-tui: the room has crashed; the agents go on. The report is in {report}")
         )
         self._close_messages_no_wait()
-
-
-def open_room(folder: Path, *, ascii: bool = False, settings: Settings | None = None) -> int:
-    """Open the room on a sweep folder and give the exit code when it is left."""
-    # Nothing of what is read at the start is garbage; looking for some took a fifth of the time.
-    gc.disable()
-    store = Store(SweepFolder(folder))
-    end = time.monotonic() + FIRST_LOOK_SECONDS
-    while store.catch_up() and time.monotonic() < end:
-        pass
-    app = RoomApp(store, settings or read_settings(), is_ascii=ascii)
-    return _run(app)
-
-
-def open_fixes(folder: Path, *, ascii: bool = False) -> int:
-    """Open the room on the merge view of a sweep."""
-    return _run(RoomApp(Store(SweepFolder(folder)), read_settings(), is_ascii=ascii, home="fixes"))
-
-
-def open_review(open_it: Callable[[], Review], name: str, *, ascii: bool = False) -> int:
-    """Open the merge view on a branch that no sweep made: a room with an empty sweep of that name around it."""
-    with tempfile.TemporaryDirectory(prefix="swarm-review-") as temporary:
-        folder = SweepFolder(Path(temporary) / "review")
-        folder.write_spec(
-            SweepSpec(sweep=name, repository="", base="", created_at=time.time(), mngr=MngrSettings(path=""))
-        )
-        store = Store(folder)
-        return _run(RoomApp(store, read_settings(), is_ascii=ascii, home="fixes", given_review=open_it))
-
-
-def _run(app: RoomApp) -> int:
-    farewell = app.run()
-    if farewell:
-        print(farewell, file=sys.stderr)
-    reviewed = app.closing_line()
-    if reviewed:
-        print(reviewed)
-    return app.return_code or 0
-
-
-def open_first_run(**options: Any) -> list[str]:
-    """Show what can be done where there is no sweep yet; give the words of the command that was chosen, if any."""
-    from swarm_tui.room.first_run import FirstRunApp
-
-    return FirstRunApp(**options).run() or []

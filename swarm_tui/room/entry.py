@@ -1,0 +1,61 @@
+"""The ways into the room: on a sweep, on the fixes of one, on a branch that no sweep made."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from swarm_tui.journal.folder import SweepFolder
+from swarm_tui.model.sweep import MngrSettings, SweepSpec
+from swarm_tui.room.app import RoomApp
+from swarm_tui.room.settings import Settings, read_settings
+from swarm_tui.room.store import Store
+
+if TYPE_CHECKING:
+    from swarm_tui.triage.review import Review
+
+FIRST_LOOK_SECONDS: Final = 0.08
+"""What can be read of the journal in this time is there with the first frame."""
+
+
+def open_room(folder: Path, *, ascii: bool = False, settings: Settings | None = None) -> int:
+    """Open the room on a sweep folder and give the exit code when it is left."""
+    # Nothing of what is read at the start is garbage; looking for some took a fifth of the time.
+    gc.disable()
+    store = Store(SweepFolder(folder))
+    end = time.monotonic() + FIRST_LOOK_SECONDS
+    while store.catch_up() and time.monotonic() < end:
+        pass
+    app = RoomApp(store, settings or read_settings(), is_ascii=ascii)
+    return _run(app)
+
+
+def open_fixes(folder: Path, *, ascii: bool = False) -> int:
+    """Open the room on the merge view of a sweep."""
+    return _run(RoomApp(Store(SweepFolder(folder)), read_settings(), is_ascii=ascii, home="fixes"))
+
+
+def open_review(open_it: Callable[[], Review], name: str, *, ascii: bool = False) -> int:
+    """Open the merge view on a branch that no sweep made: a room with an empty sweep of that name around it."""
+    with tempfile.TemporaryDirectory(prefix="swarm-review-") as temporary:
+        folder = SweepFolder(Path(temporary) / "review")
+        folder.write_spec(
+            SweepSpec(sweep=name, repository="", base="", created_at=time.time(), mngr=MngrSettings(path=""))
+        )
+        store = Store(folder)
+        return _run(RoomApp(store, read_settings(), is_ascii=ascii, home="fixes", given_review=open_it))
+
+
+def _run(app: RoomApp) -> int:
+    farewell = app.run()
+    if farewell:
+        print(farewell, file=sys.stderr)
+    reviewed = app.closing_line()
+    if reviewed:
+        print(reviewed)
+    return app.return_code or 0
