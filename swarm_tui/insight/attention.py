@@ -37,5 +37,11 @@ def need_of(record: TestRecord, now: float) -> tuple[int, float]:
     return (_NOBODY if record.state is State.RUNNING else 6), record.since
 
 
+def urgency_of(record: TestRecord, now: float) -> int:
+    """Give the part of the walk to those that want a person: who waits for an answer, who is blocked, the others."""
+    return min(need_of(record, now)[0], _OTHERS)
+
+
 _NEEDS: Final[dict[Result | None, int]] = {Result.BLOCKED: 1, Result.FAILED: 2, Result.UNRESOLVED: 3}
+_OTHERS: Final = 2
 _NOBODY: Final = 5

@@ -99,7 +99,7 @@ MORE_SLOTS: Final = Action("sweep.more_slots", (">",), "", "One slot more: more 
 SWEEP: Final = (
     Action("sweep.open", ("enter",), "open", "Open the test under the cursor", False, 0),
     Action("sweep.act", ("x",), "act", "Stop, retry, hold or release what is marked, or under the cursor", rank=15),
-    Action("sweep.wanted", ("w",), "wants you", "To the next: waiting, blocked, failed, unresolved, stuck", rank=14),
+    Action("sweep.wanted", ("w",), "wants you", "To who wants you: waiting, then blocked, then others", rank=14),
     Action("sweep.mark", ("space",), "mark", "Mark or unmark the test under the cursor", rank=20),
     Action("sweep.zoom_in", ("+", "="), "zoom", "Larger: dots, chips, rows", rank=21),
     Action("sweep.zoom_out", ("-",), "", "Smaller: rows, chips, dots"),

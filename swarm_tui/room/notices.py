@@ -34,7 +34,7 @@ class Notices:
         is_ended_now = ended is not None and ended != self._ended
         self._waiting, self._ended = waiting, ended
         if not is_first and waiting > before:
-            self._tell(f"{counted(waiting, 'test')} wait for an answer")
+            self._tell(f"{counted(waiting, 'test')} {'waits' if waiting == 1 else 'wait'} for an answer")
         if not is_first and is_ended_now:
             self._tell(f"the sweep is over: {ended}")
         self._set_title(state)

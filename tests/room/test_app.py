@@ -11,6 +11,7 @@ from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.requests import RequestFollower
 from swarm_tui.model import events as happened
 from swarm_tui.model.requests import RequestKind
+from swarm_tui.model.states import State
 from swarm_tui.room.app import RoomApp
 from swarm_tui.room.draw.arrange import Zoom
 from swarm_tui.room.screens.sweep import SweepScreen
@@ -71,6 +72,44 @@ async def test_the_cursor_stays_on_its_test_through_all_zooms(folder: SweepFolde
             await press(pilot, key)
             assert zoom_of(app) is zoom
             assert home(app).grid.test == test
+
+
+async def test_w_leads_to_who_waits_then_to_who_is_blocked_then_to_the_others(folder: SweepFolder) -> None:
+    async with room_on(folder, WIDE) as (app, pilot):
+        grid, records = home(app).grid, app.store.state.records
+        wanting = app.store.ledger.wanting(app.store.clock())
+        await press(pilot, "j", "j")
+        walked: list[str] = []
+        for _ in wanting:
+            await press(pilot, "w")
+            walked.append(grid.test or "")
+        marks = [records[test].mark for test in walked]
+        classes = [{"waiting": 0, "blocked": 1}.get(mark, 2) for mark in marks]
+        assert classes[0] == 0
+        assert classes == sorted(classes)
+        assert {record.test for record in wanting} == set(walked)
+        order = grid.order()
+        ranks = [(kind, order.index(test)) for kind, test in zip(classes, walked, strict=True)]
+        assert ranks == sorted(ranks)
+        await press(pilot, "w")
+        assert grid.test == walked[0]
+
+
+async def test_w_leads_first_to_one_that_begins_to_wait_meanwhile(folder: SweepFolder) -> None:
+    async with room_on(folder, WIDE) as (app, pilot):
+        waiting = app.store.state.counts["waiting"]
+        for _ in range(waiting + 1):
+            await press(pilot, "w")
+        assert "blocked ·" in text_on_screen(app)
+        asking = next(record.test for record in app.store.state.tests() if record.state is State.RUNNING)
+        journal = JournalWriter(folder.events, last_seq=app.store.state.last_seq)
+        journal.append(happened.Seen(test=asking, state=State.WAITING, question="Which of the two?"))
+        journal.close()
+        while app.store.state.counts["waiting"] == waiting:
+            await pilot.pause(0.05)
+        await press(pilot, "w")
+        assert home(app).grid.test == asking
+        assert "waits for your answer: m writes it" in text_on_screen(app)
 
 
 async def test_a_filter_narrows_and_escape_returns_to_the_place(folder: SweepFolder) -> None:

@@ -103,7 +103,7 @@ def test_notices_ring_when_someone_begins_to_wait_and_at_the_end() -> None:
 
 
 def test_notices_can_go_to_the_desktop_or_nowhere() -> None:
-    for kind, expected in (("desktop", "\x1b]9;swarm-tui s: 1 test wait for an answer\x07"), ("none", None)):
+    for kind, expected in (("desktop", "\x1b]9;swarm-tui s: 1 test waits for an answer\x07"), ("none", None)):
         written: list[str] = []
         notices = Notices(written.append, kind, "s")
         state = SweepState().apply_all([happened.Queued(test="a")])

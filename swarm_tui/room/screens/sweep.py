@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+
+from swarm_tui.insight.attention import is_stuck, urgency_of
 from swarm_tui.model.requests import RequestKind
+from swarm_tui.model.state import TestRecord
+from swarm_tui.model.states import State
 from swarm_tui.room.draw.arrange import GROUPINGS, SORTINGS, Zoom
-from swarm_tui.room.draw.glyphs import PILLS, pill_look
+from swarm_tui.room.draw.glyphs import PILLS, pill_look, word_of
 from swarm_tui.room.draw.words import counted
 from swarm_tui.room.screens.asking import ask_about, ask_engine
 from swarm_tui.room.screens.base import NOTHING
@@ -19,6 +24,11 @@ ZOOMS = (Zoom.DOTS, Zoom.CHIPS, Zoom.ROWS)
 
 class SweepScreen(SweepView):
     """The walk through the tests, and the sweep as a whole."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._visited: set[tuple[str, float]] = set()
+        """Where `w` has led already, and since when those were as they were found."""
 
     # Filter.
 
@@ -50,15 +60,22 @@ class SweepScreen(SweepView):
         ask_about(self, self.current_tests())
 
     def do_wanted(self) -> None:
-        wanting = [record.test for record in self.store.ledger.wanting(self._now())]
-        tests = [test for test in wanting if self.grid.has(test)]
-        if not tests:
-            hidden = f" here; {len(wanting)} outside this filter do" if wanting else ""
+        """Go to the next that wants a person; one that begins to wait meanwhile comes before those still ahead."""
+        every = self.store.ledger.wanting(self.now())
+        walk = walk_of(every, self.grid.rank_of, self.now())
+        if not walk:
+            hidden = f" here; {len(every)} outside this filter {'does' if len(every) == 1 else 'do'}" if every else ""
             self.say(f"nobody wants you{hidden}", "good")
             return
-        here = tests.index(self.grid.test) + 1 if self.grid.test in tests else 0
-        self.grid.go_to(tests[here % len(tests)])
-        self.say(f"{here % len(tests) + 1} of {counted(len(tests), 'test')} that want you")
+        ahead = [record for record in walk if (record.test, record.since) not in self._visited]
+        if not ahead:
+            self._visited.clear()
+        there = (ahead or walk)[0]
+        self._visited.add((there.test, there.since))
+        self.grid.go_to(there.test)
+        self.say(
+            f"{tell_want(there, self.now())} · {walk.index(there) + 1} of {counted(len(walk), 'test')} that want you"
+        )
 
     def why_not_mark(self) -> str:
         return self.why_not_open()
@@ -203,3 +220,19 @@ class SweepScreen(SweepView):
 
     def do_resume(self) -> None:
         self.room.resume_sweep(self)
+
+
+def walk_of(wanting: Iterable[TestRecord], rank_of: Callable[[str], int | None], now: float) -> list[TestRecord]:
+    """Give those that are shown in the order in which `w` walks them: who waits for an answer first."""
+    shown = [(rank, record) for record in wanting if (rank := rank_of(record.test)) is not None]
+    shown.sort(key=lambda found: (urgency_of(found[1], now), found[0]))
+    return [record for _, record in shown]
+
+
+def tell_want(record: TestRecord, now: float) -> str:
+    """Say why a test wants a person, and what to do where one key does it."""
+    if record.state is State.WAITING:
+        return "waits for your answer: m writes it"
+    if is_stuck(record, now):
+        return "nothing was heard of it for long"
+    return word_of(record)

@@ -46,7 +46,7 @@ class SweepView(RoomScreen):
 
     def __init__(self) -> None:
         super().__init__()
-        self.grid = TestGrid(self.cell_of, self._now, id="grid")
+        self.grid = TestGrid(self.cell_of, self.now, id="grid")
         self.grid.add_class("main")
         self.side = TextLines(id="side")
         self.strip = Band(id="patterns")
@@ -74,7 +74,8 @@ class SweepView(RoomScreen):
         if self.is_current and self.room.settings.remembered.has_side and self.side.display:
             self.glimpse.look(self.store.record(self.grid.test))
 
-    def _now(self) -> float:
+    def now(self) -> float:
+        """Give the time, as the sweep's clock has it."""
         return self.store.clock()
 
     # What is shown.
@@ -113,17 +114,17 @@ class SweepView(RoomScreen):
     _known: int = 0
 
     def _now_is_quiet(self) -> bool:
-        now = self._now()
+        now = self.now()
         return now - self._arranged_at > 1.0 and now - self.room.key_at > REST_AFTER_KEY
 
     def _arrange(self) -> None:
         size = self.grid.size
         records = self.store.state.records
-        groups = arrange(records, self.choice, self._now())
+        groups = arrange(records, self.choice, self.now())
         width = self.grid.text_width
         self.grid.show_layout(lay_out(groups, self.choice.zoom, width, max(1, size.height)), self.choice.sort)
         self._arranged_for = (self.choice, self.grid.text_width, size.height if self.choice.zoom is Zoom.DOTS else 0)
-        self._arranged_at = self._now()
+        self._arranged_at = self.now()
         self._known = len(records)
         self._is_order_stale = False
 
@@ -161,7 +162,7 @@ class SweepView(RoomScreen):
             self.side.title(side_title(record))
             asked = self.store.pending_for(record.test)
             width = max(10, self.side.text_width)
-            lines = draw_side(record, width, self._now(), asked)
+            lines = draw_side(record, width, self.now(), asked)
             self.side.show([*lines, *self.glimpse.draw(record, width, self.side.visible_rows - len(lines))])
 
     def _draw_strip(self) -> None:

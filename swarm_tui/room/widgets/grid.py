@@ -148,9 +148,9 @@ class TestGrid(Lines):
                     self._put(test)
                     return
 
-    def has(self, test: str) -> bool:
-        """Whether a test is shown."""
-        return test in self.cells.places
+    def rank_of(self, test: str) -> int | None:
+        """Give the place of a test in the order, or None when it is not shown."""
+        return self._rank.get(test)
 
     def rank_of_cursor(self) -> int:
         """Give the place of the cursor in the order, from 0."""
