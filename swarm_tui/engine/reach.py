@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,15 +53,19 @@ class LocalFiles:
             descriptor = os.open(self.path(place, path), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError:
             return None
-        with os.fdopen(descriptor, "rb") as file:
-            file.seek(offset)
-            return file.read(limit)
+        try:
+            return os.pread(descriptor, limit, offset) if stat.S_ISREG(os.fstat(descriptor).st_mode) else None
+        except OSError:
+            return None
+        finally:
+            os.close(descriptor)
 
     async def size(self, place: Place, path: str) -> int | None:
         try:
-            return self.path(place, path).stat().st_size
+            status = self.path(place, path).stat()
         except OSError:
             return None
+        return status.st_size if stat.S_ISREG(status.st_mode) else None
 
     async def list(self, place: Place, path: str) -> Sequence[str]:
         try:

@@ -169,4 +169,4 @@ class Resumer:
 
 
 def _has_archive(state_dir: Path) -> bool:
-    return (state_dir / ARCHIVE_PATH).exists()
+    return (state_dir / ARCHIVE_PATH).is_file()

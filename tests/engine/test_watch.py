@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -87,6 +89,17 @@ async def test_tries_words_and_archive_are_read_from_files(watch: Watch) -> None
     assert not await watch.has_archive()
     (state / ARCHIVE_PATH).write_bytes(b"")
     assert await watch.has_archive()
+
+
+@pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo])
+async def test_what_only_has_the_name_of_a_file_is_none(watch: Watch, make: Callable[[Path], None]) -> None:
+    for place in (ARCHIVE_PATH, TRIES_PATH, "events/offline/common_transcript/events.jsonl"):
+        path = watch.files.state_dir / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        make(path)
+        assert await watch.files.read("state", place) is None
+    assert await watch.look(2.0) == []
+    assert not await watch.has_archive()
 
 
 async def test_a_line_without_an_end_does_not_stop_the_reading(tmp_path: Path) -> None:
