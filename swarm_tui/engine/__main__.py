@@ -16,6 +16,9 @@ def main() -> int:
     except SwarmError as error:
         print(f"swarm-tui engine: {error}", file=sys.stderr, flush=True)
         return error.exit_code
+    except OSError as error:
+        print(f"swarm-tui engine: {error}", file=sys.stderr, flush=True)
+        return 1
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import io
 import shutil
@@ -12,11 +13,16 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from swarm_tui.agents.contract import BUNDLE_FILE, PACKED_OUTPUT_FOLDER
+from swarm_tui.errors import JournalError
 
 SIZE_LIMIT: Final = 64_000_000
 COUNT_LIMIT: Final = 5_000
 _NAME_LIMIT: Final = 240
 _CHUNK: Final = 1 << 18
+# What names in an archive can make the system say; all else it says of our own disk. gzip gives no number at all.
+_FAULTS_OF_NAMES: Final = frozenset(
+    {None, errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.EINVAL, errno.EILSEQ}
+)
 
 
 class BadArchive(ValueError):
@@ -33,7 +39,7 @@ class Unpacked:
 
 
 def unpack_archive(archive: Path, target: Path) -> Unpacked:
-    """Unpack an agent's archive into an empty folder of its own, or raise BadArchive.
+    """Unpack an agent's archive into an empty folder of its own, or raise BadArchive; JournalError without room.
 
     Written by hand and not with tarfile's `extractall`: its filters are missing from some Pythons that we run on.
     """
@@ -54,6 +60,8 @@ def unpack_archive(archive: Path, target: Path) -> Unpacked:
     except (OSError, EOFError, tarfile.TarError, zlib.error, ValueError, RecursionError) as error:
         if isinstance(error, BadArchive):
             raise
+        if isinstance(error, OSError) and error.errno not in _FAULTS_OF_NAMES:
+            raise JournalError(f"{target} cannot be written", error.strerror or str(error)) from error
         raise BadArchive(f"its archive is broken: {error}") from error
     return Unpacked(tuple(files), tuple(refused))
 

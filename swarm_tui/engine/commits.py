@@ -11,7 +11,7 @@ from typing import Final
 
 from swarm_tui.agents.contract import OUTPUT_FOLDER
 from swarm_tui.agents.judging import AgentCommit
-from swarm_tui.doors.git import Repository, fetch_bundle
+from swarm_tui.doors.git import NoRoomForGit, Repository, fetch_bundle
 from swarm_tui.doors.git.names import branch_ref, checked_ref
 from swarm_tui.errors import SwarmError
 from swarm_tui.journal.folder import write_beside
@@ -32,11 +32,16 @@ class Brought:
 def bring_commits(
     repository: Repository, *, base: str, branch: str, ref: str, bundle: Path | None, copy: Path | None
 ) -> Brought:
-    """Fetch an agent's commits from its bundle, else from its copy; what went wrong with the bundle is told."""
+    """Fetch an agent's commits from its bundle, else from its copy; what went wrong with the bundle is told.
+
+    NoRoomForGit says nothing about the agent: then the fetch is to be repeated.
+    """
     problem = ""
     if bundle is not None:
         try:
             return _look_at(repository, base, fetch_bundle(repository, bundle, branch=branch, into=ref))
+        except NoRoomForGit:
+            raise
         except SwarmError as error:
             problem = str(error)
     if copy is None or not (copy / ".git").exists():
@@ -44,6 +49,8 @@ def bring_commits(
     try:
         tip = _fetch_from_copy(repository, copy, base, branch, ref)
         brought = _look_at(repository, base, tip) if tip else Brought()
+    except NoRoomForGit:
+        raise
     except SwarmError as error:
         return Brought(problem=problem or str(error))
     return Brought(brought.tip, brought.commits, problem)

@@ -19,7 +19,7 @@ from swarm_tui.engine.conductor import Conductor
 from swarm_tui.engine.context import EngineContext
 from swarm_tui.engine.inbox import Inbox
 from swarm_tui.engine.resume import Resumer, check_continued
-from swarm_tui.errors import JournalError, SwarmError
+from swarm_tui.errors import SwarmError
 from swarm_tui.journal.append import EngineLock, JournalWriter
 from swarm_tui.journal.fold import SweepState
 from swarm_tui.journal.folder import SweepFolder
@@ -95,10 +95,8 @@ async def _conduct(
         await working
     except asyncio.CancelledError:
         return "stopped", "the engine was asked to end; its agents work on"
-    except JournalError:
-        # What cannot be written down cannot be reported in the journal either: it goes to the engine's log.
-        raise
-    except SwarmError as error:
+    except (SwarmError, OSError) as error:
+        # A full disk, most often. If not even this can be written down, it goes to the engine's log.
         return "failed", str(error)
     if conductor.is_stopping:
         return "stopped", conductor.stop_reason

@@ -150,7 +150,7 @@ def _unpack(archive: Path, folder: Path) -> HandedIn:
             outcome = file.read(OUTCOME_SIZE_LIMIT + 1)
     except BadArchive as error:
         raise IntegratorFailed(plain(str(error), 300)) from error
-    except OSError as error:
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
         raise IntegratorFailed("it handed in no outcome") from error
     finally:
         shutil.rmtree(unpacked, ignore_errors=True)

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Final
 
 from swarm_tui.agents.contract import ARCHIVE_PATH, BUNDLE_FILE, PACKED_OUTPUT_FOLDER
+from swarm_tui.doors.git import NoRoomForGit
 from swarm_tui.engine.archive import BadArchive, unpack_archive
 from swarm_tui.engine.commits import Brought, bring_commits, keep_uncommitted
 from swarm_tui.engine.context import EngineContext
 from swarm_tui.engine.names import harvest_ref
 from swarm_tui.engine.reach import AgentFiles, LocalFiles, Place
-from swarm_tui.errors import DoorError, SwarmError
+from swarm_tui.errors import DoorError, JournalError, SwarmError
 from swarm_tui.journal.folder import write_beside
 from swarm_tui.model.outcome import OUTCOME_FILE, OUTCOME_SIZE_LIMIT, BrokenReport, Outcome, parse_outcome
 from swarm_tui.model.state import TestRecord
@@ -38,7 +39,18 @@ class Pulled:
 
 
 async def pull_work(context: EngineContext, record: TestRecord, files: LocalFiles, session: str) -> Pulled:
-    """Pull outcome, output, commits, transcript, screen and uncommitted work of one agent."""
+    """Pull outcome, output, commits, transcript, screen and uncommitted work of one agent.
+
+    An error says that there is no room for it here, and nothing about the agent: it can be pulled again.
+    """
+    try:
+        return await _pull(context, record, files, session)
+    except OSError as error:
+        where = error.filename or context.folder.agent(record.agent)
+        raise JournalError(f"{where} cannot be written", error.strerror or str(error)) from error
+
+
+async def _pull(context: EngineContext, record: TestRecord, files: LocalFiles, session: str) -> Pulled:
     folder = context.agent_folder(record.agent)
     notes: list[str] = []
     _, archive_problem = await asyncio.gather(
@@ -109,6 +121,8 @@ def _pull_commits(
     )
     try:
         has_uncommitted = keep_uncommitted(files.work_dir, folder / "uncommitted.patch")
+    except (JournalError, NoRoomForGit):
+        raise
     except SwarmError as error:
         notes.append(f"its uncommitted work could not be kept: {plain(str(error), 200)}")
         return brought, False
@@ -151,7 +165,8 @@ async def _copy(files: AgentFiles, place: Place, path: str, target: Path, limit:
             chunk = await files.read(place, path, offset=offset, limit=min(_CHUNK, limit - offset))
             if not chunk:
                 break
-            file.write(chunk)
+            # A long transcript is not to keep the engine from everything else.
+            await asyncio.to_thread(file.write, chunk)
             offset += len(chunk)
     draft.replace(target)
 

@@ -68,9 +68,21 @@ _SIGNS_OF_MISSING_OBJECTS: Final = (
     "lazy fetching disabled",
 )
 
+_SIGNS_OF_NO_ROOM: Final = (
+    "no space left",
+    "out of diskspace",
+    "disk quota exceeded",
+    "file too large",
+    "read-only file system",
+)
+
 
 class GitError(DoorError):
     """A git command failed."""
+
+
+class NoRoomForGit(GitError):
+    """The disk is full or cannot be written: the same command may do its work when there is room."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +194,7 @@ def complaint(answer: Answer, arguments: Sequence[str], where: Path) -> DoorErro
         )
     if "unable to create" in lowered and ".lock" in lowered:
         return GitError(words, "another git works in this repository; try again when it has ended")
-    if "no space left" in lowered or "read-only file system" in lowered:
-        return GitError(words, "nothing of yours was changed; make room and try again")
+    if any(sign in lowered for sign in _SIGNS_OF_NO_ROOM):
+        return NoRoomForGit(words, "nothing of yours was changed; make room and try again")
     shown = plain(" ".join(arguments[:2]), 60)
     return GitError(f"`git {shown}` failed with code {answer.code} in {where}", words or "git gave no reason")

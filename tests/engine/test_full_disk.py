@@ -1,0 +1,122 @@
+"""A disk that is full while work is pulled: nothing is judged by it, it is said, and done again when there is room."""
+
+from __future__ import annotations
+
+import errno
+import io
+import json
+import os
+import resource
+import tarfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from swarm_tui.doors.git import NoRoomForGit, Repository
+from swarm_tui.doors.git.command import Answer, complaint
+from swarm_tui.engine.archive import unpack_archive
+from swarm_tui.engine.commits import bring_commits
+from swarm_tui.engine.conductor import Conductor
+from swarm_tui.engine.engine import run_engine
+from swarm_tui.engine.inbox import Inbox
+from swarm_tui.engine.resume import Resumer
+from swarm_tui.errors import JournalError
+from swarm_tui.journal.recover import recover_journal
+from swarm_tui.model.events import EngineEnded
+from swarm_tui.model.states import Result, State
+from swarm_tui.model.sweep import MngrSettings
+from tests.engine.rehearsal import QuickMngr, StillProbe, rehearse
+from tests.git_project import GitProject
+
+LARGE = 2_000_000
+
+
+@contextmanager
+def little_room(size: int) -> Iterator[None]:
+    """Let no file grow beyond a size: what the system says then it also says of a full disk, by another number."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def large_archive() -> bytes:
+    """Give an archive that is small, and large when it is unpacked."""
+    outcome = json.dumps({"tests_passing_before": True, "tests_passing_after": True}).encode()
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz", compresslevel=1) as packed:
+        for name, content in (("testing_agent_outcome.json", outcome), ("log.txt", bytes(LARGE))):
+            entry = tarfile.TarInfo(f"test_output/{name}")
+            entry.size = len(content)
+            packed.addfile(entry, io.BytesIO(content))
+    return buffer.getvalue()
+
+
+def test_a_full_disk_is_no_fault_of_the_archive(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(large_archive())
+    (tmp_path / "out").mkdir()
+    with little_room(LARGE // 2), pytest.raises(JournalError, match=os.strerror(errno.EFBIG)):
+        unpack_archive(tmp_path / "a", tmp_path / "out")
+
+
+async def test_a_result_that_found_no_room_is_harvested_by_the_next_engine(tmp_path: Path) -> None:
+    mngr = QuickMngr(tmp_path / "mngr")
+    mngr.archive = large_archive()
+    context = rehearse(tmp_path, 1, mngr)
+    conductor = Conductor(context, StillProbe(mngr), tick=0.0)
+    with little_room(LARGE // 2), pytest.raises(ExceptionGroup) as caught:
+        await conductor.conduct(Inbox(context, conductor))
+    assert caught.group_contains(JournalError, match="cannot be written", depth=1)
+    assert next(context.state.tests()).state is State.HARVESTING
+    conductor = Conductor(context, StillProbe(mngr), tick=0.0)
+    await Resumer(context, conductor, StillProbe(mngr)).resume(recover_journal(context.folder.events).events)
+    await conductor.conduct(Inbox(context, conductor))
+    assert next(context.state.tests()).result is Result.CLEAN
+    assert len(mngr.created) == 1
+
+
+class CrowdedRepository(Repository):
+    """A repository on a disk that takes nothing more."""
+
+    def run(self, *arguments: str, **how: object) -> Answer:  # type: ignore[override]
+        if "fetch" not in arguments:
+            return super().run(*arguments, **how)  # type: ignore[arg-type]
+        words = b"fatal: sha1 file '.git/objects/pack/tmp_pack_x' write error. Out of diskspace\n"
+        raise complaint(Answer(128, b"", words), arguments, self.root)
+
+
+@pytest.mark.parametrize("has_bundle", [True, False])
+def test_commits_that_find_no_room_are_not_given_up(tmp_path: Path, has_bundle: bool) -> None:
+    project, copy = GitProject(tmp_path / "project"), tmp_path / "copy"
+    base = project.commit("Begin", {"a": "1\n"})
+    project.git("clone", "--quiet", str(project.root), str(copy))
+    agent = GitProject(copy)
+    agent.git("checkout", "--quiet", "-b", "swarm/1/test")
+    tip = agent.commit("[FIX_IMPL] Mend", {"a": "2\n"})
+    bundle = tmp_path / "branch.bundle"
+    agent.git("bundle", "create", "--quiet", str(bundle), f"{base}..swarm/1/test")
+    asked = {"base": base, "branch": "swarm/1/test", "ref": "refs/swarm/1/test", "copy": copy}
+    given = bundle if has_bundle else None
+    with pytest.raises(NoRoomForGit, match="Out of diskspace"):
+        bring_commits(CrowdedRepository.open(project.root), bundle=given, **asked)  # type: ignore[arg-type]
+    assert bring_commits(Repository.open(project.root), bundle=given, **asked).tip == tip  # type: ignore[arg-type]
+
+
+def test_what_the_disk_refuses_ends_the_engine_with_a_sentence_in_the_journal(tmp_path: Path) -> None:
+    mngr, tmux = QuickMngr(tmp_path / "mngr"), tmp_path / "t"
+    (tmp_path / "mngr").mkdir()
+    tmux.mkdir()
+    context = rehearse(tmp_path, 1, mngr)
+    context.writer.close()
+    settings = MngrSettings(path="mngr", host_dir=str(mngr.root), tmux_tmpdir=str(tmux))
+    context.folder.write_spec(context.spec.model_copy(update={"mngr": settings}))
+    (context.folder.root / "agents").write_text("no folder\n")
+    assert run_engine(context.folder.root) == 1
+    *_, last = recover_journal(context.folder.events).events
+    assert isinstance(last, EngineEnded)
+    assert last.why == "failed"
+    assert os.strerror(errno.ENOTDIR) in last.reason
