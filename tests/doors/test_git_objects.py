@@ -19,7 +19,7 @@ from swarm_tui.doors.git.merging import MergeWay, best_merge_way
 from swarm_tui.doors.git.names import is_inside
 from swarm_tui.doors.git.objects import ObjectSpace
 from swarm_tui.doors.git.scratch import ScratchFolder
-from swarm_tui.doors.git.trees import Entry, read_object
+from swarm_tui.doors.git.trees import Entry, parse_tree, read_object
 from tests.git_project import GitProject, photograph
 
 
@@ -51,6 +51,14 @@ def test_a_changed_tree_is_the_one_that_git_makes(project: GitProject, space: Ob
     assert space.entry(changed, "folder/deep/c.txt") is None
     assert space.entry(changed, "a.txt/below") is None
     assert space.with_entries(tree, {}) == tree
+
+
+def test_a_name_that_looks_like_the_row_of_another_file_is_left_alone(space: ObjectSpace) -> None:
+    old, new = space.write("blob", b"old\n"), space.write("blob", b"new\n")
+    held = {"a100644 b": Entry("100644", old), "b": Entry("100644", old)}
+    tree = space.with_entries(space.write("tree", b""), dict(held))
+    changed = space.with_entries(tree, {"b": Entry("100644", new)})
+    assert parse_tree(space.read(changed)[1], 20) == held | {"b": Entry("100644", new)}
 
 
 NAMES = st.sampled_from(["a", "a.b", "a-", "b", "b/c", "a/b", "a/b/c", "a/d", "\u00fc/-rf", "z"])
@@ -117,6 +125,25 @@ def test_only_what_is_kept_reaches_the_repository(project: GitProject, space: Ob
     assert project.git("show", f"{commit}:kept.txt") == "kept"
     blob_tree_commit = 3
     assert int(project.git("count-objects").split(" ")[0]) == before + blob_tree_commit
+
+
+@pytest.mark.parametrize(
+    ("name", "authored", "shown"),
+    [
+        ("...", "@1700000000 +0100", "unknown 1700000000 +0100"),
+        ("", "@9999999999 +0000", "unknown 9999999999 +0000"),
+        ("Grace", "@", "Grace 0 +0000"),
+        ("Grace", "@99999999999999999999 +0000", "Grace 0 +0000"),
+        ("Grace", "2286-11-20T17:46:39+00:00", "Grace 0 +0000"),
+    ],
+)
+def test_an_author_that_git_refuses_hinders_no_commit(
+    project: GitProject, space: ObjectSpace, name: str, authored: str, shown: str
+) -> None:
+    tree, head = project.git("rev-parse", "HEAD^{tree}"), project.git("rev-parse", "HEAD")
+    commit = space.commit(tree, [head], b"x\n", author=Identity(name, "grace@example.org"), authored=authored)
+    space.keep(commit, known=[head])
+    assert project.git("log", "-1", "--format=%an %ad", "--date=raw", commit) == shown
 
 
 def test_room_is_made_when_much_was_made_and_nothing_relies_on_it(project: GitProject) -> None:

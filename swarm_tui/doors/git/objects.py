@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -34,6 +35,9 @@ from swarm_tui.doors.git.trees import (
 
 ROOM_FOR_OBJECTS: Final = 256 * 1024 * 1024
 _ENTRIES_KNOWN: Final = 200_000
+# What git takes off the ends of a name: a name of nothing else is none.
+_NO_NAME: Final = re.compile(r"""[\x00-\x20.,:;<>"\\']*""")
+_DATE: Final = re.compile(r"@[0-9]{1,18} [+-][0-9]{4}")
 
 
 class ObjectSpace:
@@ -227,14 +231,11 @@ class ObjectSpace:
         authored: str = "",
         is_signed: bool = False,
     ) -> str:
-        """Make a commit by the user (or by another author) and give its id."""
-        environment = {}
-        if author is not None:
-            environment = {
-                "GIT_AUTHOR_NAME": author.name,
-                "GIT_AUTHOR_EMAIL": author.email,
-                "GIT_AUTHOR_DATE": authored,
-            }
+        """Make a commit by the user (or by another author) and give its id.
+
+        `authored` is when, such as "@1763445120 +0100"; now when it is empty.
+        """
+        environment = _environment_of_author(author, authored) if author is not None else {}
         words = [word for parent in parents for word in ("-p", parent)]
         sign = ("-S",) if is_signed else ("--no-gpg-sign",)
         arguments = ("-c", "i18n.commitEncoding=UTF-8", "commit-tree", *sign, *words, "-F", "-", tree)
@@ -249,6 +250,16 @@ class ObjectSpace:
         wanted = "".join(f"{line}\n" for line in (commit, *(f"^{name}" for name in known)))
         pack = self.repository.run("pack-objects", "--revs", "--stdout", "--quiet", stdin=wanted.encode(), timeout=600)
         self.original.run("unpack-objects", "-q", "--strict", stdin=pack.stdout, timeout=600)
+
+
+def _environment_of_author(author: Identity, authored: str) -> dict[str, str]:
+    """Tell git who wrote a commit. What it would refuse, and agents can write all the same, becomes harmless."""
+    is_date = not authored or _DATE.fullmatch(authored) is not None
+    return {
+        "GIT_AUTHOR_NAME": "unknown" if _NO_NAME.fullmatch(author.name) else author.name,
+        "GIT_AUTHOR_EMAIL": author.email,
+        "GIT_AUTHOR_DATE": authored if is_date else "@0 +0000",
+    }
 
 
 def write_alternates(objects: Path, others: Sequence[Path]) -> None:

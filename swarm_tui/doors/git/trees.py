@@ -63,7 +63,7 @@ def tree_content(entries: Mapping[str, Entry]) -> bytes:
 
 
 def with_replaced_rows(content: bytes, old: Mapping[str, Entry], new: Mapping[str, Entry]) -> bytes | None:
-    """Give a tree's content with some of its entries replaced, or None where one is new or becomes a folder.
+    """Give a tree's content with some of its entries replaced, or None where that is not sure to be exact.
 
     A folder of a thousand files is not taken apart and sorted again for one of them.
     """
@@ -71,7 +71,11 @@ def with_replaced_rows(content: bytes, old: Mapping[str, Entry], new: Mapping[st
         before = old.get(name)
         if before is None or (before.mode == TREE_MODE) != (entry.mode == TREE_MODE):
             return None
-        content = content.replace(_row(name, before), _row(name, entry), 1)
+        row = _row(name, before)
+        # The name of another file may end as this row begins: "a100644 b" beside "b", with the same content.
+        if content.count(row) != 1:
+            return None
+        content = content.replace(row, _row(name, entry))
     return content
 
 
