@@ -70,7 +70,7 @@ def propose(review: Review, branch: str, *, reverted: Collection[str] | None = N
             f"{plain(review.tip_name)} has been rewritten since this review was opened",
             "open it again: verdicts of unchanged fixes are kept",
         )
-    replaces = _replaceable(review, branch)
+    replaces = _replaceable(review, branch, _first_parent_of_drop(review, preview) if is_drop else review.branch.tip)
     if is_drop:
         made = tuple(commit for commit in _after_first_dropped(review, preview) if commit.id not in preview.reverted)
         _check_drop(review, preview)
@@ -106,9 +106,14 @@ def apply_proposal(review: Review, proposal: Proposal, *, sweep: str = "") -> Ap
     return Applied(proposal.branch, commit, made)
 
 
-def _replaceable(review: Review, branch: str) -> str | None:
-    """Give what the branch holds now, when an earlier apply of this review made it; refuse to lose anything else."""
+def _replaceable(review: Review, branch: str, built_on: str) -> str | None:
+    """Give what the branch holds now, when an earlier apply of this review made it; refuse to lose anything else.
+
+    What is made builds on `built_on`, so nothing before that is lost.
+    """
     repository = review.repository
+    if repository.is_other_name(branch_ref(branch)):
+        raise UsageError(f"{branch} is another name of another branch", "name a new one: --apply BRANCH")
     now = repository.ref(branch_ref(branch))
     if now is None:
         return None
@@ -117,7 +122,7 @@ def _replaceable(review: Review, branch: str) -> str | None:
         raise UsageError(
             f"the branch {branch} is checked out in {folder}", "name another one: --apply BRANCH, or switch away there"
         )
-    if now in _earlier_results(review.store.folder) or repository.is_ancestor(now, review.branch.tip):
+    if now in _earlier_results(review.store.folder) or repository.is_ancestor(now, built_on):
         return now
     raise UsageError(
         f"the branch {branch} exists and holds {now[:_SHORT]}, which this review did not make",
@@ -205,6 +210,10 @@ def _after_first_dropped(review: Review, preview: Preview) -> tuple[Commit, ...]
     return commits[first:]
 
 
+def _first_parent_of_drop(review: Review, preview: Preview) -> str:
+    return _after_first_dropped(review, preview)[0].parent
+
+
 def _trees_without(review: Review, preview: Preview) -> list[tuple[Commit, str]]:
     """Give each commit that stays, with its tree once the dropped ones have never been."""
     rest = _after_first_dropped(review, preview)
@@ -237,13 +246,13 @@ def _check_drop(review: Review, preview: Preview) -> list[tuple[Commit, str]]:
 
 def _build_without(review: Review, proposal: Proposal) -> tuple[str, int]:
     built = _check_drop(review, proposal.preview)
-    parent = _after_first_dropped(review, proposal.preview)[0].parent
+    parent = _first_parent_of_drop(review, proposal.preview)
     for commit, tree in built:
         parent = review.space.commit(
             tree,
             [parent],
             commit.message.encode("utf-8", "replace"),
-            author=Identity(commit.author_name or "unknown", commit.author_email),
+            author=Identity(commit.author_name, commit.author_email),
             authored=f"@{commit.authored}",
             is_signed=proposal.is_signed,
         )

@@ -10,6 +10,7 @@ import pytest
 
 from swarm_tui.doors.git import (
     GitError,
+    Identity,
     RefMoved,
     Repository,
     bundle_heads,
@@ -18,6 +19,7 @@ from swarm_tui.doors.git import (
     create_bundle,
     fetch_bundle,
 )
+from swarm_tui.doors.git.objects import ObjectSpace
 from swarm_tui.errors import DoorError, ProgramTimeout, SwarmError, UsageError
 from tests.git_project import GitProject, photograph
 
@@ -201,6 +203,39 @@ def test_a_clone_has_the_commit_and_no_way_back(project: GitProject, repository:
     assert clone.run("remote").text == ""
     with pytest.raises(UsageError, match="not empty"):
         clone_into(repository, tmp_path / "copy", commit="HEAD")
+
+
+def test_a_copy_is_made_whatever_the_user_has_set_for_clones(
+    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tmp_path / "config"
+    config.write_text("[clone]\n\tdefaultRemoteName = upstream\n\trejectShallow = true\n")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(config))
+    clone = clone_into(repository, tmp_path / "copy", commit="HEAD")
+    assert clone.head() == repository.head()
+    assert clone.run("remote").text == ""
+
+
+def test_a_copy_of_a_shallow_clone_has_commits_that_no_ref_holds(project: GitProject, tmp_path: Path) -> None:
+    project.commit("second", {"a.txt": "three\n"})
+    project.git("clone", "--quiet", "--depth=1", f"file://{project.root}", str(tmp_path / "shallow"))
+    shallow = Repository.open(tmp_path / "shallow")
+    with ObjectSpace(shallow) as space:
+        made = space.commit(shallow.tree_of("HEAD"), [shallow.head()], b"x\n", author=Identity("Ada", "a@example.org"))
+        space.keep(made, known=[shallow.head()])
+    copy = clone_into(shallow, tmp_path / "copy", commit=made)
+    assert copy.run("log", "--format=%s").text.split("\n") == ["x", "second"]
+    assert (copy.root / "a.txt").read_text() == "three\n"
+
+
+def test_a_branch_that_is_another_name_is_never_followed(project: GitProject, repository: Repository) -> None:
+    first = repository.head()
+    project.git("symbolic-ref", "refs/heads/alias", "refs/heads/main")
+    second = project.git("commit-tree", "HEAD^{tree}", "-p", "HEAD", "-m", "second")
+    assert repository.is_other_name("refs/heads/alias")
+    assert not repository.is_other_name("refs/heads/main")
+    repository.update_ref("refs/heads/alias", second, old=first)
+    assert (repository.ref("refs/heads/main"), repository.ref("refs/heads/alias")) == (first, second)
 
 
 def test_a_branch_is_known_to_be_checked_out_in_any_worktree(

@@ -107,6 +107,31 @@ def test_a_branch_with_other_work_is_never_lost(integrated: Integrated, review: 
     assert project.git("rev-parse", BRANCH) == theirs
 
 
+def test_a_branch_that_is_another_name_of_one_is_refused(integrated: Integrated, review: Review) -> None:
+    project = integrated.project
+    project.git("switch", "--quiet", "main")
+    project.git("symbolic-ref", "refs/heads/trunk", "refs/heads/main")
+    review.give(ranked(review, 2), Verdict.REVERT)
+    with pytest.raises(UsageError, match="another name"):
+        propose(review, "trunk")
+    assert project.git("rev-parse", "main") == integrated.base
+
+
+def test_a_clean_branch_never_takes_the_place_of_commits_that_it_leaves_out(
+    integrated: Integrated, review: Review
+) -> None:
+    project = integrated.project
+    project.git("switch", "--quiet", "main")
+    project.git("branch", "as-far-as-2", integrated.fixes[1])
+    project.git("branch", "as-far-as-1", integrated.fixes[0])
+    review.give(ranked(review, 2), Verdict.REVERT)
+    for branch in ("integrated", "as-far-as-2"):
+        with pytest.raises(UsageError, match="did not make"):
+            propose(review, branch, is_drop=True)
+    assert apply_proposal(review, propose(review, "as-far-as-1", is_drop=True)).commits == 3
+    assert project.git("rev-parse", "as-far-as-1~3") == integrated.fixes[0]
+
+
 def test_somebody_who_was_quicker_wins(integrated: Integrated, review: Review) -> None:
     review.give(ranked(review, 2), Verdict.REVERT)
     proposal = propose(review, BRANCH)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 from swarm_tui.doors.git import command
@@ -11,22 +13,15 @@ from swarm_tui.doors.git.repository import Repository
 from swarm_tui.errors import UsageError
 
 
-def clone_into(
-    repository: Repository, folder: Path, *, commit: str, branch: str | None = None, is_shared: bool = True
-) -> Repository:
-    """Make a clone with `commit` checked out, on a new branch or detached, and without any remote.
+def clone_into(repository: Repository, folder: Path, *, commit: str, branch: str | None = None) -> Repository:
+    """Make a clone with `commit` checked out, on a new branch or detached, without any remote or other ref.
 
-    A shared clone borrows the objects of the first one: quick and small, and not for longer than that one lives.
+    It borrows the objects of the first one: quick and small, and not for longer than that one lives.
     """
     if folder.exists() and any(folder.iterdir()):
         raise UsageError(f"{folder} is not empty", "give a folder that does not exist yet")
     commit = repository.resolve(commit)
-    shared = ("--shared",) if is_shared else ("--no-hardlinks",)
-    source = str(repository.common_directory.absolute())
-    arguments = ("clone", "--quiet", "--no-checkout", "--no-tags", *shared, "--", source, str(folder.absolute()))
-    repository.run(*arguments, timeout=600)
-    clone = Repository.open(folder)
-    clone.run("remote", "remove", "origin")
+    clone = _borrow_objects(repository, folder, [repository.common_directory.absolute() / "objects"])
     if branch is None:
         clone.run("checkout", "--quiet", "--detach", commit, timeout=600)
     else:
@@ -36,16 +31,26 @@ def clone_into(
 
 def check_out_tree(space: ObjectSpace, tree: str, folder: Path, *, parent: str) -> Repository:
     """Make a repository whose checkout is this tree, committed on top of `parent`; it lives as long as the space."""
-    folder.mkdir(parents=True, exist_ok=True)
-    form = f"--object-format={space.repository.object_format}"
-    init = ("-c", "init.defaultBranch=scratch", "init", "--quiet", "--template=", form, "--", str(folder.absolute()))
-    space.original.run(*init)
-    objects = folder / ".git/objects"
-    (objects / "info").mkdir(exist_ok=True)
-    write_alternates(objects, space.object_folders)
-    scratch = Repository.open(folder)
+    scratch = _borrow_objects(space.original, folder, space.object_folders)
     change_tree(space, scratch, tree, parent=parent)
     return scratch
+
+
+def _borrow_objects(repository: Repository, folder: Path, object_folders: Sequence[Path]) -> Repository:
+    """Make a repository that has all the commits of another one, and none of its refs and settings.
+
+    `git clone --shared` would heed what the user has set for clones, and does not share what is shallow.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    form = f"--object-format={repository.object_format}"
+    init = ("-c", "init.defaultBranch=scratch", "init", "--quiet", "--template=", form, "--", str(folder.absolute()))
+    repository.run(*init)
+    objects = folder / ".git/objects"
+    (objects / "info").mkdir(exist_ok=True)
+    write_alternates(objects, object_folders)
+    if repository.is_shallow:
+        shutil.copyfile(repository.common_directory / "shallow", folder / ".git/shallow")
+    return Repository.open(folder)
 
 
 def change_tree(space: ObjectSpace, scratch: Repository, tree: str, *, parent: str) -> None:

@@ -201,14 +201,20 @@ class Repository:
         answer = self.run("rev-parse", "--verify", "--quiet", f"{checked_ref(name)}^{{commit}}", codes=(0, 1, 128))
         return answer.text if answer.code == 0 else None
 
+    def is_other_name(self, name: str) -> bool:
+        """Whether a full ref name stands for another ref, so that setting the one would move the other."""
+        return self.run("symbolic-ref", "--quiet", checked_ref(name), codes=(0, 1)).code == 0
+
     def update_ref(self, name: str, new: str, *, old: str | None, reason: str = "swarm-tui") -> None:
         """Set a ref to `new` if it still holds `old` (None: if it does not exist); else raise RefMoved."""
         expected = old or self.no_commit
-        self._swap_ref(checked_ref(name), "update-ref", "-m", plain(reason), checked_ref(name), new, expected)
+        self._swap_ref(
+            checked_ref(name), "update-ref", "--no-deref", "-m", plain(reason), checked_ref(name), new, expected
+        )
 
     def delete_ref(self, name: str, *, old: str) -> None:
         """Delete a ref if it still holds `old`; else raise RefMoved."""
-        self._swap_ref(checked_ref(name), "update-ref", "-d", checked_ref(name), old)
+        self._swap_ref(checked_ref(name), "update-ref", "--no-deref", "-d", checked_ref(name), old)
 
     def _swap_ref(self, name: str, *arguments: str) -> None:
         answer = self.run(*arguments, codes=(0, 1, 128))
