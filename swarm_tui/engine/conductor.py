@@ -234,10 +234,11 @@ class Conductor:
 
     def _stop_doomed(self) -> None:
         for test, (reason, is_retried) in list(self._doomed.items()):
-            if test in self._busy:
+            record = self.context.state.records[test]
+            # A stop that is under way would meet the new agent too: it bears the old one's name.
+            if test in self._busy or (is_retried and self._stopper.is_stopping(record.agent)):
                 continue
             del self._doomed[test]
-            record = self.context.state.records[test]
             if test in self.fleet.watches:
                 self.begin(test, self._stop(test, reason, is_retried=is_retried))
             elif is_retried:

@@ -50,6 +50,11 @@ class Inbox:
             case RequestKind.STOP_SWEEP:
                 self._answer(request)
                 self._conductor.stop_sweep(f"asked for by {by}")
+            case _ if request.tests and not self._known(request.tests):
+                # Nobody named is here; in an event, no names would mean all.
+                self._answer(request, problem=self._strangers(request.tests))
+            case RequestKind.STOP | RequestKind.RETRY | RequestKind.MESSAGE if not request.tests:
+                self._answer(request, problem="no test is named")
             case RequestKind.STOP:
                 self._stop(request, by)
             case RequestKind.RETRY:
@@ -85,10 +90,9 @@ class Inbox:
         self._answer(request, problem=problem if not living else "", detail=problem)
 
     def _retry(self, request: Request, by: str) -> None:
-        known = self._known(request.tests)
-        for test in known:
+        for test in self._known(request.tests):
             self._conductor.have_stopped(test, f"asked for again by {by}", is_retried=True)
-        self._answer(request, problem=self._strangers(request.tests) or ("" if known else "no test is named"))
+        self._answer(request, problem=self._strangers(request.tests))
 
     def _change_slots(self, request: Request) -> None:
         if request.slots is None or not 1 <= request.slots <= SLOTS_LIMIT:

@@ -9,7 +9,7 @@ from typing import Final
 from swarm_tui.doors.git.names import branch_ref
 from swarm_tui.engine.context import EngineContext
 from swarm_tui.engine.fleet import Fleet
-from swarm_tui.errors import SwarmError
+from swarm_tui.errors import JournalError, SwarmError
 from swarm_tui.model.events import AgentsStopped
 
 BATCH: Final = 32
@@ -22,37 +22,50 @@ class Stopper:
     def __init__(self, context: EngineContext, fleet: Fleet) -> None:
         self._context = context
         self._fleet = fleet
-        self._task: asyncio.Task[None] | None = None
+        self._stopping: frozenset[str] = frozenset()
 
     @property
     def is_busy(self) -> bool:
         """Whether agents are being stopped, or wait for it."""
-        return bool(self._fleet.retired) or (self._task is not None and not self._task.done())
+        return bool(self._fleet.retired or self._stopping)
+
+    def is_stopping(self, agent: str) -> bool:
+        """Whether a call is under way that would meet whoever bears this name."""
+        return agent in self._stopping
 
     def work(self, group: asyncio.TaskGroup, *, is_last: bool) -> None:
         """Begin with a batch when there is reason to."""
         retired = self._fleet.retired
-        if not retired or (self._task is not None and not self._task.done()):
+        if not retired or self._stopping:
             return
         is_old = time.monotonic() - min(retired.values()) >= BATCH_AGE
         if is_last or self._fleet.is_urgent or is_old or len(retired) >= BATCH:
-            names = list(retired)
+            self._stopping = frozenset(retired)
             retired.clear()
             self._fleet.is_urgent = False
-            self._task = group.create_task(self.stop(names))
+            group.create_task(self._stop()).add_done_callback(self._end)
 
-    async def stop(self, names: list[str]) -> None:
-        """Stop these agents; one that could not be stopped is said, and is nothing that a sweep ends for."""
+    def _end(self, task: asyncio.Task[None]) -> None:
+        self._stopping = frozenset()
+
+    async def _stop(self) -> None:
+        """Stop a batch; an agent that could not be stopped is said, and is nothing that a sweep ends for."""
+        names = sorted(self._stopping)
         try:
             report = await self._context.mngr.stop(names)
+            failed = {failure.agent for failure in report.failed}
+            stopped = [name for name in names if name not in failed]
+            if stopped:
+                self._context.record(AgentsStopped(agents=tuple(stopped)))
+            if self._context.spec.transfer == "worktree":
+                await asyncio.to_thread(self._forget_branches, set(stopped))
+        except JournalError:
+            raise
         except SwarmError as error:
             self._context.note(f"{len(names)} agents could not be stopped: {error}", level="warning")
             return
         for failure in report.failed:
             self._context.note(f"{failure.agent} could not be stopped: {failure.error}", level="warning")
-        self._context.record(AgentsStopped(agents=tuple(names)))
-        if self._context.spec.transfer == "worktree":
-            await asyncio.to_thread(self._forget_branches, set(names))
 
     def _forget_branches(self, names: set[str]) -> None:
         """Take the agents' branches off the user's list: their commits are kept under refs/swarm."""

@@ -5,16 +5,19 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from swarm_tui.doors.mngr_words import CreateRequest
+from swarm_tui.doors.mngr_words import ActionReport, AgentFailure, CreateRequest
 from swarm_tui.engine.conductor import Conductor
 from swarm_tui.engine.context import EngineContext
 from swarm_tui.engine.inbox import Inbox
 from swarm_tui.errors import DoorError, UsageError
+from swarm_tui.journal.recover import recover_journal
 from swarm_tui.journal.requests import append_request
+from swarm_tui.model.events import AgentsStopped
 from swarm_tui.model.requests import RequestKind
 from swarm_tui.model.states import Result, State
 from tests.engine.rehearsal import QuickMngr, StillProbe, packed_outcome, rehearse
@@ -118,6 +121,65 @@ async def test_requests_that_cannot_be_are_answered_with_the_reason(tmp_path: Pa
     assert "no such test is no test of this sweep" in answers[1].detail
     assert "had already ended" in answers[2].detail
     assert next(context.state.tests()).result is Result.CLEAN
+
+
+async def test_a_request_about_strangers_touches_nobody(tmp_path: Path) -> None:
+    mngr = QuickMngr(tmp_path / "mngr")
+    context = rehearse(tmp_path, 2, mngr)
+    asked = [
+        append_request(context.folder, kind, tests=["no such test"]) for kind in (RequestKind.HOLD, RequestKind.RELEASE)
+    ]
+    nameless = [append_request(context.folder, kind) for kind in (RequestKind.STOP, RequestKind.MESSAGE)]
+    await conduct(context, mngr)
+    answers = [context.state.answers[request.id] for request in asked]
+    assert [(answer.is_done, "is no test of this sweep" in answer.detail) for answer in answers] == [(False, True)] * 2
+    assert [context.state.answers[request.id].detail for request in nameless] == ["no test is named"] * 2
+    assert not context.state.is_held
+    assert {record.result for record in context.state.tests()} == {Result.CLEAN}
+
+
+class SlowToStop(QuickMngr):
+    """Takes its time to stop agents; while it does, somebody asks for a test again."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self.context: EngineContext
+        self.met: list[str] = []
+
+    async def stop(self, names: Sequence[str]) -> ActionReport:
+        before = [self.agents[name].agent_id for name in names]
+        if len(self.created) == 1:
+            test = next(self.context.state.tests()).test
+            asked = append_request(self.context.folder, RequestKind.RETRY, tests=[test])
+            while asked.id not in self.context.state.answers:  # noqa: ASYNC110
+                await asyncio.sleep(0)
+            for _ in range(200):
+                await asyncio.sleep(0)
+        self.met += [
+            name for name, agent_id in zip(names, before, strict=True) if self.agents[name].agent_id != agent_id
+        ]
+        return await super().stop(names)
+
+
+async def test_a_stop_that_is_under_way_never_meets_the_agent_of_a_retry(tmp_path: Path) -> None:
+    mngr = SlowToStop(tmp_path / "mngr")
+    mngr.context = context = rehearse(tmp_path, 1, mngr)
+    await conduct(context, mngr)
+    assert mngr.met == []
+    assert len(mngr.created) == 2
+    assert next(context.state.tests()).result is Result.CLEAN
+
+
+async def test_an_agent_that_cannot_be_stopped_is_said_and_nobody_says_it_was(tmp_path: Path) -> None:
+    class Unstoppable(QuickMngr):
+        async def stop(self, names: Sequence[str]) -> ActionReport:
+            return ActionReport(failed=tuple(AgentFailure(agent=name, error="it clings") for name in names))
+
+    mngr = Unstoppable(tmp_path / "mngr")
+    context = rehearse(tmp_path, 1, mngr)
+    await conduct(context, mngr)
+    assert any("could not be stopped: it clings" in line.text for line in context.state.log)
+    assert not any(isinstance(event, AgentsStopped) for event in recover_journal(context.folder.events).events)
 
 
 async def test_a_lie_costs_only_its_own_test(tmp_path: Path) -> None:

@@ -82,7 +82,7 @@ async def test_a_result_that_found_no_room_is_harvested_by_the_next_engine(tmp_p
 class CrowdedRepository(Repository):
     """A repository on a disk that takes nothing more."""
 
-    def run(self, *arguments: str, **how: object) -> Answer:  # type: ignore[override]
+    def run(self, *arguments: str, **how: object) -> Answer:
         if "fetch" not in arguments:
             return super().run(*arguments, **how)  # type: ignore[arg-type]
         words = b"fatal: sha1 file '.git/objects/pack/tmp_pack_x' write error. Out of diskspace\n"
