@@ -14,6 +14,8 @@ import pytest
 
 from swarm_tui.agents.shipped import live_folder
 
+pytestmark = pytest.mark.slow
+
 TESTS = """\
 import pytest
 

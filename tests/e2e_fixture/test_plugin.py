@@ -13,6 +13,8 @@ import pytest
 
 from swarm_tui.doors.process import scrubbed_environment
 
+pytestmark = pytest.mark.slow
+
 README_EXAMPLE = '''
 from swarm_tui.e2e import E2eSession, expect
 

@@ -88,6 +88,7 @@ def test_a_reader_waits_for_the_end_of_a_torn_line(tmp_path: Path) -> None:
     assert follower.read().events == []
 
 
+@pytest.mark.slow
 def test_what_was_acknowledged_survives_kill_9(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     chance = random.Random(5)
