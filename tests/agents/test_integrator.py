@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -224,6 +225,39 @@ async def test_hostile_names_and_messages_stay_text(project: SweptProject) -> No
     outcome = await integrated(project, inputs)
     assert project.subjects(inputs) == ["[FIX_IMPL] red $(touch /tmp/x)"]
     assert not outcome.failed
+
+
+async def test_an_author_that_git_refuses_costs_nobody_anything(project: SweptProject) -> None:
+    git = project.git
+    made = project.agent("test_add", [("[FIX_IMPL] Add", {"sums.py": ADD})]).tip
+    text = git.git("cat-file", "commit", made).split("\n")
+    author = "author ... <a@example.org> 9999999999 +0100"
+    odd = [author if line.startswith("author ") else line for line in text]
+    tip = git.git("hash-object", "-t", "commit", "-w", "--stdin", stdin="\n".join([*odd, ""]).encode())
+    project.branches.clear()
+    project.agent("test_add", [], tip=tip)
+    project.agent("test_name", [("[FIX_TUTORIAL] Say so", {"README.md": "# Sums\n"})])
+    inputs = project.inputs()
+    outcome = await integrated(project, inputs)
+    assert not outcome.failed
+    assert git.git("log", "-1", "--format=%s %an %ad", "--date=raw", f"refs/heads/{inputs.branch}") == (
+        "[FIX_IMPL] Add unknown 9999999999 +0100"
+    )
+
+
+async def test_words_stay_what_they_are_whatever_the_user_has_set_for_logs(project: SweptProject) -> None:
+    project.git.git("config", "i18n.logOutputEncoding", "ISO-8859-1")
+    project.agent("test_add", [("[FIX_IMPL] Grüße für alle", {"sums.py": ADD})])
+    await integrated(project, inputs := project.inputs())
+    assert project.git.git("log", "-1", "--encoding=UTF-8", "--format=%s", inputs.branch) == "[FIX_IMPL] Grüße für alle"
+
+
+async def test_names_that_are_no_text_can_be_told(project: SweptProject) -> None:
+    project.agent("test_add", [("Odd", {os.fsdecode(b"\xff.py"): "x = 1\n"})])
+    outcome = await integrated(project, project.inputs())
+    assert outcome.normalizations[0].summary_markdown.endswith(
+        "names no kind and changes \ufffd.py: shown apart as a fix"
+    )
 
 
 @pytest.mark.slow

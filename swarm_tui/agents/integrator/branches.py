@@ -16,7 +16,8 @@ from swarm_tui.model.text import plain
 
 LINES_LIMIT: Final = 20_000
 FILES_LIMIT: Final = 1_000
-_FORMAT: Final = "%H%x00%T%x00%P%x00%an%x00%ae%x00%aI%x00%B%x00%x01"
+_LOG_OPTIONS: Final = ("--first-parent", "--reverse", "--date=raw", "--encoding=UTF-8", "--no-show-signature")
+_FORMAT: Final = "%H%x00%T%x00%P%x00%an%x00%ae%x00%ad%x00%B%x00%x01"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,7 @@ class Author:
     name: str
     email: str
     date: str
+    """As git writes it: seconds and zone, such as "1763445120 +0100"."""
 
     def __str__(self) -> str:
         return f"{self.name} <{self.email}>"
@@ -61,7 +63,7 @@ def read_branch(repository: Repository, source: BranchInput, inputs: IntegratorI
     tip = _find_tip(repository, source)
     if not repository.is_ancestor(inputs.base, tip):
         raise CannotTake("the branch was rewritten: it does not build on the commit that the sweep began with")
-    listed = repository.run("log", "--first-parent", "--reverse", f"--format={_FORMAT}", f"{inputs.base}..{tip}")
+    listed = repository.run("log", *_LOG_OPTIONS, f"--format={_FORMAT}", f"{inputs.base}..{tip}", "--")
     entries = listed.stdout.decode("utf-8", "replace").split("\x00\x01")[:-1]
     test_files = {test.file for test in inputs.tests if test.file}
     return [

@@ -12,6 +12,7 @@ from pathlib import PurePosixPath
 from typing import Final
 
 from swarm_tui.model.outcome import ChangeKind
+from swarm_tui.model.text import plain
 
 SQUASH_PREFIX: Final = "[TEST/DOC]"
 
@@ -68,7 +69,7 @@ def sort_commit(message: str, paths: Iterable[str], *, test_files: Collection[st
         return Sorting(is_fix=False)
     named = " and ".join(kind.value for kind in kinds)
     if ChangeKind.FIX_IMPL in kinds or code:
-        changed = f"changes {code[0]}" if code else "mixes kinds"
+        changed = f"changes {plain(code[0], 100)}" if code else "mixes kinds"
         said = f"says {named} but {changed}" if kinds else f"names no kind and {changed}"
         return Sorting(is_fix=True, note=f"{said}: shown apart as a fix")
     said = f"mixes {named}" if kinds else "names no kind"

@@ -115,7 +115,7 @@ class Weaver:
             return None
         author = Identity(chosen.author.name, chosen.author.email)
         message = fix_message(entry, self._inputs.sweep).encode()
-        made = self._space.commit(merge.tree, [tip.commit], message, author=author, authored=chosen.author.date)
+        made = self._space.commit(merge.tree, [tip.commit], message, author=author, authored=f"@{chosen.author.date}")
         return Tip(made, merge.tree)
 
     def _why_left_out(self, ground: Tip, tip: Tip, entry: RankedFix, woven: Woven) -> str:
