@@ -130,7 +130,7 @@ class Playback:
 def parse_size(data: str) -> tuple[int, int] | None:
     """Read the data of a resize event, `COLUMNSxROWS`, as (rows, columns)."""
     columns, _, rows = data.partition("x")
-    if not columns.isdigit() or not rows.isdigit():
+    if not columns.isdecimal() or not rows.isdecimal():
         return None
     return _size(int(rows[:6]), 24), _size(int(columns[:6]), 80)
 
@@ -144,8 +144,8 @@ def _time_of_event(event: Any) -> float | None:
 def _number(value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    number = float(value)
-    return number if math.isfinite(number) and 0 <= number < 1e8 else None
+    # A number of hundreds of digits is no float, but can be compared with one.
+    return float(value) if 0 <= value < 1e8 else None
 
 
 def _size(value: Any, fallback: int) -> int:

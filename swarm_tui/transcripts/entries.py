@@ -105,7 +105,11 @@ def parse_record(raw: bytes, length: int | None = None) -> tuple[Entry, ...]:
     if start == b"{":
         record = mend_json(raw) if is_cut else _loads(raw)
         if isinstance(record, dict):
-            entries = _entries_of(record)
+            try:
+                entries = _entries_of(record)
+            except RecursionError:
+                # It could just be read, but not be written again.
+                return (_plain_entry(raw, note),)
             if entries is not None:
                 return tuple(entry._replace(note=note) for entry in entries) if note else entries
             return (_other_json(record, raw, note),)
@@ -133,8 +137,10 @@ def parse_time(value: Any) -> float | None:
     if isinstance(value, bool):
         return None
     if isinstance(value, int | float):
-        seconds = value / 1000 if value > 1e11 else float(value)
-        return seconds if 0 < seconds < 1e11 else None
+        # A number of hundreds of digits is no float, but can be compared with one.
+        if not 0 < value < 1e14:
+            return None
+        return value / 1000 if value > 1e11 else float(value)
     if isinstance(value, str) and len(value) < 64:
         try:
             return datetime.fromisoformat(value.strip().replace(",", ".")).timestamp()

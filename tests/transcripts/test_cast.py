@@ -80,6 +80,17 @@ def test_hostile_sizes_are_bounded(tmp_path: Path) -> None:
     assert (made.columns, made.rows) == (500, 24)
     assert parse_size("99999999x3") == (3, 500)
     assert parse_size("x") is None
+    assert parse_size("²x²") is None
+
+
+def test_numbers_beyond_all_bounds_are_none(tmp_path: Path) -> None:
+    path = tmp_path / "a.cast"
+    huge = "9" * 400
+    path.write_text(
+        f'{{"version": 2, "width": {huge}, "idle_time_limit": {huge}}}\n[{huge}, "o", "a"]\n[1, "o", "b"]\n'
+    )
+    made = Recording(path)
+    assert (made.columns, list(made.times), made.broken_lines) == (500, [1.0], 1)
 
 
 steps = st.lists(

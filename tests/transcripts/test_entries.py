@@ -128,6 +128,19 @@ def test_any_json_gives_entries_whose_text_is_inert(value: Any) -> None:
         assert all(c == "\n" or ord(c) >= 32 for c in entry.text + entry.tool)
 
 
+@pytest.mark.parametrize("digits", [30, 400, 5_000])
+def test_a_time_beyond_all_numbers_is_no_time(digits: int) -> None:
+    (entry,) = parse_record(b'{"type":"user_message","content":"x","timestamp":' + b"9" * digits + b"}")
+    assert entry.at is None
+
+
+def test_json_as_deep_as_can_be_read_is_shown() -> None:
+    for depth in range(800, 1_000):
+        given = b'{"a":' + b"[" * depth + b"]" * depth + b"}"
+        raw = b'{"type":"step","source":"agent","tool_calls":[{"name":"x","arguments":' + given + b"}]}"
+        assert "[[" in parse_record(raw)[0].text
+
+
 @given(st.binary(max_size=300))
 def test_no_bytes_at_all_raise(raw: bytes) -> None:
     assert parse_record(raw)
