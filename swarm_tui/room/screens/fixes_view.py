@@ -18,10 +18,12 @@ from swarm_tui.model.fixes import Fix
 from swarm_tui.model.text import plain
 from swarm_tui.room.draw.arrange import fits_words
 from swarm_tui.room.draw.fixes import draw_effect, draw_evidence, draw_plan
-from swarm_tui.room.draw.parts import Part
+from swarm_tui.room.draw.parts import Part, wrap_text
+from swarm_tui.room.draw.standing import draw_standing, tell_standing
 from swarm_tui.room.draw.words import counted
 from swarm_tui.room.merge import Merge
 from swarm_tui.room.screens.base import RoomScreen
+from swarm_tui.room.standing_facts import standing_facts
 from swarm_tui.room.store import Changes
 from swarm_tui.room.trials import trials_of_sweep, trials_without_sweep
 from swarm_tui.room.widgets.band import Band
@@ -56,7 +58,9 @@ class FixesView(RoomScreen):
     FixesView.-evidence #evidence { display: block; }
     FixesView.-evidence #diff { display: none; }
     FixesView.-tall.-evidence #diff { display: block; }
-    FixesView.-bare #diff, FixesView.-bare #effect { display: none; }
+    FixesView #standing { height: 1fr; display: none; }
+    FixesView.-bare #standing { display: block; }
+    FixesView.-bare #body { display: none; }
     """
 
     def __init__(self) -> None:
@@ -67,6 +71,7 @@ class FixesView(RoomScreen):
         self.lines.add_class("main")
         self.diff = DiffLines(id="diff")
         self.evidence = TextLines(id="evidence")
+        self.standing = TextLines(id="standing")
         self.merge: Merge | None = None
         self.trouble = ""
         self.wants_evidence: bool | None = None
@@ -78,12 +83,13 @@ class FixesView(RoomScreen):
 
     def compose_body(self) -> Iterable[Widget]:
         yield self.plan
+        yield self.standing
         yield Container(self.lines, Container(self.diff, self.evidence, id="reading"), id="body")
         yield self.effect
 
     @property
     def list(self) -> Lines | None:
-        return self.lines
+        return self.standing if self.has_class("-bare") else self.lines
 
     def on_resize(self, event: object) -> None:
         self.set_class(self.size.height >= EVIDENCE_ROWS, "-tall")
@@ -106,7 +112,8 @@ class FixesView(RoomScreen):
     def show_changes(self, changes: Changes) -> None:
         integration = self.store.state.integration
         wanted = (integration.branch, integration.tip)
-        if not self._is_opening and self.store.is_loaded and wanted != self._opened_for:
+        is_there = self.room.given_review is not None or any(wanted)
+        if is_there and not self._is_opening and self.store.is_loaded and wanted != self._opened_for:
             self._opened_for = wanted
             self._is_opening = True
             self.run_worker(self._open_review(), group="fixes: open", exclusive=True, exit_on_error=False)
@@ -115,7 +122,7 @@ class FixesView(RoomScreen):
                 self.verdicts_changed()
             self._watch_branch(self.merge)
         if self.merge is None:
-            self._show_nothing()
+            self._show_standing()
 
     def _watch_branch(self, merge: Merge) -> None:
         """Look now and then whether the branch was rewritten under the room, and if so begin anew."""
@@ -140,6 +147,8 @@ class FixesView(RoomScreen):
         except SwarmError as error:
             self.trouble = str(error)
             await self._close_review()
+            self._is_opening = False
+            self._show_standing()
             return
         finally:
             self._is_opening = False
@@ -157,7 +166,9 @@ class FixesView(RoomScreen):
         if before is not None:
             contents = [fix.id for fix in self.lines.shown]
             self.lines.cursor = contents.index(before.id) if before.id in contents else 0
-        self.remove_class("-bare")
+        if self.has_class("-bare"):
+            self.remove_class("-bare")
+            self.call_after_refresh(self.focus_main)
         self.verdicts_changed()
         self.fix_changed()
         self.run_worker(self._try_each_alone(), group="fixes: alone", exclusive=True, exit_on_error=False)
@@ -170,20 +181,31 @@ class FixesView(RoomScreen):
         if merge is not None:
             await merge.trials.close()
             merge.review.close()
-        self._show_nothing()
 
     async def on_unmount(self) -> None:
         if self.merge is not None:
             await self.merge.trials.close()
             self.merge.review.close()
 
-    def _show_nothing(self) -> None:
-        self.add_class("-bare")
-        text = self.trouble or "reading the integrated branch…"
-        if self.store.state.integration.state == "integrating":
-            text = "the integrator is at work; its fixes will be here when it has finished"
-        self.plan.show([[Part(" "), Part(text, "warning" if self.trouble else "dim")]])
+    def _show_standing(self) -> None:
+        """There are no fixes yet, or none any more: say how things stand."""
         self.effect.show([])
+        if self._is_opening or not self.store.is_loaded:
+            self.plan.show([[Part(" reading the integrated branch …", "dim")]])
+            return
+        self.plan.show([])
+        self.add_class("-bare")
+        width = max(20, self.standing.text_width)
+        facts = standing_facts(self.store)
+        if self.trouble and not facts.is_simulated:
+            title, text, role = "No fixes", self.trouble, "warning"
+        else:
+            title, text, role = tell_standing(facts)
+        self.standing.title(title)
+        if self.room.given_review is None:
+            self.standing.show(draw_standing(facts, text, role, width))
+        else:
+            self.standing.show([[Part(row, role)] for row in wrap_text(text, width, 12)])
 
     def show_fixes(self) -> None:
         assert self.merge is not None, "only called with a review"
