@@ -159,7 +159,8 @@ class Mngr:
         return await self._act(["destroy", *flags], names, "destroyed_agents")
 
     async def message(self, names: Sequence[str], text: str) -> MessageReport:
-        finished, answer, missing = await self._ask_about(["message"], names, stdin=text.encode())
+        # Said outright, for a person's settings may say otherwise: an agent that has ended would begin anew.
+        finished, answer, missing = await self._ask_about(["message", "--no-start"], names, stdin=text.encode())
         _checked(finished, allowed=(_OK, _BLOCKED) if not answer else (_OK, _ERROR, _BLOCKED))
         return MessageReport(
             sent=tuple(answer.get("successful_agents", ())),

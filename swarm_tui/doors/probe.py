@@ -43,6 +43,13 @@ class LocalAgent:
     branch: str | None
     state_dir: Path
     labels: Mapping[str, str]
+    is_at_prompt: bool = False
+    """The shell below its program is in front: what is typed now would be taken for a command."""
+
+    @property
+    def can_hear(self) -> bool:
+        """Whether what is typed into its terminal reaches the agent, and not what was left of it."""
+        return self.state in ("RUNNING", "WAITING") and not self.is_at_prompt
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +80,8 @@ class ProcessTable:
 
     command_of: Mapping[int, str]
     children_of: Mapping[int, Sequence[int]]
+    in_front: frozenset[int]
+    """Those that their terminal's keys go to."""
 
     def descendants(self, root: int) -> Iterator[int]:
         """Give all processes below one, nearest first, each once: ps may read parents that form a ring."""
@@ -88,6 +97,7 @@ def parse_processes(output: str) -> ProcessTable:
     """Read `ps -e -o pid=,ppid=,stat=,comm=`, without the zombies: tmux leaves some behind when an agent is stopped."""
     command_of: dict[int, str] = {}
     children_of: dict[int, list[int]] = {}
+    in_front = set()
     for line in output.splitlines():
         words = line.split(maxsplit=3)
         # A sandboxed kernel lists a process that just ended as 0: everything would hang below it.
@@ -99,7 +109,9 @@ def parse_processes(output: str) -> ProcessTable:
         # mngr compares the first word of what ps calls a process.
         command_of[process_id] = words[3].split()[0]
         children_of.setdefault(parent, []).append(process_id)
-    return ProcessTable(command_of, children_of)
+        if "+" in words[2]:
+            in_front.add(process_id)
+    return ProcessTable(command_of, children_of, frozenset(in_front))
 
 
 def expected_process(agent_type: str, command: str, parent_types: Mapping[str, str]) -> str:
@@ -133,6 +145,17 @@ def decide_state(
     if not is_another_below and processes.command_of[pane.process_id] in _SHELLS:
         return "DONE", None
     return "REPLACED", None
+
+
+def is_at_prompt(pane: Pane | None, processes: ProcessTable) -> bool:
+    """Tell whether the pane's own shell is in front, as it is when the agent's program has ended.
+
+    The state alone does not tell: mngr takes an agent that was started as `bash script` for alive as long as its
+    pane's shell, a bash too, is there.
+    """
+    if pane is None or pane.process_id not in processes.in_front:
+        return False
+    return processes.command_of[pane.process_id].lstrip("-") in _SHELLS
 
 
 @dataclass
@@ -176,6 +199,7 @@ class LocalProbe:
     ) -> LocalAgent:
         is_active = (folder / "active").exists() and not (folder / "permissions_waiting").exists()
         state, process_id = decide_state(pane, processes, expected, is_active=is_active)
+        labels = record.get("labels")
         return LocalAgent(
             name=str(record["name"]),
             agent_id=str(record["id"]),
@@ -185,7 +209,8 @@ class LocalProbe:
             work_dir=Path(str(record.get("work_dir") or "")),
             branch=record.get("created_branch_name"),
             state_dir=folder,
-            labels=record.get("labels") or {},
+            labels=labels if isinstance(labels, dict) else {},
+            is_at_prompt=is_at_prompt(pane, processes),
         )
 
     def _read_records(self) -> tuple[dict[Path, dict[str, Any]], tuple[str, ...]]:
@@ -202,7 +227,7 @@ class LocalProbe:
                 # Not yet, or no more, an agent.
                 self._records.pop(entry.name, None)
                 continue
-            except (OSError, ValueError):
+            except (OSError, ValueError, RecursionError):
                 if entry.name not in self._records:
                     unreadable.append(entry.name)
                     continue

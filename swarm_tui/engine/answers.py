@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
 from swarm_tui.agents.offline.records import BadRecord, find_record
+from swarm_tui.doors.probe import Probe, Probed
 from swarm_tui.engine.context import EngineContext
 from swarm_tui.engine.fleet import Fleet
 from swarm_tui.engine.watch import Watch
@@ -22,9 +23,10 @@ _NO_ANSWER_RECORDED: Final = "Go on as you think best."
 class Answers:
     """Talks to the living agents of a fleet."""
 
-    def __init__(self, context: EngineContext, fleet: Fleet) -> None:
+    def __init__(self, context: EngineContext, fleet: Fleet, probe: Probe) -> None:
         self._context = context
         self._fleet = fleet
+        self._probe = probe
         self._tasks: set[asyncio.Task[None]] = set()
 
     @property
@@ -52,18 +54,34 @@ class Answers:
         """Type a text into the agents' terminals; give why it did not reach some of them."""
         agent_of = {test: self._context.state.records[test].agent for test in tests if test in self._fleet.watches}
         problems = [f"{test} has no living agent" for test in tests if test not in agent_of]
-        if not agent_of:
-            return problems
-        try:
-            report = await self._context.mngr.message(list(agent_of.values()), text)
-        except SwarmError as error:
-            errors = dict.fromkeys(agent_of.values(), str(error))
-        else:
-            errors = {failure.agent: failure.error for failure in (*report.failed, *report.blocked)}
-            errors |= dict.fromkeys(report.missing, "mngr does not know this agent")
+        errors = await self._why_deaf(agent_of.values())
+        hearing = [agent for agent in agent_of.values() if agent not in errors]
+        if hearing:
+            errors |= await self._type(hearing, text)
         for test, agent in agent_of.items():
             self._context.record(MessageSent(test=test, text=text, by=by, error=errors.get(agent, "")))
         return problems + [f"{agent}: {error}" for agent, error in errors.items()]
+
+    async def _why_deaf(self, agents: Iterable[str]) -> dict[str, str]:
+        """Give why a text would not reach some of the agents: a shell that they left would take it for a command."""
+        found = await self._probe.probe()
+        if not isinstance(found, Probed):
+            return dict.fromkeys(agents, f"whether it lives cannot be seen: {found.reason}")
+        seen = {agent: found.agents.get(agent) for agent in agents}
+        return {
+            agent: "its program does not run any more" if one is not None else "it is gone"
+            for agent, one in seen.items()
+            if one is None or not one.can_hear
+        }
+
+    async def _type(self, agents: Sequence[str], text: str) -> dict[str, str]:
+        """Have mngr type a text; give why it did not reach some of the agents."""
+        try:
+            report = await self._context.mngr.message(agents, text)
+        except SwarmError as error:
+            return dict.fromkeys(agents, str(error))
+        errors = {failure.agent: failure.error for failure in (*report.failed, *report.blocked)}
+        return errors | dict.fromkeys(report.missing, "mngr does not know this agent")
 
 
 def recorded_answer(records: Path, test: str, question: int) -> str:

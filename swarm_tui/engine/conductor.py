@@ -57,7 +57,7 @@ class Conductor:
         self._tick = tick
         self._freed = asyncio.Event()
         self._stopper = Stopper(context, self.fleet)
-        self.answers = Answers(context, self.fleet)
+        self.answers = Answers(context, self.fleet, probe)
         self.finish = Finish(context)
         self._busy: dict[str, asyncio.Task[None]] = {}
         self._creating: set[str] = set()

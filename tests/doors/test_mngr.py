@@ -85,6 +85,7 @@ async def test_a_message_that_arrived_behind_a_dialog_is_told_apart(tmp_path: Pa
     report = await stand_in(tmp_path, stdout=answer, code=7).message(["a", "b"], "-m $(text)\nmore")
     assert (report.sent, [failure.agent for failure in report.blocked]) == (("a",), ["b"])
     assert (tmp_path / "stdin").read_text() == "-m $(text)\nmore", "a message is never on the command line"
+    assert words_of(tmp_path)[:2] == ["message", "--no-start"], "whatever a person's settings say"
 
 
 async def test_what_could_not_be_cleaned_up_is_told_for_its_agent(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import time
@@ -12,7 +13,16 @@ from typing import Any
 import pytest
 
 from swarm_tui.doors.mngr_words import CreateRequest
-from swarm_tui.doors.probe import LocalProbe, Probed, ProbeFailed, decide_state, expected_process, parse_processes
+from swarm_tui.doors.probe import (
+    LocalAgent,
+    LocalProbe,
+    Probed,
+    ProbeFailed,
+    decide_state,
+    expected_process,
+    is_at_prompt,
+    parse_processes,
+)
 from swarm_tui.doors.process import scrubbed_environment
 from swarm_tui.doors.tmux import Pane, Tmux
 from tests.isolation import IsolatedMngr
@@ -45,6 +55,17 @@ PS = """
 )
 def test_the_decision(pane: Pane | None, expected: str, is_active: bool, wanted: tuple[str, int | None]) -> None:
     assert decide_state(pane, parse_processes(PS), expected, is_active=is_active) == wanted
+
+
+@pytest.mark.parametrize(
+    ("shell", "agent", "has_prompt"),
+    [("Ss+  bash", "S", True), ("Ss+  -zsh", "S", True), ("Ss   bash", "S+", False), ("Ss+  agent", "S", False)],
+)
+def test_a_shell_in_front_would_take_a_text_for_a_command(shell: str, agent: str, has_prompt: bool) -> None:
+    processes = parse_processes(f"100 1 {shell}\n101 100 {agent} agent\n")
+    assert is_at_prompt(PANE, processes) is has_prompt
+    assert not is_at_prompt(None, processes)
+    assert not is_at_prompt(replace(PANE, process_id=999), processes)
 
 
 def test_zombies_are_not_alive_and_process_zero_is_nobodys_parent() -> None:
@@ -156,6 +177,18 @@ async def test_a_record_that_is_torn_keeps_its_last_content_and_an_unknown_one_i
     assert (set(probed.agents), probed.unreadable) == ({"a"}, ("agent-b",))
 
 
+async def test_a_record_in_which_somebody_wrote_harms_nobody(tmp_path: Path) -> None:
+    make_agent(tmp_path, "a", labels=["no", "labels"])
+    deep = make_agent(tmp_path, "b")
+    (deep / "data.json").write_text("[" * 100_000)
+    probed = await local_probe(tmp_path).probe()
+    assert isinstance(probed, Probed)
+    assert ({name: agent.labels for name, agent in probed.agents.items()}, probed.unreadable) == (
+        {"a": {}},
+        ("agent-b",),
+    )
+
+
 async def test_a_destroyed_agent_is_gone_from_the_next_probe(tmp_path: Path) -> None:
     folder = make_agent(tmp_path, "a")
     probe = local_probe(tmp_path)
@@ -195,3 +228,30 @@ async def test_a_live_agent_asked_for_on_another_server_is_a_failed_probe(isolat
         assert right.agents["elsewhere"].state == "WAITING"
     finally:
         await isolated_mngr.door.destroy(["elsewhere"])
+
+
+@pytest.mark.slow
+async def test_an_agent_whose_shell_has_its_programs_name_cannot_hear_when_it_has_ended(
+    isolated_mngr: IsolatedMngr,
+) -> None:
+    command = ("bash", str(isolated_mngr.agent))
+    await isolated_mngr.door.create(CreateRequest(name="a-bash", command=command, source=isolated_mngr.repository))
+    probe = LocalProbe(isolated_mngr.host_dir, "mngr-", isolated_mngr.tmux)
+
+    async def until_hearing(is_hearing: bool) -> LocalAgent:
+        deadline = time.monotonic() + 20
+        while True:
+            probed = await probe.probe()
+            assert isinstance(probed, Probed)
+            if probed.agents["a-bash"].can_hear is is_hearing:
+                return probed.agents["a-bash"]
+            assert time.monotonic() < deadline, probed.agents["a-bash"]
+            await asyncio.sleep(0.05)
+
+    try:
+        await until_hearing(True)
+        await isolated_mngr.door.message(["a-bash"], "quit")
+        # For mngr it goes on: what is left is a bash too.
+        assert (await until_hearing(False)).state == "WAITING"
+    finally:
+        await isolated_mngr.door.destroy(["a-bash"])
