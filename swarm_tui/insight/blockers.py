@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from swarm_tui.insight.patterns import normalised
 from swarm_tui.model.outcome import EscalationKind
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.states import Result, State
 from swarm_tui.model.text import plain, plain_lines
+
+KINDS: Final = {
+    EscalationKind.BLOCKER: "blocker",
+    EscalationKind.SHARED_PATTERN: "pattern",
+    EscalationKind.HARD_TO_USE: "hard to use",
+}
+QUESTION: Final = "question"
+ORDER: Final = (KINDS[EscalationKind.BLOCKER], QUESTION, *KINDS.values())
 
 
 class Blocker(NamedTuple):
@@ -22,7 +30,7 @@ class Blocker(NamedTuple):
 
 
 def find_blockers(records: Iterable[TestRecord]) -> list[Blocker]:
-    """Give all blockers, those of the most tests first."""
+    """Give all blockers: what stops work first, then those of the most tests."""
     found: dict[tuple[str, str], list[tuple[str, str, str]]] = {}
     for record in sorted(records, key=lambda record: record.test):
         for kind, title, detail in _told(record):
@@ -36,18 +44,17 @@ def find_blockers(records: Iterable[TestRecord]) -> list[Blocker]:
         )
         for (kind, _), told in found.items()
     ]
-    return sorted(blockers, key=lambda blocker: (blocker.kind != "blocker", -len(blocker.tests), blocker.title))
+    return sorted(blockers, key=lambda blocker: (ORDER.index(blocker.kind), -len(blocker.tests), blocker.title))
 
 
 def _told(record: TestRecord) -> Iterable[tuple[str, str, str]]:
     for escalation in record.escalations:
-        kind = "blocker" if escalation.kind is EscalationKind.BLOCKER else "pattern"
-        yield kind, escalation.title or record.reason or "(no title)", escalation.detail_markdown
+        yield KINDS[escalation.kind], escalation.title or record.reason or "(no title)", escalation.detail_markdown
     is_blocked = record.state is State.DONE and record.result is Result.BLOCKED
     if is_blocked and not record.escalations:
-        yield "blocker", record.reason or record.summary or "(no reason given)", record.summary
+        yield KINDS[EscalationKind.BLOCKER], record.reason or record.summary or "(no reason given)", record.summary
     elif record.state is State.WAITING:
-        yield "question", record.question or "(no question seen)", ""
+        yield QUESTION, record.question or "(no question seen)", ""
 
 
 def blockers_as_markdown(blockers: Iterable[Blocker], sweep: str) -> str:

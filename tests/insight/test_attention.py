@@ -3,7 +3,7 @@
 from swarm_tui.insight.attention import STUCK_AFTER, is_stuck, need_of, wants_a_person
 from swarm_tui.insight.blockers import blockers_as_markdown, find_blockers
 from swarm_tui.insight.forecast import forecast
-from swarm_tui.model.outcome import Escalation
+from swarm_tui.model.outcome import Escalation, EscalationKind
 from swarm_tui.model.state import TestRecord, Try
 from swarm_tui.model.states import Result, State
 
@@ -57,6 +57,16 @@ def test_blockers_with_the_same_title_are_one() -> None:
     assert (first.kind, first.tests, first.detail) == ("blocker", ("t0", "t1"), "why")
     assert (second.kind, second.title) == ("question", "May I?")
     assert "- `t1`" in blockers_as_markdown([first, second], "20261118")
+
+
+def test_each_kind_has_its_own_words_and_what_stops_work_comes_first() -> None:
+    kinds = (EscalationKind.HARD_TO_USE, EscalationKind.SHARED_PATTERN, EscalationKind.BLOCKER)
+    records = [
+        done(f"t{place}", Result.BLOCKED)._replace(escalations=(Escalation(kind=kind, title=f"title {place}"),))
+        for place, kind in enumerate(kinds)
+    ]
+    records.append(TestRecord("asks", state=State.WAITING, question="May I?"))
+    assert [blocker.kind for blocker in find_blockers(records)] == ["blocker", "question", "pattern", "hard to use"]
 
 
 def test_a_forecast_needs_a_few_ended_tests() -> None:

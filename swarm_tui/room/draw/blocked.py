@@ -6,14 +6,14 @@ from swarm_tui.insight.blockers import Blocker
 from swarm_tui.model.text import plain
 from swarm_tui.room.draw.parts import Line, Part, cut_line, cut_middle, wrap_text
 
-KIND_ROLES = {"blocker": "blocked", "question": "waiting", "pattern": "impl_fix"}
+KIND_ROLES = {"blocker": "blocked", "question": "waiting", "pattern": "impl_fix", "hard to use": "accent"}
 
 
 def draw_blocker_row(blocker: Blocker, width: int) -> Line:
     """Give a blocker as one row of the list."""
     line = [
         Part(f"{len(blocker.tests):>4,} ", "strong"),
-        Part(f"{blocker.kind:9}", KIND_ROLES.get(blocker.kind, "")),
+        Part(f"{blocker.kind:12}", KIND_ROLES.get(blocker.kind, "")),
         Part(blocker.title),
     ]
     if blocker.detail and blocker.detail != blocker.title:
