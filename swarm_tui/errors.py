@@ -24,7 +24,8 @@ class SwarmError(Exception):
         self.hint = hint
 
     def __str__(self) -> str:
-        return f"{self.message}: {self.hint}" if self.hint else self.message
+        separator = " " if self.message.endswith("?") else ": "
+        return f"{self.message}{separator}{self.hint}" if self.hint else self.message
 
 
 class UsageError(SwarmError):

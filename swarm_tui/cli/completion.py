@@ -46,7 +46,7 @@ SWEEP_ARGUMENT: Final = "sweep"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("shell", choices=[*SCRIPTS, "words"], help="the shell; `words` is what the scripts call")
-    parser.add_argument("typed", nargs="*", help=argparse.SUPPRESS)
+    parser.add_argument("typed", nargs="*", default=[], help=argparse.SUPPRESS)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import difflib
 import importlib
 import os
 import sys
 from collections.abc import Sequence
-from typing import Protocol, cast
+from typing import NoReturn, Protocol, cast
 
 from swarm_tui import __version__
 from swarm_tui.cli.commands import COMMAND_BY_NAME, COMMANDS
@@ -28,20 +29,51 @@ class CommandModule(Protocol):
     def run(self, arguments: argparse.Namespace) -> int: ...
 
 
+class CommandParser(argparse.ArgumentParser):
+    """Says what is wrong with a command line in one sentence; argparse would print all options before it."""
+
+    def error(self, message: str) -> NoReturn:
+        hint = f"`{self.prog} --help` tells more"
+        if message.startswith("unrecognized") and any(action.metavar == "PYTEST_ARG" for action in self._actions):
+            hint += "; pytest's own options go after --"
+        raise UsageError(message, hint)
+
+
 def run_command_line(words: Sequence[str]) -> int:
     """Run the command that the words name and give its exit code."""
     try:
-        return _dispatch(list(words))
+        code = _dispatch(list(words))
+        if sys.stdout is not None:
+            # Here, and not when Python ends: what cannot be written is an error like any other.
+            sys.stdout.flush()
+        return code
     except SwarmError as error:
-        print(f"swarm-tui: {error}", file=sys.stderr)
+        _complain(str(error))
         return error.exit_code
     except KeyboardInterrupt:
-        print("swarm-tui: interrupted", file=sys.stderr)
+        _complain("interrupted")
         return EXIT_INTERRUPTED
     except BrokenPipeError:
         # The reader has left (`swarm-tui status | head`): nobody is there to be told.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _give_up_output()
         return 1
+    except OSError as error:
+        _give_up_output()
+        place = f"{error.filename}: " if error.filename else ""
+        _complain(f"{place}{error.strerror or error}")
+        return 1
+
+
+def _complain(words: str) -> None:
+    # Where nobody can be told, the exit code still tells.
+    with contextlib.suppress(OSError):
+        print(f"swarm-tui: {words}", file=sys.stderr, flush=True)
+
+
+def _give_up_output() -> None:
+    """Have Python find nothing that it would try to write again at its end."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _dispatch(words: list[str]) -> int:
@@ -60,20 +92,22 @@ def _dispatch(words: list[str]) -> int:
     if command is None:
         near = difflib.get_close_matches(name, COMMAND_BY_NAME, n=1)
         meant = f"did you mean `swarm-tui {near[0]}`?" if near else "`swarm-tui --help` lists the commands"
+        if name[:1].isdigit() or "/" in name:
+            meant = f"`swarm-tui open {name}` opens that sweep"
         raise UsageError(f"there is no command {name!r}", meant)
     module = cast(CommandModule, importlib.import_module(command.module))
     parser = build_parser(name, module)
     try:
         arguments = parser.parse_args(rest)
     except SystemExit as exit_request:
-        # argparse has printed its own words; its codes are ours: 0 for --help, 2 for misuse.
+        # After --help, which argparse prints itself.
         return int(exit_request.code or 0)
     return module.run(arguments)
 
 
 def build_parser(name: str, module: CommandModule) -> argparse.ArgumentParser:
     """Give the parser of one command's words."""
-    parser = argparse.ArgumentParser(
+    parser = CommandParser(
         prog=f"swarm-tui {name}",
         description=module.DESCRIPTION,
         epilog=f"examples:\n{module.EXAMPLES.rstrip()}" if module.EXAMPLES else None,

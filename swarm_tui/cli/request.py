@@ -29,7 +29,7 @@ _NEED_TESTS = frozenset({"retry", "stop", "message"})
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `swarm-tui request`."""
     parser.add_argument("action", choices=_ACTIONS, help="what is asked for")
-    parser.add_argument("what", nargs="*", metavar="TEST", help="the tests, or the number of slots")
+    parser.add_argument("what", nargs="*", default=[], metavar="TEST", help="the tests, or the number of slots")
     parser.add_argument("--sweep", metavar="SWEEP", help="an id, the beginning of one, or a sweep folder")
     parser.add_argument("--text", help="the message")
 

@@ -76,7 +76,34 @@ def test_an_option_that_does_not_exist_is_exit_2_on_stderr(capsys: pytest.Captur
     assert run_command_line(["doctor", "--nonsense"]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert "--nonsense" in captured.err
+    assert captured.err == "swarm-tui: unrecognized arguments: --nonsense: `swarm-tui doctor --help` tells more\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (
+            ["run", "-k", "share"],
+            "unrecognized arguments: -k: `swarm-tui run --help` tells more; pytest's own options go after --",
+        ),
+        (["run", "--slots", "many"], "argument --slots: invalid int value: 'many': `swarm-tui run --help` tells more"),
+        (["tutorial"], "required"),
+        (["tutorial", "blocks"], "`swarm-tui tutorial blocks --help` tells more"),
+        (["completion"], "the following arguments are required: shell: "),
+        (["20261118"], "`swarm-tui open 20261118` opens that sweep"),
+        (["request", "retry"], "which tests are to retry? name them"),
+    ],
+    ids=lambda given: " ".join(given) if isinstance(given, list) else "",
+)
+def test_misuse_is_one_line_that_says_how_it_is_done(
+    words: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_command_line(words) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("swarm-tui: ")
+    assert told in captured.err
+    assert captured.err.count("\n") == 1
 
 
 def test_a_failure_is_a_sentence_with_what_to_do_and_never_a_traceback(
@@ -93,3 +120,15 @@ async def test_a_reader_that_leaves_early_is_no_traceback() -> None:
     script = f"{sys.executable} -m swarm_tui --help | true; exit ${{PIPESTATUS[0]}}"
     finished = await run_process(["bash", "-c", script], environment=dict(os.environ))
     assert "Traceback" not in finished.error_text
+
+
+@pytest.mark.parametrize("words", [["list"], ["--help"], ["doctor", "--nonsense"]], ids=" ".join)
+async def test_what_cannot_be_written_is_one_sentence(words: list[str], tmp_path: Path) -> None:
+    script = f"{sys.executable} -m swarm_tui {' '.join(words)} > /dev/full 2> {tmp_path}/told"
+    finished = await run_process(["bash", "-c", script], environment=dict(os.environ), cwd=tmp_path)
+    is_misuse = "--nonsense" in words
+    assert finished.code == (2 if is_misuse else 1)
+    told = (tmp_path / "told").read_text()
+    assert told.startswith("swarm-tui: ")
+    assert told.count("\n") == 1
+    assert is_misuse or "No space left on device" in told
