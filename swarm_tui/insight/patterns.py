@@ -44,8 +44,11 @@ def raw_cause(record: TestRecord) -> str:
         return record.escalations[0].title or record.reason
     if record.state is State.DONE and record.result in (Result.FAILED, Result.BLOCKED, Result.UNRESOLVED):
         return _last_failure(record) or record.reason or record.result.value
-    if record.state in (State.RUNNING, State.QUEUED):
-        return _last_failure(record) or (record.reason if record.attempt else "")
+    if record.state is State.RUNNING:
+        return _last_failure(record)
+    if record.state is State.QUEUED and record.source == "engine":
+        # Its last launch failed; the other reasons why a test is queued again are no trouble.
+        return record.reason
     return ""
 
 

@@ -72,3 +72,10 @@ def test_a_blocked_test_counts_by_what_it_asks_for() -> None:
 
 def test_a_clean_test_has_no_cause() -> None:
     assert cause_of(failed("a.py::t", "once", result=Result.CLEAN)) == ""
+
+
+def test_only_what_failed_has_a_cause_and_not_what_begins_again() -> None:
+    resumed = TestRecord(test="a.py::t", state=State.QUEUED, reason="the sweep was resumed", attempt=1)
+    adopted = TestRecord(test="a.py::u", state=State.RUNNING, reason="taken up again", attempt=1, source="engine")
+    unlaunched = TestRecord(test="a.py::v", state=State.QUEUED, reason="no room", attempt=1, source="engine")
+    assert [cause_of(record) for record in (resumed, adopted, unlaunched)] == ["", "", "no room"]
