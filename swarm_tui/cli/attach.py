@@ -68,7 +68,8 @@ def find_test(sweep: OpenedSweep, target: str) -> TestRecord:
             several = ", ".join(plain(record.test, 80) for record in found[:4])
             raise UsageError(f"{plain(target, 80)!r} fits {len(found)} tests", f"for example {several}")
     raise UsageError(
-        f"there is no test or agent {plain(target, 80)!r} in {sweep.folder.name}", "`swarm-tui list` lists all"
+        f"there is no test or agent {plain(target, 80)!r} in {sweep.folder.name}",
+        f"`swarm-tui status {sweep.folder.name}` lists all",
     )
 
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from swarm_tui.model.outcome import LeftOut
 from swarm_tui.model.state import TestRecord
-from swarm_tui.model.states import PULLED_RESULTS, Result
+from swarm_tui.model.states import PULLED_RESULTS, Result, State
 from swarm_tui.model.text import plain
 
 NAMED: Final = 20
@@ -24,12 +24,18 @@ def open_lines(records: Iterable[TestRecord]) -> Iterator[str]:
     causes: dict[tuple[str, str], list[str]] = {}
     for record in records:
         if is_open(record):
-            causes.setdefault((record.mark, plain(record.reason, 300)), []).append(plain(record.test, 300))
+            causes.setdefault((record.mark, _cause(record)), []).append(plain(record.test, 300))
     for (mark, reason), tests in sorted(causes.items(), key=lambda cause: -len(cause[1])):
         yield f"{len(tests)} {mark.replace('_', ' ')}: {reason or 'no reason is known'}"
         yield from (f"  {test}" for test in tests[:NAMED])
         if len(tests) > NAMED:
             yield f"  and {len(tests) - NAMED} more"
+
+
+def _cause(record: TestRecord) -> str:
+    if record.state is State.QUEUED:
+        return "not launched yet"
+    return plain(record.reason, 300)
 
 
 def left_out_lines(left_out: Sequence[LeftOut]) -> Iterator[str]:

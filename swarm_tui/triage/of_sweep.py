@@ -24,6 +24,11 @@ def review_sweep(folder: SweepFolder, *, is_all: bool = False, by: str | None = 
     """Open the review of a sweep's integrated branch; of a tutorial's sweep each block's commit is a fix."""
     opened = open_sweep(folder)
     integration = opened.state.integration
+    if integration.state == "done" and not (integration.branch or integration.tip):
+        raise UsageError(
+            f"sweep {folder.name} has no fixes: no agent made a change that may be taken",
+            f"`swarm-tui status {folder.name}` says how each test ended",
+        )
     if not (integration.branch or integration.tip):
         what = {"integrating": "is being integrated", "failed": "could not be integrated"}.get(integration.state)
         raise UsageError(

@@ -20,6 +20,7 @@ def test_open_tests_are_grouped_by_cause_and_finished_ones_are_not_named() -> No
         record("one", Result.BLOCKED, "no printer"),
         record("two", Result.BLOCKED, "no printer"),
         record("halted", None, "", State.STOPPED),
+        record("later", None, "", State.QUEUED),
     ]
     assert list(open_lines(records)) == [
         "2 blocked: no printer",
@@ -29,6 +30,8 @@ def test_open_tests_are_grouped_by_cause_and_finished_ones_are_not_named() -> No
         "  dead",
         "1 stopped: no reason is known",
         "  halted",
+        "1 queued: not launched yet",
+        "  later",
     ]
 
 

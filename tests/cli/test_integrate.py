@@ -66,6 +66,11 @@ def test_a_sweep_without_work_has_no_branch(folder: SweepFolder, capsys: pytest.
     assert '"impl_commit_hashes": {}' in captured.out
     assert "no integrated branch: no agent made a change" in captured.err
     assert living_engine(folder.lock) is None
+    # What is said then sends nobody round in circles.
+    assert run_command_line(["fixes"]) == 2
+    said = capsys.readouterr().err
+    assert "has no fixes: no agent made a change that may be taken" in said
+    assert "swarm-tui integrate" not in said
 
 
 def test_the_offline_agent_is_no_integrator(folder: SweepFolder, capsys: pytest.CaptureFixture[str]) -> None:
