@@ -119,8 +119,9 @@ def create_runs_folder(repository: Path) -> Path:
     try:
         runs.mkdir(parents=True, exist_ok=True)
         ignore = repository / SWARM_FOLDER / ".gitignore"
+        # Beside and renamed: on a full disk an empty file would stay, and all of .swarm be seen by git from then on.
         if not ignore.exists():
-            ignore.write_text("*\n")
+            write_beside(ignore, b"*\n")
     except OSError as error:
         raise JournalError(f"{runs} cannot be made", error.strerror or str(error)) from error
     return runs

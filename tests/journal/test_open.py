@@ -1,6 +1,7 @@
 """Sweeps are found, opened and kept up with; a snapshot is a shortcut and never a second truth."""
 
 import os
+import resource
 from pathlib import Path
 
 import pytest
@@ -130,3 +131,15 @@ def test_requests_are_read_once_and_garbage_is_named(tmp_path: Path) -> None:
     assert requests == [asked, also]
     assert len(refused) == 2
     assert follower.read() == ([], [])
+
+
+def test_a_full_disk_leaves_no_empty_list_of_what_git_is_to_overlook(tmp_path: Path) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+    try:
+        with pytest.raises(JournalError, match="cannot be"):
+            create_runs_folder(tmp_path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    create_runs_folder(tmp_path)
+    assert (tmp_path / ".swarm/.gitignore").read_text() == "*\n"
