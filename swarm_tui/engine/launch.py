@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -39,12 +40,15 @@ async def launch(context: EngineContext, test: str, attempt: int) -> None:
     try:
         await context.mngr.create(request)
     except AgentExists:
-        # The create of an engine that died may have gone on without it; any other agent of that name is not ours.
-        if not (place.state_dir / "data.json").exists():
+        # The create of an engine that died may have gone on without it.
+        if (place.state_dir / "data.json").exists():
+            is_adopted = True
+        elif any(_earlier_places(context, record.agent, attempt)):
+            raise DoorError(f"the agent of an earlier attempt is still there: {record.agent}") from None
+        else:
             raise UsageError(
                 f"mngr has another agent named {record.agent}, which this sweep did not make", "rename or destroy it"
             ) from None
-        is_adopted = True
     await protect(context, record.agent)
     if spec.is_recorded:
         await record_agent(context, record.agent, attempt)
@@ -69,20 +73,28 @@ async def protect(context: EngineContext, agent: str) -> None:
 
 
 async def clear_debris(context: EngineContext, agent: str, attempt: int) -> None:
-    """Remove what a failed create of ours has left; never another agent of the same name."""
-    place = place_of(context.spec, agent, attempt)
-    if place.state_dir.exists():
+    """Remove what failed creates of ours have left; never another agent of the same name."""
+    for place in _earlier_places(context, agent, attempt + 1):
         await destroy_agent(context, agent, place.state_dir)
+
+
+def _earlier_places(context: EngineContext, agent: str, attempt: int) -> Iterator[AgentPlace]:
+    """Give where agents of attempts before this one still live."""
+    places = (place_of(context.spec, agent, number) for number in range(1, attempt))
+    return (place for place in places if place.state_dir.exists())
 
 
 async def destroy_agent(context: EngineContext, agent: str, state_dir: Path) -> None:
     """Destroy an agent of ours with its copy, and the branch that it has in the user's repository."""
     try:
         owner = json.loads((state_dir / "data.json").read_bytes()).get("name")
-    except (OSError, ValueError, AttributeError):
+    except (OSError, ValueError, AttributeError, RecursionError):
         return
-    if owner == agent:
-        await context.mngr.destroy([agent], is_branch_deleted=context.spec.transfer == "worktree")
+    if owner != agent:
+        return
+    report = await context.mngr.destroy([agent], is_branch_deleted=context.spec.transfer == "worktree")
+    if report.failed:
+        raise DoorError(f"mngr could not destroy {agent}", report.failed[0].error)
 
 
 def create_request(context: EngineContext, record: TestRecord, place: AgentPlace) -> CreateRequest:

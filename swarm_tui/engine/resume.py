@@ -28,8 +28,8 @@ from swarm_tui.model.sweep import SweepSpec
 
 CREATE_DEADLINE: Final = 120.0
 _LIVING: Final = frozenset({"RUNNING", "WAITING", "REPLACED"})
-LOST_ENDS: Final = frozenset({End.CRASH, End.CLOSED, End.GONE})
-"""Ends that say nothing about the test: its agent was killed, closed or removed."""
+LOST_ENDS: Final = frozenset({End.CRASH, End.CLOSED, End.GONE, End.NOT_LAUNCHED})
+"""Ends that say nothing about the test: its agent was killed, closed or removed, or never was."""
 
 
 def check_continued(folder: SweepFolder, spec: SweepSpec) -> None:
@@ -142,7 +142,9 @@ class Resumer:
         if names:
             try:
                 is_branch_ours = self.context.spec.transfer == "worktree"
-                await self.context.mngr.destroy(names, is_branch_deleted=is_branch_ours)
+                report = await self.context.mngr.destroy(names, is_branch_deleted=is_branch_ours)
+                for failure in report.failed:
+                    self.context.note(f"{failure.agent} could not be removed: {failure.error}", level="warning")
             except SwarmError as error:
                 self.context.note(f"old agents could not be removed: {error}", level="warning")
         for record, _, reason in self._again:

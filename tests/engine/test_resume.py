@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import resource
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from swarm_tui.doors.mngr_words import CreateRequest
+from swarm_tui.agents.judging import End
+from swarm_tui.doors.mngr_words import ActionReport, AgentFailure, CreateRequest
 from swarm_tui.doors.probe import Probed, ProbeFailed
 from swarm_tui.engine.conductor import SWEEP_STOPPED, Conductor
 from swarm_tui.engine.context import EngineContext
@@ -84,6 +86,44 @@ async def test_a_half_made_agent_is_removed_and_made_anew(tmp_path: Path, mngr: 
     assert only(context).result is Result.CLEAN
     assert only(context).attempt == 2
     assert len(mngr.created) == 2
+
+
+class ClingingAgents(QuickMngr):
+    """Fails to destroy an agent when it is asked for the first time, and says so."""
+
+    is_first = True
+
+    async def destroy(self, names: Sequence[str], *, is_branch_deleted: bool = False) -> ActionReport:
+        if self.is_first:
+            self.is_first = False
+            return ActionReport(failed=tuple(AgentFailure(agent=name, error="it clings") for name in names))
+        return await super().destroy(names, is_branch_deleted=is_branch_deleted)
+
+
+async def test_an_old_agent_of_ours_that_clings_is_removed_later_and_taken_for_no_stranger(tmp_path: Path) -> None:
+    mngr = ClingingAgents(tmp_path / "mngr")
+    mngr.root.mkdir()
+    context = rehearse(tmp_path, 1, mngr)
+    context.record(Launching(test=only(context).test))
+    await create(context, mngr)
+    agent = mngr.agents[only(context).agent]
+    (agent.state_dir / "plugin/swarm/outputs.tar.gz").unlink()
+    agent.state = "STOPPED"
+    await resume(context, mngr)
+    assert any("could not be removed: it clings" in line.text for line in context.state.log)
+    assert only(context).result is Result.CLEAN
+    assert mngr.agents[only(context).agent].agent_id != agent.agent_id
+
+
+async def test_a_test_that_could_not_be_launched_is_launched_when_that_is_wished(
+    tmp_path: Path, mngr: QuickMngr
+) -> None:
+    context = rehearse(tmp_path, 1, mngr)
+    context.record(Harvested(test=only(context).test, result=Result.FAILED, end=End.NOT_LAUNCHED.value))
+    await resume(context, mngr)
+    assert mngr.created == []
+    await resume(context, mngr, is_relaunching=True)
+    assert only(context).result is Result.CLEAN
 
 
 async def test_work_that_was_handed_in_meanwhile_is_harvested(tmp_path: Path, mngr: QuickMngr) -> None:
