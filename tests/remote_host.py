@@ -8,12 +8,12 @@ import getpass
 import shutil
 import socket
 import subprocess
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from tests.isolation import IsolatedMngr
+from tests.waiting import until
 
 SSHD = shutil.which("sshd") or "/usr/sbin/sshd"
 
@@ -78,9 +78,9 @@ def _free_port() -> int:
 
 
 def _wait_for(port: int) -> None:
-    deadline = time.monotonic() + 10
-    while True:
+    def answers() -> bool:
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
-            return
-        assert time.monotonic() < deadline, "sshd does not answer"
-        time.sleep(0.05)
+            return True
+        return False
+
+    until(answers, "sshd to answer")

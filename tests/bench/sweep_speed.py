@@ -31,8 +31,9 @@ from swarm_tui.journal.fold import SweepState
 from swarm_tui.journal.recover import recover_journal
 from swarm_tui.model.events import Harvested
 from tests.engine.chaos import isolated
-from tests.engine.sweeping import Program, wait_for
+from tests.engine.sweeping import Program
 from tests.git_project import GitProject
+from tests.waiting import until
 
 STEPS = (
     '[[step]]\nrun = "first"\n[[step]]\nsleep = 0.8\n[[step]]\nrun = "second"\n'
@@ -60,8 +61,8 @@ def by_swarm(
     words = ["--agent", "offline", "--records", "records", "--python", python, "--slots", str(slots)]
     started = program.start("run", "--headless", "--integrator", "none", *words)
     runs = project.root / ".swarm" / "runs"
-    wait_for(lambda: runs.is_dir() and any(runs.glob("*/engine.lock")), "the engine")
-    process_id = wait_for(lambda: living_engine(program.newest().lock), "the engine")
+    until(lambda: runs.is_dir() and any(runs.glob("*/engine.lock")), "the engine")
+    process_id = until(lambda: living_engine(program.newest().lock) or 0, "the engine")
     begun, used = time.time(), 0.0
     while started.poll() is None:
         used = _cpu_of(process_id) or used

@@ -8,8 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pexpect
@@ -24,6 +23,7 @@ from swarm_tui.journal.open import open_sweep
 from swarm_tui.model.events import Launched, Queued
 from swarm_tui.model.sweep import MngrSettings, SweepSpec
 from tests.conftest import IsolatedMngr
+from tests.waiting import until
 
 BACK = "\x02d"
 STATUS_LINE = "[mngr-swarm-x-copy]"
@@ -41,13 +41,6 @@ def write_sweep(repository: Path, mngr: MngrSettings, tests: dict[str, str]) -> 
             journal.append(Queued(test=test, agent=agent))
             journal.append(Launched(test=test, agent_id=f"agent-{agent}"))
     return folder
-
-
-def until(condition: Callable[[], bool], what: str, seconds: float = 20.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"in vain waited for: {what}"
-        time.sleep(0.05)
 
 
 class Story:

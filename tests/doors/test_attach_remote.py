@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,6 +19,7 @@ from tests.isolation import IsolatedMngr, isolate_mngr
 from tests.remote_host import RemoteHost, remote_host
 from tests.room.agent_sweeps import make_sweep
 from tests.transcripts.records import step
+from tests.waiting import until
 
 pytestmark = pytest.mark.slow
 
@@ -49,13 +49,6 @@ class Far:
 def far(mngr_path: str) -> Iterator[Far]:
     with isolate_mngr(mngr_path) as mngr, remote_host(mngr) as host:
         yield Far(mngr, host)
-
-
-def until(condition: Callable[[], bool], what: str, seconds: float = 60.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"in vain waited for: {what}"
-        time.sleep(0.05)
 
 
 def test_a_person_is_brought_there_and_the_deadly_keys_do_nothing(far: Far) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from swarm_tui.doors.leftovers import end_marked_processes, marked_in_proc, marked_in_ps, marked_processes
+from tests.waiting import until
 
 NAME = "SWARM_LEFTOVER_TEST"
 
@@ -26,13 +27,11 @@ def start(line: str, mark: str) -> None:
     """Start a line as an orphan in a session of its own, as a daemon would."""
     environment = dict(os.environ) | {NAME: mark}
     subprocess.run(["sh", "-c", f"setsid sh -c {line!r} >/dev/null 2>&1 &"], env=environment, check=True)
-    while not marked_processes(NAME, mark):
-        pass
+    until(lambda: marked_processes(NAME, mark), "the process")
 
 
 def wait_for_program(command: str, mark: str) -> None:
-    while command not in marked_processes(NAME, mark).values():
-        pass
+    until(lambda: command in marked_processes(NAME, mark).values(), command)
 
 
 def test_a_daemon_with_the_mark_is_ended_and_named(bystander: subprocess.Popen[bytes]) -> None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 import uuid
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -19,6 +18,7 @@ from swarm_tui.doors.mngr_words import CreateRequest, having_label
 from swarm_tui.doors.probe import LocalAgent, LocalProbe, Probe, Probed
 from swarm_tui.errors import AgentExists, DoorError, UsageError
 from tests.isolation import IsolatedMngr
+from tests.waiting import eventually
 
 STATES = {"waits": "WAITING", "works": "RUNNING", "ended": "DONE", "stopped": "STOPPED", "other": "REPLACED"}
 TOLD = {"works": "work", "ended": "quit", "other": "become sleep 600"}
@@ -52,26 +52,22 @@ class World:
         return probed.agents[name]
 
     async def until_state(self, name: str, state: str) -> LocalAgent:
-        deadline = time.monotonic() + 20
-        while True:
+        found: list[LocalAgent] = []
+
+        async def is_so() -> bool:
             probed = await self.probe.probe()
             if isinstance(probed, Probed) and name in probed.agents and probed.agents[name].state == state:
-                return probed.agents[name]
-            assert time.monotonic() < deadline, f"not in time: {name} is {state}; last seen {probed}"
-            await asyncio.sleep(0.05)
+                found.append(probed.agents[name])
+            return bool(found)
+
+        await eventually(is_so, f"{name} to be {state}")
+        return found[0]
 
     async def until_shown(self, name: str, text: str) -> None:
         async def is_shown() -> bool:
             return text in ((await self.screens.capture([f"mngr-{name}"]))[f"mngr-{name}"] or "")
 
-        await until(is_shown, f"{name} shows {text!r}")
-
-
-async def until(condition: Callable[[], Awaitable[bool]], what: str, seconds: float = 20.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not await condition():
-        assert time.monotonic() < deadline, f"not in time: {what}"
-        await asyncio.sleep(0.05)
+        await eventually(is_shown, f"{name} shows {text!r}")
 
 
 def react_as_scripted(agent: FakeAgent, text: str) -> None:
@@ -140,6 +136,7 @@ async def test_the_probe_and_the_list_agree_on_every_state(world: World) -> None
         assert agent.process_id == listed[name].pid
         assert agent.branch == listed[name].initial_branch == f"swarm/{name}"
         assert agent.labels["test"] == listed[name].labels["test"]
+        assert agent.can_hear is (name in ("waits", "works"))
 
 
 async def test_what_looks_like_shell_in_labels_and_messages_stays_text(world: World) -> None:

@@ -6,13 +6,13 @@ import asyncio
 import os
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from swarm_tui.doors.process import is_secret_name, run_process, scrubbed_environment, start_detached
 from swarm_tui.errors import DoorError, ProgramMissing, ProgramTimeout
+from tests.waiting import eventually
 
 
 def is_running(process_id: int) -> bool:
@@ -22,14 +22,6 @@ def is_running(process_id: int) -> bool:
     except (FileNotFoundError, ProcessLookupError):
         return False
     return stat.rpartition(")")[2].split()[0] != "Z"
-
-
-async def until(condition: Callable[[], bool], seconds: float = 5.0) -> None:
-    """Wait for a condition with a deadline."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "the condition did not come true in time"
-        await asyncio.sleep(0.01)
 
 
 async def test_it_gives_code_and_both_outputs() -> None:
@@ -67,17 +59,17 @@ async def test_overtime_ends_the_whole_process_group(tmp_path: Path, handler: st
     with pytest.raises(ProgramTimeout, match=r"sh -c .* did not end within 0.5 s"):
         await run_process(["sh", "-c", script], timeout=0.5)
     assert time.monotonic() - started < 10
-    await until(lambda: not is_running(int(note.read_text())))
+    await eventually(lambda: not is_running(int(note.read_text())), "the child to end")
 
 
 async def test_cancelling_ends_the_program(tmp_path: Path) -> None:
     note = tmp_path / "child"
     task = asyncio.create_task(run_process(["sh", "-c", f"echo $$ > {note}.new; mv {note}.new {note}; sleep 60"]))
-    await until(note.exists)
+    await eventually(note.exists, "the child to begin")
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    await until(lambda: not is_running(int(note.read_text())))
+    await eventually(lambda: not is_running(int(note.read_text())), "the child to end")
 
 
 async def test_a_grandchild_that_holds_our_pipe_does_not_hold_us(tmp_path: Path) -> None:
@@ -143,7 +135,7 @@ async def test_a_detached_program_outlives_the_one_that_started_it(tmp_path: Pat
     )
     finished = await run_process([sys.executable, "-c", script])
     process_id = int(finished.text)
-    await until(lambda: log.exists() and log.read_text() == "up\n")
+    await eventually(lambda: log.exists() and log.read_text() == "up\n", "its words")
     try:
         assert is_running(process_id)
         assert os.getsid(process_id) == process_id
@@ -153,7 +145,7 @@ async def test_a_detached_program_outlives_the_one_that_started_it(tmp_path: Pat
 
 async def test_a_detached_program_that_ends_leaves_no_zombie(tmp_path: Path) -> None:
     process_id = start_detached(["true"], cwd=tmp_path, environment=scrubbed_environment(), log=tmp_path / "log")
-    await until(lambda: not Path(f"/proc/{process_id}").exists())
+    await eventually(lambda: not Path(f"/proc/{process_id}").exists(), "its end")
 
 
 def test_a_detached_program_that_is_missing_is_said_so(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ import os
 import shutil
 import sys
 import tempfile
-import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from swarm_tui.doors.process import run_process, scrubbed_environment
 from swarm_tui.doors.tmux import Tmux
 from swarm_tui.errors import DoorError, ProgramMissing, SwarmError
 from swarm_tui.report.recordings import read_cast
+from tests.waiting import eventually
 
 RECORD = """
 import os, sys
@@ -182,16 +182,15 @@ async def test_an_agents_pane_is_recorded_beside_its_work_until_it_ends(tmux: Tm
     words = ["new-session", "-d", "-s", "mngr-a", "-n", "agent", "-x", "66", "-y", "9", "echo before; exec cat"]
     assert (await run_process(["tmux", "-f", "/dev/null", *words], environment=tmux.environment)).code == 0
     cast = tmp_path / "it's #1 100%" / "a.cast"
-    deadline = time.monotonic() + 10
-    while "before" not in str((await tmux.capture(["mngr-a"]))["mngr-a"]):
-        assert time.monotonic() < deadline
-        await asyncio.sleep(0.02)
+
+    async def has_begun() -> bool:
+        return "before" in str((await tmux.capture(["mngr-a"]))["mngr-a"])
+
+    await eventually(has_begun, "its first words")
     await recorder.record_pane(tmux, "mngr-a", cast)
     keys = ["tmux", "send-keys", "-t", "=mngr-a:agent", "later", "Enter"]
     assert (await run_process(keys, environment=tmux.environment)).code == 0
-    while "later" not in cast.read_text():
-        assert time.monotonic() < deadline
-        await asyncio.sleep(0.02)
+    await eventually(lambda: "later" in cast.read_text(), "the word in the recording")
     header = header_of(cast)
     assert (header["width"], header["height"]) == (66, 9)
     assert events_of(cast)[0].startswith("before")

@@ -11,7 +11,7 @@ import pytest
 
 from swarm_tui.doors.stream import stream_process
 from swarm_tui.errors import DoorError, ProgramMissing
-from tests.doors.test_process import until
+from tests.waiting import eventually
 
 
 async def test_pieces_come_while_it_runs_and_cancelling_ends_all_of_it(tmp_path: Path) -> None:
@@ -26,14 +26,16 @@ async def test_pieces_come_while_it_runs_and_cancelling_ends_all_of_it(tmp_path:
     task = asyncio.create_task(stream_process(["sh", "-c", script], environment=dict(os.environ), take=take))
     async with asyncio.timeout(10):
         await has_come.wait()
-    await until(lambda: (tmp_path / "child").exists() and (tmp_path / "child").read_text().endswith("\n"))
+    await eventually(
+        lambda: (tmp_path / "child").exists() and (tmp_path / "child").read_text().endswith("\n"), "the child"
+    )
     child = int((tmp_path / "child").read_text())
     task.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await task
     assert b"".join(pieces) == b"first\n"
     status = Path(f"/proc/{child}/stat")
-    await until(lambda: not status.exists() or " Z " in status.read_text())
+    await eventually(lambda: not status.exists() or " Z " in status.read_text(), "its end")
 
 
 async def test_a_program_that_fails_says_its_last_words() -> None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import shutil
 import tempfile
-import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +12,7 @@ import pytest
 from swarm_tui.doors.process import run_process, scrubbed_environment
 from swarm_tui.doors.tmux import Tmux
 from swarm_tui.errors import DoorError, NoTmuxServer, UsageError
+from tests.waiting import eventually
 
 
 @pytest.fixture
@@ -34,13 +33,6 @@ async def new_session(tmux: Tmux, name: str, command: str = "cat", window: str =
 async def keys(tmux: Tmux, session: str, *names: str) -> None:
     words = ["tmux", "send-keys", "-t", f"={session}:agent", *names]
     assert (await run_process(words, environment=tmux.environment)).code == 0
-
-
-async def until(condition: Callable[[], Awaitable[bool]], seconds: float = 10.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not await condition():
-        assert time.monotonic() < deadline, "the condition did not come true in time"
-        await asyncio.sleep(0.02)
 
 
 async def test_without_a_server_it_says_so_and_is_not_empty(tmux: Tmux) -> None:
@@ -71,7 +63,7 @@ async def test_one_call_lists_all_panes_whatever_their_windows_are_called(tmux: 
         # Until the shell has become `cat`, it is the shell that is seen.
         return all(pane.command == "cat" for pane in await tmux.list_panes())
 
-    await until(has_begun)
+    await eventually(has_begun, "the program to begin")
     panes = {pane.session: pane for pane in await tmux.list_panes()}
     first, second = panes["mngr-a"], panes["mngr-b"]
     assert (first.window, first.width, first.height, first.is_dead) == ("agent", 90, 5, False)
@@ -90,7 +82,7 @@ async def test_a_dead_pane_is_seen(tmux: Tmux) -> None:
     async def is_dead() -> bool:
         return (await tmux.list_panes())[0].is_dead
 
-    await until(is_dead)
+    await eventually(is_dead, "the program to end")
 
 
 async def test_screens_come_in_one_call_and_a_missing_one_does_not_take_the_others(tmux: Tmux) -> None:
@@ -101,7 +93,7 @@ async def test_screens_come_in_one_call_and_a_missing_one_does_not_take_the_othe
         screens = await tmux.capture(["mngr-a", "mngr-a-1"])
         return all(screen is not None and screen.strip() for screen in screens.values())
 
-    await until(is_drawn)
+    await eventually(is_drawn, "the screen to be drawn")
     screens = await tmux.capture(["mngr-gone", "mngr-a", "mngr-a-1", "mngr"])
     assert screens["mngr-gone"] is None
     assert screens["mngr"] is None, "a target must not match by prefix"
@@ -151,10 +143,10 @@ async def test_a_protected_session_gets_the_deadly_keys_itself_and_keeps_all_oth
         return (tmp_path / "kept").exists()
 
     try:
-        await until(is_attached)
+        await eventually(is_attached, "a client")
         # The tty takes one key alone as its own "start output"; quoted by ^V it shows.
         await press("C-q", "C-v", "C-q", "C-v", "C-t", "Enter", "F5")
-        await until(has_pressed)
+        await eventually(has_pressed, "the key to act")
         assert {path.name for path in tmp_path.iterdir()} == {"tmux.conf", "kept"}
         assert "^Q^T" in ((await tmux.capture(["mngr-a"]))["mngr-a"] or "")
         await tmux.unprotect_session("mngr-a")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,6 +10,7 @@ import pytest
 from swarm_tui.agents.offline.records import find_record
 from swarm_tui.e2e import CommandResult, E2eSession, expect
 from swarm_tui.tutorial.files import read_blocks
+from tests.waiting import until
 
 TUTORIAL = Path(__file__).resolve().parents[2] / "tutorial" / "tutorial.sh"
 
@@ -185,7 +184,7 @@ def test_a_sweep_is_asked_stopped_resumed_and_answered(project: E2eSession) -> N
         swarm-tui run --agent offline --records records --headless > sweep.log 2>&1 &
     """)
     expect(run_block(e2e)).to_succeed()
-    wait_until(lambda: states(e2e) == ["waiting"], "the agent's question")
+    until(lambda: states(e2e) == ["waiting"], "the agent's question")
     e2e.write_tutorial_block("""
         # where does it stand?
         swarm-tui status
@@ -208,13 +207,13 @@ def test_a_sweep_is_asked_stopped_resumed_and_answered(project: E2eSession) -> N
         swarm-tui resume --headless > resumed.log 2>&1 &
     """)
     expect(run_block(e2e)).to_succeed()
-    wait_until(lambda: states(e2e) == ["waiting"], "the same question")
+    until(lambda: states(e2e) == ["waiting"], "the same question")
     e2e.write_tutorial_block("""
         # answer the agent that waits, named by a part of its test
         swarm-tui request message double --text "Yes, please."
     """)
     expect(run_block(e2e)).to_succeed()
-    wait_until(lambda: "engine finished" in (e2e.folder / "resumed.log").read_text(), "the end of the sweep")
+    until(lambda: "engine finished" in (e2e.folder / "resumed.log").read_text(), "the end of the sweep")
     branch = json.loads(e2e.run("swarm-tui status --json").stdout)["integrated"]
     expect(e2e.run(f"git show {branch}:double.py").stdout).to_contain("return 2 * number")
 
@@ -274,11 +273,3 @@ def states(e2e: E2eSession) -> list[str]:
     """Give the states of the tests of the newest sweep; none when there is no sweep yet."""
     asked = e2e.run("swarm-tui status --json")
     return [each["state"] for each in json.loads(asked.stdout)["tests"]] if asked.exit_code == 0 else []
-
-
-def wait_until(condition: Callable[[], bool], what: str, deadline: float = 90.0) -> None:
-    """Wait until a condition holds, at most until the deadline."""
-    end = time.monotonic() + deadline
-    while not condition():
-        assert time.monotonic() < end, f"waited {deadline:g} s in vain for {what}"
-        time.sleep(0.2)

@@ -33,7 +33,8 @@ from swarm_tui.journal.recover import recover_journal
 from swarm_tui.model.events import Harvested, Launched, Queued
 from swarm_tui.model.sweep import MngrSettings
 from tests.engine.endings import EXPECTED, make_endings
-from tests.engine.sweeping import Program, kill_engine, offline, wait_for
+from tests.engine.sweeping import Program, kill_engine, offline
+from tests.waiting import until
 
 NAMES = ("test_clean", "test_fixed", "test_wrong_test", "test_tutorial", "test_given_up", "test_blocked", "test_asks")
 BLOWS = ("engine", "engine", "engine", "engine gently", "agent", "tmux", "create")
@@ -52,7 +53,7 @@ class Round:
         """Start a sweep, strike it some times when there are dice, and bring it to its end."""
         words = ("run", "--headless", *offline("records", "--slots", "3", "--speed", "8", "--answers-itself"))
         self.program.start(*words, "--", "-k", " or ".join(NAMES))
-        wait_for(self._has_begun, "the sweep to begin")
+        until(self._has_begun, "the sweep to begin")
         if dice is not None:
             self._harass(dice)
         self._bring_to_end()
@@ -96,12 +97,12 @@ class Round:
 
     def _resume(self) -> None:
         done = self.program.start("resume", "--relaunch", "--headless")
-        wait_for(lambda: living_engine(self.program.newest().lock) or done.poll() is not None, "the engine to resume")
+        until(lambda: living_engine(self.program.newest().lock) or done.poll() is not None, "the engine to resume")
 
     def _bring_to_end(self) -> None:
         end = time.monotonic() + ROUND_DEADLINE
         while time.monotonic() < end:
-            wait_for(lambda: living_engine(self.program.newest().lock) is None, "the engine to end", ROUND_DEADLINE)
+            until(lambda: living_engine(self.program.newest().lock) is None, "the engine to end", ROUND_DEADLINE)
             opened = self.program.opened()
             is_lost = any(record.end in LOST_ENDS for record in opened.state.tests())
             is_integrated = opened.state.integration.state == "done"
@@ -163,9 +164,7 @@ def isolated(mngr: str) -> Iterator[tuple[Path, dict[str, str], Tmux]]:
     finally:
         asyncio.run(tmux.kill_server())
         # What was killed a moment ago may still write its last words.
-        wait_for(
-            lambda: subprocess.run(["rm", "-rf", str(root)], capture_output=True).returncode == 0, "the folder to go"
-        )
+        until(lambda: subprocess.run(["rm", "-rf", str(root)], capture_output=True).returncode == 0, "the folder to go")
 
 
 async def _quiet(door: Mngr) -> None:

@@ -7,8 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from typing import Any
 from swarm_tui.journal.append import living_engine
 from swarm_tui.journal.folder import SweepFolder, list_sweeps
 from swarm_tui.journal.open import OpenedSweep, open_sweep
+from tests.waiting import until
 
 
 @dataclass(frozen=True)
@@ -65,23 +65,12 @@ class Program:
         return open_sweep(self.newest())
 
 
-def wait_for(condition: Callable[[], Any], what: str, deadline: float = 60.0) -> Any:
-    """Wait until a condition gives something, at most until the deadline."""
-    end = time.monotonic() + deadline
-    while time.monotonic() < end:
-        found = condition()
-        if found:
-            return found
-        time.sleep(0.05)
-    raise AssertionError(f"waited {deadline:g} s in vain for {what}")
-
-
 def kill_engine(folder: SweepFolder, number: int = signal.SIGKILL) -> None:
     """Kill the engine of a sweep, if one lives, and wait until it is gone."""
     process_id = living_engine(folder.lock)
     if process_id:
         os.kill(process_id, number)
-        wait_for(lambda: living_engine(folder.lock) is None, "the death of the engine")
+        until(lambda: living_engine(folder.lock) is None, "the death of the engine")
 
 
 def offline(records: str = "records", *more: str) -> Sequence[str]:

@@ -21,6 +21,7 @@ from swarm_tui.model.events import AgentsStopped
 from swarm_tui.model.requests import RequestKind
 from swarm_tui.model.states import Result, State
 from tests.engine.rehearsal import QuickMngr, StillProbe, packed_outcome, rehearse
+from tests.waiting import eventually
 
 
 async def conduct(context: EngineContext, mngr: QuickMngr, tick: float = 0.0) -> None:
@@ -95,8 +96,7 @@ async def test_held_tests_wait_until_they_are_released(tmp_path: Path) -> None:
     conductor = Conductor(context, StillProbe(mngr), tick=0.01)
     working = asyncio.ensure_future(conductor.conduct(Inbox(context, conductor)))
     async with asyncio.timeout(60):
-        while context.state.counts["clean"] < 2:  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
+        await eventually(lambda: context.state.counts["clean"] >= 2, "the results of the others")
         assert context.state.answers[held.id].is_done
         assert context.state.records[first].state is State.QUEUED
         append_request(context.folder, RequestKind.RELEASE, tests=[first])

@@ -16,7 +16,8 @@ from swarm_tui.journal.append import living_engine
 from tests.conftest import IsolatedMngr
 from tests.engine.chaos import journal_problems
 from tests.engine.endings import FILE, make_endings
-from tests.engine.sweeping import Program, kill_engine, offline, wait_for
+from tests.engine.sweeping import Program, kill_engine, offline
+from tests.waiting import until
 
 pytestmark = pytest.mark.slow
 
@@ -37,7 +38,7 @@ def begin(program: Program, tests: str, *words: str) -> subprocess.Popen[bytes]:
     """Start a sweep over the tests that pytest's -k chooses."""
     started = program.start("run", "--headless", *offline("records", *QUICK, *words), "--", "-k", tests)
     runs = program.folder / ".swarm" / "runs"
-    wait_for(lambda: runs.is_dir() and any(runs.glob("*/engine.lock")) and program.newest(), "the sweep")
+    until(lambda: runs.is_dir() and any(runs.glob("*/engine.lock")) and program.newest(), "the sweep")
     return started
 
 
@@ -52,12 +53,12 @@ def results(program: Program) -> dict[str, str]:
 
 def test_an_engine_that_is_killed_twice_is_as_if_it_had_never_been(program: Program) -> None:
     begin(program, "fixed or wrong_test or clean or tutorial")
-    wait_for(lambda: state_of(program, "test_clean") in ("running", "clean"), "the first agent")
+    until(lambda: state_of(program, "test_clean") in ("running", "clean"), "the first agent")
     kill_engine(program.newest())
     assert program.status()["state"] == "lost"
     program.start("resume", "--headless")
-    wait_for(lambda: living_engine(program.newest().lock), "the engine to resume")
-    wait_for(lambda: state_of(program, "test_wrong_test") in ("launching", "running", "test_fix"), "another agent")
+    until(lambda: living_engine(program.newest().lock), "the engine to resume")
+    until(lambda: state_of(program, "test_wrong_test") in ("launching", "running", "test_fix"), "another agent")
     kill_engine(program.newest())
     done = program.call("resume", "--headless", "--json")
     assert done.returncode == 0, done.stderr
@@ -70,7 +71,7 @@ def test_an_engine_that_is_killed_twice_is_as_if_it_had_never_been(program: Prog
 
 def test_an_agent_that_was_stopped_from_outside_is_failed_or_relaunched(program: Program) -> None:
     begin(program, "hangs or clean", "--integrator", "none")
-    wait_for(lambda: state_of(program, "test_hangs") == "running", "the agent")
+    until(lambda: state_of(program, "test_hangs") == "running", "the agent")
     kill_engine(program.newest())
     agent = program.opened().state.records[f"{FILE}::test_hangs"]
     os.kill(_process_of(agent.agent), signal.SIGKILL)
@@ -78,26 +79,26 @@ def test_an_agent_that_was_stopped_from_outside_is_failed_or_relaunched(program:
     assert results(program)["test_hangs"] == "failed"
     assert "its process ended" in program.opened().state.records[agent.test].reason
     program.start("resume", "--headless", "--relaunch")
-    wait_for(lambda: state_of(program, "test_hangs") == "running", "another agent")
+    until(lambda: state_of(program, "test_hangs") == "running", "another agent")
     assert results(program)["test_clean"] == "clean"
     assert program.call("stop").returncode == 0
 
 
 def test_stop_keeps_what_is_done_and_resume_does_the_rest(program: Program) -> None:
     started = begin(program, "hangs or clean or asks", "--integrator", "none")
-    wait_for(lambda: state_of(program, "test_clean") == "clean", "the first result")
-    wait_for(lambda: state_of(program, "test_asks") == "waiting", "the question")
+    until(lambda: state_of(program, "test_clean") == "clean", "the first result")
+    until(lambda: state_of(program, "test_asks") == "waiting", "the question")
     stopped = program.call("stop")
     assert stopped.returncode == 0, stopped.stderr
     assert started.wait(60) == 1
     assert program.status()["state"] == "stopped"
     assert (state_of(program, "test_clean"), state_of(program, "test_asks")) == ("clean", "stopped")
     program.start("resume", "--headless")
-    wait_for(lambda: state_of(program, "test_asks") == "waiting", "the question, again")
+    until(lambda: state_of(program, "test_asks") == "waiting", "the question, again")
     assert program.call("request", "message", "test-asks", "--text", "The first.").returncode == 0
     assert program.call("request", "stop", "test-hangs").returncode == 0
-    wait_for(lambda: state_of(program, "test_asks") == "clean", "the answer's effect")
-    wait_for(lambda: program.status()["state"] == "finished", "the end")
+    until(lambda: state_of(program, "test_asks") == "clean", "the answer's effect")
+    until(lambda: program.status()["state"] == "finished", "the end")
     assert state_of(program, "test_hangs") == "stopped"
     assert journal_problems(program.opened()) == []
 
@@ -105,13 +106,13 @@ def test_stop_keeps_what_is_done_and_resume_does_the_rest(program: Program) -> N
 def test_requests_change_a_running_sweep(program: Program) -> None:
     begin(program, "hangs or clean or misfit or blocked", "--slots", "1", "--integrator", "none")
     assert program.call("request", "hold").returncode == 0
-    wait_for(lambda: program.opened().state.active == 0 or state_of(program, "test_hangs") == "running", "the hold")
+    until(lambda: program.opened().state.active == 0 or state_of(program, "test_hangs") == "running", "the hold")
     assert program.call("request", "release").returncode == 0
     assert program.call("request", "slots", "4").returncode == 0
-    wait_for(lambda: state_of(program, "test_misfit") == "unresolved", "a result")
+    until(lambda: state_of(program, "test_misfit") == "unresolved", "a result")
     assert program.call("request", "retry", "test-misfit").returncode == 0
-    wait_for(lambda: state_of(program, "test_misfit") in ("queued", "launching", "running"), "the retry")
-    wait_for(lambda: state_of(program, "test_misfit") == "unresolved", "its result")
+    until(lambda: state_of(program, "test_misfit") in ("queued", "launching", "running"), "the retry")
+    until(lambda: state_of(program, "test_misfit") == "unresolved", "its result")
     unknown = program.call("request", "retry", "no-such-test")
     assert unknown.returncode == 2
     assert "no test of this sweep fits" in unknown.stderr
@@ -122,7 +123,7 @@ def test_requests_change_a_running_sweep(program: Program) -> None:
 
 def test_two_engines_a_copy_and_a_newer_version_are_told_apart(program: Program, tmp_path: Path) -> None:
     begin(program, "hangs", "--integrator", "none")
-    wait_for(lambda: state_of(program, "test_hangs") == "running", "the agent")
+    until(lambda: state_of(program, "test_hangs") == "running", "the agent")
     second = program.call("resume", "--headless")
     assert second.returncode == 2
     assert "an engine works on" in second.stderr
@@ -148,7 +149,7 @@ def _process_of(agent: str) -> int:
 
 def test_the_engine_lets_go_when_it_is_asked_to_end(program: Program) -> None:
     begin(program, "hangs", "--integrator", "none")
-    wait_for(lambda: state_of(program, "test_hangs") == "running", "the agent")
+    until(lambda: state_of(program, "test_hangs") == "running", "the agent")
     kill_engine(program.newest(), signal.SIGTERM)
     assert program.status()["state"] == "stopped"
     assert _process_of(program.opened().state.records[f"{FILE}::test_hangs"].agent)

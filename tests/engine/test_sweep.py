@@ -12,8 +12,9 @@ import pytest
 from swarm_tui.journal.folder import list_sweeps
 from tests.conftest import IsolatedMngr
 from tests.engine.endings import EXPECTED, FILE, make_endings
-from tests.engine.sweeping import Program, kill_engine, offline, wait_for
+from tests.engine.sweeping import Program, kill_engine, offline
 from tests.git_project import GitProject
+from tests.waiting import until
 
 pytestmark = pytest.mark.slow
 
@@ -30,8 +31,8 @@ def swept(
     running = program.start("run", "--headless", *offline("records", *limits))
     try:
         asking = f"{FILE}::test_asks"
-        wait_for(lambda: list_sweeps(project.root), "the sweep")
-        wait_for(
+        until(lambda: list_sweeps(project.root), "the sweep")
+        until(
             lambda: (record := program.opened().state.records.get(asking)) and record.state.value == "waiting",
             "a question",
             120,

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import time
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -18,22 +16,9 @@ from swarm_tui.transcripts.window import MemorySource
 from tests.conftest import IsolatedMngr
 from tests.room.agent_sweeps import make_sweep
 from tests.transcripts.records import call, result, step
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.slow
-
-
-async def until(condition: Callable[[], Awaitable[bool]], seconds: float = 60.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not await condition():
-        assert time.monotonic() < deadline, "the condition did not come true in time"
-        await asyncio.sleep(0.05)
-
-
-def is_true(condition: Callable[[], bool]) -> Callable[[], Awaitable[bool]]:
-    async def ask() -> bool:
-        return condition()
-
-    return ask
 
 
 async def test_a_transcript_is_followed_through_mngr_as_if_it_were_on_another_host(
@@ -58,10 +43,10 @@ async def test_a_transcript_is_followed_through_mngr_as_if_it_were_on_another_ho
     following = asyncio.create_task(door.follow_transcript(Record("t", agent="swarm-y-one"), source))
 
     try:
-        await until(is_true(lambda: b"files" in source.content))
+        await eventually(lambda: b"files" in source.content, "the files")
         with (folder / "events.jsonl").open("ab") as file:
             file.write(step("and later", event_id="5", model_name="offline"))
-        await until(is_true(lambda: b"and later" in source.content))
+        await eventually(lambda: b"and later" in source.content, "what comes later")
     finally:
         following.cancel()
         with contextlib.suppress(asyncio.CancelledError):
@@ -87,7 +72,7 @@ async def test_a_message_is_never_typed_where_nobody_reads(isolated_mngr: Isolat
     async def has_ended() -> bool:
         return (await door.attacher.probe()).agents["swarm-y-ended"].state == "DONE"
 
-    await until(has_ended)
+    await eventually(has_ended, "its end")
     records = [Record(name, agent=f"swarm-y-{name}") for name in ("alive", "ended", "unknown")]
     outcome = await door.send(records, "one line\nand another")
     assert outcome == {
@@ -99,7 +84,7 @@ async def test_a_message_is_never_typed_where_nobody_reads(isolated_mngr: Isolat
     async def has_heard() -> bool:
         return "heard: and another" in ((await door.capture(records))["alive"] or "")
 
-    await until(has_heard)
+    await eventually(has_heard, "the message to arrive")
     screen = (await door.capture(records))["alive"] or ""
     assert screen.index("heard: one line") < screen.index("heard: and another")
     assert "one line" not in ((await door.capture(records))["ended"] or "")

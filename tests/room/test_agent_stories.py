@@ -9,8 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,15 +22,9 @@ from tests.conftest import IsolatedMngr
 from tests.engine.endings import make_endings
 from tests.engine.sweeping import Program, kill_engine, offline
 from tests.room.agent_sweeps import make_sweep
+from tests.waiting import until
 
 pytestmark = pytest.mark.slow
-
-
-def until(condition: Callable[[], bool], what: str, seconds: float = 30.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"in vain waited for: {what}"
-        time.sleep(0.05)
 
 
 class Person:

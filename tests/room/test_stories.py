@@ -7,11 +7,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.waiting import until
 
 pytestmark = pytest.mark.slow
 
@@ -54,13 +55,10 @@ class Terminal:
         return self.tmux("capture-pane", "-p", "-t", "t")
 
     def wait_for(self, what: str | Callable[[str], bool], seconds: float = 30.0) -> str:
-        deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline:
-            shown = self.shown()
-            if (re.search(what, shown) is not None) if isinstance(what, str) else what(shown):
-                return shown
-            time.sleep(0.05)
-        pytest.fail(f"{what!r} was not shown within {seconds} s:\n{self.shown()}")
+        def is_so(shown: str) -> bool:
+            return re.search(what, shown) is not None if isinstance(what, str) else what(shown)
+
+        return until(lambda: is_so(shown := self.shown()) and shown, repr(what), seconds, told=self.shown) or ""
 
     def process_of(self, word: str) -> int:
         """Give the process below the pane whose command line has this word."""
@@ -123,11 +121,8 @@ def test_a_terminal_that_closes_takes_the_room_and_its_feeder_along(terminal: Te
     terminal.wait_for(r"Tests 30")
     feeder, room = terminal.process_of("simulate.feeder"), terminal.process_of("swarm_tui simulate")
     terminal.tmux("kill-session", "-t", "t")
-    deadline = time.monotonic() + 20
-    while time.monotonic() < deadline and (is_alive(feeder) or is_alive(room)):
-        time.sleep(0.05)
-    assert not is_alive(room)
-    assert not is_alive(feeder)
+    until(lambda: not is_alive(room), "the end of the room")
+    until(lambda: not is_alive(feeder), "the end of its feeder")
 
 
 def test_a_terminal_that_becomes_tiny_and_large_again(terminal: Terminal) -> None:
