@@ -23,6 +23,8 @@ class TryReader:
         self._number = 0
         self._number_of_run: dict[str, int] = {}
         self._known = {made.number: made.passed is not None for made in known}
+        # The journal's state keeps the last tries only; what came before them was told long ago.
+        self._first_known = min(self._known, default=0)
         self._foreign: tuple[str, ...] = ()
 
     def read(self, lines: Iterable[bytes]) -> list[TryEvent]:
@@ -36,13 +38,13 @@ class TryReader:
             case "start":
                 self._number += 1
                 self._number_of_run[run] = self._number
-                if self._number in self._known:
+                if self._number in self._known or self._number < self._first_known:
                     return None
                 return TryStarted(test=self._test, number=self._number)
             case "finish" if run in self._number_of_run:
                 number = self._number_of_run[run]
                 seconds = fields.get("seconds")
-                if self._known.get(number):
+                if self._known.get(number) or number < self._first_known:
                     return None
                 self._known[number] = True
                 return TryFinished(

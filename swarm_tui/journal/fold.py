@@ -13,6 +13,8 @@ from swarm_tui.model.states import ACTIVE_STATES, State
 
 TRIES_KEPT: Final = 50
 LOG_LINES_KEPT: Final = 5_000
+# A resumed engine knows by them what it must not do again: more than people ever ask.
+ANSWERS_KEPT: Final = 100_000
 
 
 class SweepState:
@@ -202,9 +204,12 @@ class SweepState:
     def _put_try(self, test: str, made: Try) -> None:
         record = self.records.get(test)
         tries = record.tries if record else ()
-        if tries and tries[-1].number == made.number:
-            tries = tries[:-1]
-        self._change(test, tries=(*tries, made)[-TRIES_KEPT:])
+        # Two runs at once may end in another order than they began; what is shown is the order of their numbers.
+        place = len(tries)
+        while place and tries[place - 1].number >= made.number:
+            place -= 1
+        behind = place + (place < len(tries) and tries[place].number == made.number)
+        self._change(test, tries=(*tries[:place], made, *tries[behind:])[-TRIES_KEPT:])
 
     def _foreign_imports(self, event: happened.ForeignImports) -> None:
         self._change(event.test, foreign_imports=event.modules)
@@ -276,7 +281,7 @@ class SweepState:
 
     def _request_answered(self, event: happened.RequestAnswered) -> None:
         self.answers[event.request] = event
-        while len(self.answers) > 1_000:
+        while len(self.answers) > ANSWERS_KEPT:
             del self.answers[next(iter(self.answers))]
 
     def _integrating(self, event: happened.Integrating) -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from swarm_tui.engine.tries import TryReader
 from swarm_tui.engine.words import Words
+from swarm_tui.journal.fold import TRIES_KEPT, SweepState
 from swarm_tui.model.events import ForeignImports, TryFinished, TryStarted
 from swarm_tui.model.state import Try
 
@@ -45,6 +46,18 @@ def test_what_the_journal_knows_is_not_told_again() -> None:
     assert TryReader("t", known).read([START, FAIL, START_2, PASS_2]) == [
         TryFinished(test="t", number=2, passed=True, seconds=0.1)
     ]
+
+
+def test_an_engine_that_begins_after_many_tries_tells_none_of_them_again() -> None:
+    lines = [
+        line(kind=kind, run=str(number), passed=True)
+        for number in range(1, 3 * TRIES_KEPT)
+        for kind in ("start", "finish")
+    ]
+    state = SweepState().apply_all(TryReader("t").read(lines))
+    known = state.records["t"].tries
+    assert len(known) == TRIES_KEPT
+    assert TryReader("t", known).read(lines) == []
 
 
 def test_foreign_modules_are_told_when_there_are_new_ones() -> None:

@@ -60,6 +60,21 @@ def test_the_life_of_a_test() -> None:
     assert [line.text for line in state.log] == ["launched", "waits for an answer: which host?", "impl fix"]
 
 
+def test_two_runs_at_once_are_two_tries_whichever_ends_first() -> None:
+    for ends in ((1, 2), (2, 1)):
+        state = SweepState()
+        for number in (1, 2):
+            state.apply(happened.TryStarted(test=TEST, number=number))
+        for number in ends:
+            state.apply(happened.TryFinished(test=TEST, number=number, passed=number == 1))
+        assert [(made.number, made.passed) for made in state.records[TEST].tries] == [(1, True), (2, False)]
+
+
+def test_many_requests_are_all_known_as_answered() -> None:
+    state = SweepState().apply_all(happened.RequestAnswered(request=str(number)) for number in range(3_000))
+    assert "0" in state.answers
+
+
 def test_a_retried_test_forgets_its_earlier_round() -> None:
     state = SweepState()
     state.apply(happened.Queued(at=1, test=TEST, agent="agent", branch="branch"))
