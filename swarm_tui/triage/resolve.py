@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -12,6 +10,7 @@ from typing import Final
 from swarm_tui.doors.git.checkouts import check_out_tree
 from swarm_tui.doors.git.history import read_tree_changes
 from swarm_tui.doors.git.repository import Repository
+from swarm_tui.doors.git.scratch import ScratchFolder
 from swarm_tui.doors.git.trees import Entry, write_loose
 from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.model.fixes import Preview
@@ -20,7 +19,8 @@ from swarm_tui.triage.preview import conflict_key
 from swarm_tui.triage.review import Review
 from swarm_tui.triage.store import append_resolution
 
-_MARKER: Final = re.compile(rb"^(?:<{7} |>{7} )", re.MULTILINE)
+# A project may want them longer than the seven characters that git makes of itself.
+_MARKER: Final = re.compile(rb"^(?:<{7,} |>{7,} )", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,7 @@ class ConflictCopy:
     key: str
     attempt: str
     """The tree of git's own attempt, with conflict markers."""
+    scratch: ScratchFolder
 
 
 def open_conflict(review: Review, commit: str, reverted: frozenset[str] | None = None) -> ConflictCopy:
@@ -48,22 +49,25 @@ def open_conflict(review: Review, commit: str, reverted: frozenset[str] | None =
     assert merge is not None, "just looked at"
     # The copy borrows its objects from the review's: from now on those are kept until the review is closed.
     review.space.hold()
-    folder = Path(tempfile.mkdtemp(prefix="swarm-conflict-"))
-    copy = check_out_tree(review.space, ours, folder / "copy", parent=review.branch.tip)
+    scratch = ScratchFolder("swarm-conflict-")
+    copy = check_out_tree(review.space, ours, scratch.path / "copy", parent=review.branch.tip)
     copy.run("revert", "--no-commit", "--no-edit", commit, codes=(0, 1))
     key = conflict_key(commit, merge)
-    return ConflictCopy(copy.root, commit, merge.conflict_paths, wanted, key, merge.tree)
+    return ConflictCopy(copy.root, commit, merge.conflict_paths, wanted, key, merge.tree, scratch)
 
 
 def take_result(review: Review, copy: ConflictCopy) -> Preview:
-    """Take what the copy holds now as the result of the revert, for good; give what the plan leads to with it."""
+    """Take what the copy holds now as the result of the revert, for good; give what the plan leads to with it.
+
+    Editors and merge tools leave backups beside the files: a file that is new counts when it was added with git.
+    """
     unfinished = [path for path in copy.paths if _has_markers(copy.folder / path)]
     if unfinished:
         raise UsageError(
             f"{plain(unfinished[0], 80)} still holds conflict markers", "finish it, or give up and keep the fix"
         )
     scratch = Repository.open(copy.folder)
-    scratch.run("add", "--all")
+    scratch.run("add", "--update")
     result = scratch.run("write-tree").text
     resolution: dict[str, Entry | None] = {}
     for change in read_tree_changes(scratch, copy.attempt, result):
@@ -78,7 +82,7 @@ def take_result(review: Review, copy: ConflictCopy) -> Preview:
 
 def discard(copy: ConflictCopy) -> None:
     """Remove the scratch copy."""
-    shutil.rmtree(copy.folder.parent, ignore_errors=True)
+    copy.scratch.close()
 
 
 _SUBMODULE: Final = "160000"

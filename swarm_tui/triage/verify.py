@@ -17,16 +17,16 @@ import hashlib
 import json
 import os
 import shutil
-import tempfile
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from swarm_tui.doors.git.checkouts import change_tree, check_out_tree
 from swarm_tui.doors.git.repository import Repository
+from swarm_tui.doors.git.scratch import ScratchFolder
 from swarm_tui.doors.process import run_process
 from swarm_tui.doors.pytest import PytestDoor
 from swarm_tui.doors.pytest_runs import TestRun, run_chosen_tests
@@ -45,6 +45,8 @@ COPIES: Final = 2
 LARGEST_BITE: Final = 32
 SETUP_TIMEOUT: Final = 1800.0
 MISSING: Final = "missing"
+
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +122,16 @@ def argument_of(record: TestRecord, folder: str) -> str:
     return os.path.relpath(record.file, folder or ".") + separator + rest if record.file else record.test
 
 
+async def _to_its_end(work: Callable[[], Made]) -> Made:
+    """Do something in a thread; whoever is cancelled meanwhile waits for it: a thread cannot be stopped."""
+    doing = asyncio.ensure_future(asyncio.to_thread(work))
+    try:
+        return await asyncio.shield(doing)
+    except asyncio.CancelledError:
+        await asyncio.wait([doing])
+        raise
+
+
 @dataclass(slots=True)
 class _Copy:
     """A scratch copy, used by one run at a time; it goes from tree to tree."""
@@ -152,7 +164,7 @@ class TestRuns:
     how: HowToTest
     arguments: Mapping[str, str] = field(default_factory=dict)
     """How pytest is told of a test, where that is not by its node id."""
-    _folder: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="swarm-verify-")))
+    _scratch: ScratchFolder = field(default_factory=lambda: ScratchFolder("swarm-verify-"))
     _free: asyncio.Queue[_Copy] = field(default_factory=asyncio.Queue)
     _known: dict[str, dict[str, str]] = field(default_factory=dict)
     _imports: dict[str, frozenset[str]] = field(default_factory=dict)
@@ -161,12 +173,17 @@ class TestRuns:
         # The copies borrow their objects from the review's.
         self.review.space.hold()
         for number in range(min(COPIES, os.cpu_count() or 1)):
-            self._free.put_nowait(_Copy(self._folder / str(number)))
+            self._free.put_nowait(_Copy(self.folder / str(number)))
+
+    @property
+    def folder(self) -> Path:
+        """Where the copies are."""
+        return self._scratch.path
 
     async def close(self) -> None:
         """Remove the copies; the results stay."""
         self.review.space.release()
-        await asyncio.to_thread(shutil.rmtree, self._folder, ignore_errors=True)
+        await asyncio.to_thread(self._scratch.close)
 
     # Which tests
 
@@ -183,7 +200,9 @@ class TestRuns:
             place = copy / self.how.folder
             roots = [copy / root for root in self.how.import_roots]
             door = PytestDoor(self.how.python, place, PLUGIN_FOLDER, roots)
-            found = await door.collect([*self.how.options, *(os.path.relpath(copy / file, place) for file in files)])
+            # A folder's name may begin with a dash.
+            words = [f"./{os.path.relpath(copy / file, place)}" for file in files]
+            found = await door.collect([*self.how.options, *words])
         if found.errors and not found.tests:
             raise SwarmError(
                 f"pytest cannot collect {files[0]}: {plain(found.errors[0], 300)}", "is its project set up?"
@@ -297,20 +316,24 @@ class TestRuns:
         """Give a copy in which a tree is checked out, for as long as it is used."""
         copy = await self._free.get()
         try:
-            if copy.repository is None:
-                made = await asyncio.to_thread(
-                    check_out_tree, self.review.space, tree, copy.folder, parent=self.review.branch.tip
-                )
-                await self._set_up(copy.folder)
-                copy.repository = made
-            elif copy.tree != tree:
-                await asyncio.to_thread(
-                    change_tree, self.review.space, copy.repository, tree, parent=self.review.branch.tip
-                )
-            copy.tree = tree
+            if copy.repository is None or copy.tree != tree:
+                # Whoever gives up in the middle leaves a copy that holds no tree.
+                copy.tree = ""
+                await self._check_out(copy, tree)
+                copy.tree = tree
             yield copy.folder
         finally:
             self._free.put_nowait(copy)
+
+    async def _check_out(self, copy: _Copy, tree: str) -> None:
+        space, parent = self.review.space, self.review.branch.tip
+        if copy.repository is None:
+            made = await _to_its_end(lambda: check_out_tree(space, tree, copy.folder, parent=parent))
+            await self._set_up(copy.folder)
+            copy.repository = made
+        else:
+            repository = copy.repository
+            await _to_its_end(lambda: change_tree(space, repository, tree, parent=parent))
 
     async def _set_up(self, folder: Path) -> None:
         if not self.how.setup:

@@ -264,15 +264,16 @@ def test_diffs_come_one_after_another_whatever_the_users_settings(project: GitPr
 
 
 def test_what_a_killed_process_left_is_removed_and_what_lives_is_not(tmp_path: Path) -> None:
-    living = ScratchFolder()
+    living = ScratchFolder("swarm-test-", tmp_path)
     program = (
-        "import os, sys; from swarm_tui.doors.git.scratch import ScratchFolder; folder = ScratchFolder();"
+        "import os, pathlib, sys; from swarm_tui.doors.git.scratch import ScratchFolder;"
+        "folder = ScratchFolder('swarm-test-', pathlib.Path(sys.argv[1]));"
         "print(folder.path, flush=True); os.kill(os.getpid(), 9)"
     )
-    killed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    killed = subprocess.run([sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True)
     left = Path(killed.stdout.strip())
     assert left.is_dir()
-    ScratchFolder().close()
+    ScratchFolder("swarm-test-", tmp_path).close()
     assert not left.exists()
     assert living.path.is_dir()
     living.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from swarm_tui.doors.git import Repository
 from swarm_tui.errors import UsageError
 from swarm_tui.model.verdicts import Verdict
 from swarm_tui.triage.apply import apply_proposal, propose
@@ -42,6 +43,29 @@ def test_a_resolution_makes_the_plan_build_for_good(integrated: Integrated, revi
         again.give(ranked(again, 4), Verdict.REVERT)
         assert again.preview().is_clean
         assert again.preview().resolved == ()
+
+
+def test_what_an_editor_or_mergetool_leaves_beside_the_files_is_not_taken(review: Review) -> None:
+    review.give(ranked(review, 1), Verdict.REVERT)
+    copy = open_conflict(review, ranked(review, 1).id)
+    for name in ("lines.txt~", "lines.txt.orig", ".lines.txt.swp", "4913", "meant.txt"):
+        (copy.folder / name).write_text("left behind\n")
+    (copy.folder / "lines.txt").write_text("by hand\n")
+    Repository.open(copy.folder).run("add", "meant.txt")
+    preview = take_result(review, copy)
+    assert preview.tree is not None
+    assert set(review.space.tree(preview.tree)) == {"lines.txt", "other.txt", "tests", "meant.txt"}
+
+
+def test_markers_of_any_size_are_found(integrated: Integrated) -> None:
+    integrated.project.commit("attributes", {".gitattributes": "*.txt conflict-marker-size=12\n"})
+    with integrated.open() as review:
+        review.give(ranked(review, 1), Verdict.REVERT)
+        copy = open_conflict(review, ranked(review, 1).id)
+        assert "<<<<<<<<<<<< " in (copy.folder / "lines.txt").read_text()
+        with pytest.raises(UsageError, match="still holds conflict markers"):
+            take_result(review, copy)
+        discard(copy)
 
 
 def test_a_clean_revert_has_nothing_to_resolve(review: Review) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -9,11 +10,13 @@ from pathlib import Path
 import pytest
 
 from swarm_tui.doors.git import Repository
+from swarm_tui.doors.process import run_process, scrubbed_environment
 from swarm_tui.model import state
 from swarm_tui.triage.review import Review
 from swarm_tui.triage.store import ReviewFolder
 from swarm_tui.triage.verify import HowToTest, TestRuns, how_without_sweep
 from tests.git_project import GitProject, photograph
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.slow
 
@@ -89,6 +92,61 @@ async def test_leaving_in_the_middle_ends_what_runs(review: Review, runs: TestRu
     await results.aclose()  # type: ignore[attr-defined]  # an async generator is what it is
     again = [result async for result in runs.run(review.branch.tip_tree, TESTS)]
     assert {result.test for result in again} == set(TESTS)
+
+
+async def test_leaving_while_a_tree_is_checked_out_spoils_no_later_result(
+    review: Review, runs: TestRuns, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without = review.preview_of([fix.id for fix in review.fixes]).tree
+    assert without is not None
+    gone = ["tests/gone.py::test_x", "tests/gone.py::test_y"]
+    assert [result.outcome async for result in runs.run(review.branch.tip_tree, gone)] == ["missing", "missing"]
+    started, go = tmp_path / "started", tmp_path / "go"
+    (tmp_path / "attributes").write_text("*.py filter=slow\n")
+    (tmp_path / "config").write_text(
+        f'[core]\n\tattributesFile = {tmp_path}/attributes\n[filter "slow"]\n'
+        f'\tsmudge = "touch {started}; for n in $(seq 600); do test -e {go} && break; sleep 0.1; done; cat"\n'
+    )
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "config"))
+    results = runs.run(without, TESTS[:1])
+    waiting = asyncio.ensure_future(anext(results))
+    await eventually(started.exists, "the filter of git to be asked")
+    waiting.cancel()
+    await asyncio.sleep(0)
+    go.touch()
+    await asyncio.wait([waiting])
+    again = {result.test: result.outcome async for result in runs.run(review.branch.tip_tree, TESTS[:2])}
+    assert again == dict.fromkeys(TESTS[:2], "passed")
+
+
+async def test_a_folder_that_looks_like_an_option_is_a_folder(sums: GitProject, tmp_path: Path) -> None:
+    sums.commit("tests", {"-p evil/test_dash.py": "from sums import add\ndef test_it(): assert add(1, 1) == 2\n"})
+    folder = ReviewFolder(tmp_path / "review/verdicts.jsonl", tmp_path / "review")
+    with Review.open(Repository.open(sums.root), "main", "integrated", folder=folder) as review:
+        runs = TestRuns(review, HowToTest(sys.executable, import_roots=("src", ".")))
+        assert "-p evil/test_dash.py::test_it" in await runs.concerned(review.fixes[0])
+        await runs.close()
+
+
+async def test_what_a_closed_terminal_left_behind_is_removed_by_the_next(review: Review) -> None:
+    program = (
+        "import os, sys; from pathlib import Path; from swarm_tui.doors.git import Repository;"
+        "from swarm_tui.triage.review import Review; from swarm_tui.triage.verify import HowToTest, TestRuns;"
+        "runs = TestRuns(Review.open(Repository.open(Path(sys.argv[1])), 'main', 'integrated'), HowToTest('python3'));"
+        "print(runs.folder, flush=True); os.kill(os.getpid(), 1)"
+    )
+    state_home = str(review.store.folder.root / "state")
+    killed = await run_process(
+        [sys.executable, "-c", program, str(review.repository.root)],
+        environment=scrubbed_environment({"XDG_STATE_HOME": state_home}),
+    )
+    left = Path(killed.text.strip())
+    assert left.is_dir()
+    runs = TestRuns(review, HowToTest(sys.executable))
+    assert not left.exists()
+    assert runs.folder.is_dir()
+    await runs.close()
+    assert not runs.folder.exists()
 
 
 async def test_a_set_up_that_fails_says_so_each_time(review: Review) -> None:

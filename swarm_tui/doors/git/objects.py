@@ -21,7 +21,7 @@ from swarm_tui.doors.git.kept import KeptProcess
 from swarm_tui.doors.git.merging import Merge, Merger, MergeWay, best_merge_way
 from swarm_tui.doors.git.names import is_commit_id
 from swarm_tui.doors.git.repository import Identity, Repository
-from swarm_tui.doors.git.scratch import ScratchFolder
+from swarm_tui.doors.git.scratch import ScratchFolder, quick_folder
 from swarm_tui.doors.git.trees import (
     STORED,
     TREE_MODE,
@@ -52,7 +52,7 @@ class ObjectSpace:
         room: int = ROOM_FOR_OBJECTS,
     ) -> None:
         self.original = repository
-        self._folder = ScratchFolder()
+        self._folder = ScratchFolder("swarm-objects-", quick_folder())
         folder = self._folder.path
         own = repository.common_directory.absolute() / "objects"
         self.object_folders = (folder / "objects", own, *borrowed)

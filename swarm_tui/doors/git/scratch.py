@@ -1,4 +1,4 @@
-"""Throw-away folders, in memory where there is room; what a killed process has left is removed by the next one."""
+"""Throw-away folders; what a killed process has left is removed by the next one."""
 
 from __future__ import annotations
 
@@ -10,21 +10,18 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-_PREFIX: Final = "swarm-objects-"
 _LOCK_FILE: Final = "in-use"
 _MEMORY_FOLDER: Final = Path("/dev/shm")
 _ROOM_NEEDED: Final = 512 * 1024 * 1024
 
 
 class ScratchFolder:
-    """A folder that is ours until we close it, or die."""
+    """A folder that is ours until we close it, or die; `prefix` says what it is for."""
 
-    def __init__(self) -> None:
-        parent = quick_folder()
-        remove_abandoned(parent)
-        self.path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
-        self._lock = os.open(self.path / _LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        fcntl.flock(self._lock, fcntl.LOCK_EX)
+    def __init__(self, prefix: str, parent: Path | None = None) -> None:
+        place = parent or Path(tempfile.gettempdir())
+        remove_abandoned(place, prefix)
+        self.path, self._lock = _make_locked(place, prefix)
 
     def close(self) -> None:
         """Remove the folder and all that lies in it."""
@@ -37,6 +34,17 @@ class ScratchFolder:
         self.close()
 
 
+def _make_locked(parent: Path, prefix: str) -> tuple[Path, int]:
+    while True:
+        path = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
+        lock = os.open(path / _LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        # Before it was locked, another process may have taken it for abandoned.
+        if (path / _LOCK_FILE).exists():
+            return path, lock
+        os.close(lock)
+
+
 def quick_folder() -> Path:
     """Give the folder that lies in memory, where there is one with room: a new file costs 0.01 ms there, not 0.5."""
     try:
@@ -47,10 +55,10 @@ def quick_folder() -> Path:
     return _MEMORY_FOLDER if has_room and os.access(_MEMORY_FOLDER, os.W_OK) else Path(tempfile.gettempdir())
 
 
-def remove_abandoned(parent: Path) -> None:
+def remove_abandoned(parent: Path, prefix: str) -> None:
     """Remove the folders of processes that died without closing them: the kernel has let go of their locks."""
     with os.scandir(parent) as found:
-        folders = [Path(entry.path) for entry in found if entry.name.startswith(_PREFIX)]
+        folders = [Path(entry.path) for entry in found if entry.name.startswith(prefix)]
     for folder in folders:
         # Somebody else's folder, or one that is being made or removed at this moment: not ours to touch.
         with contextlib.suppress(OSError):
