@@ -5,13 +5,16 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from swarm_tui.agents.contract import ARCHIVE_PATH, BUNDLE_FILE, OUTPUT_FOLDER, PACKED_OUTPUT_FOLDER
 from swarm_tui.agents.integrator.inputs import IntegratorInputs
 from swarm_tui.agents.task import Task
 from swarm_tui.errors import UsageError
 from swarm_tui.model.outcome import INTEGRATOR_OUTCOME_FILE
+
+if TYPE_CHECKING:
+    from jinja2 import TemplateSyntaxError
 
 TEMPLATES: Final = Path(__file__).parent / "prompts"
 MAPPER_TEMPLATE: Final = TEMPLATES / "mapper.md.jinja"
@@ -43,10 +46,7 @@ def render_integrator_prompt(template: Path | None, inputs: IntegratorInputs, sw
 def _render(template: Path, values: Mapping[str, object]) -> str:
     import jinja2
 
-    try:
-        source = template.read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:
-        raise UsageError(f"the prompt {template} cannot be read", str(error)) from error
+    source = _read(template)
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader([template.parent, TEMPLATES]),
         undefined=jinja2.StrictUndefined,
@@ -62,9 +62,33 @@ def _render(template: Path, values: Mapping[str, object]) -> str:
             archive=ARCHIVE_PATH,
             **values,
         )
+    except jinja2.TemplateSyntaxError as error:
+        raise _broken(template, error) from error
     except jinja2.TemplateError as error:
-        place = f", line {error.lineno}" if isinstance(error, jinja2.TemplateSyntaxError) else ""
-        raise UsageError(f"the prompt {template} cannot be used{place}", error.message or str(error)) from error
+        raise UsageError(f"the prompt {template} cannot be used", error.message or str(error)) from error
+
+
+def check_template(template: Path) -> None:
+    """Refuse a template that cannot be read or understood; what it is filled with may be known much later."""
+    import jinja2
+
+    try:
+        jinja2.Environment(autoescape=False).parse(_read(template))
+    except jinja2.TemplateSyntaxError as error:
+        raise _broken(template, error) from error
+
+
+def _read(template: Path) -> str:
+    try:
+        return template.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"the prompt {template} cannot be read", error.strerror or str(error)) from error
+    except ValueError as error:
+        raise UsageError(f"the prompt {template} cannot be read", "save it as UTF-8") from error
+
+
+def _broken(template: Path, error: TemplateSyntaxError) -> UsageError:
+    return UsageError(f"the prompt {template} cannot be used, line {error.lineno}", error.message or str(error))
 
 
 def message_for(prompt: Path) -> str:

@@ -39,6 +39,10 @@ _OK, _ERROR, _TIMEOUT_OR_USAGE, _PROVIDER_INACCESSIBLE, _BLOCKED = 0, 1, 2, 6, 7
 _UNKNOWN_AGENT: Final = re.compile(r"Agent lookup failed for (\S+); discovery returned")
 _EXISTS: Final = re.compile(r"An agent named .* already exists")
 _ERROR_LINE: Final = re.compile(r"^Error: (.*)$", re.MULTILINE)
+# Of a traceback, also of one in a group of exceptions, which is framed and ends with a line of dashes.
+_EXCEPTION_LINE: Final = re.compile(
+    r"^[ |]*(?:\w+\.)+\w*(?:Error|Exception|Exists|Failed): (.*(?:\n ! .*)*)$", re.MULTILINE
+)
 _REMEDY: Final = re.compile(r"\s*\[([^\[\]]*(?:\[[^\]]*\][^\[\]]*)*)\]\s*$")
 _SETTING_NAMES: Final = ("MNGR_HOST_DIR", "TMUX_TMPDIR", "MNGR_PREFIX", "MNGR_ROOT_NAME")
 
@@ -256,7 +260,8 @@ def _checked(finished: Finished, allowed: Sequence[int] = (_OK,)) -> Finished:
         return finished
     errors = _ERROR_LINE.findall(plain_lines(finished.error_text))
     lines = plain_lines(finished.error_text).strip().splitlines()
-    said = errors[-1] if errors else (lines[-1] if lines else f"it ended with code {finished.code}")
+    told = errors or _EXCEPTION_LINE.findall("\n".join(lines)) or lines or [f"it ended with code {finished.code}"]
+    said = told[-1]
     remedy = _REMEDY.search(said)
     message = _REMEDY.sub("", said) if remedy else said
     verb = finished.arguments[1] if len(finished.arguments) > 1 else ""

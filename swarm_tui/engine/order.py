@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
 
-from swarm_tui.agents.prompting import MAPPER_TEMPLATE, render_prompt
+from swarm_tui.agents.prompting import MAPPER_TEMPLATE, check_template, render_prompt
 from swarm_tui.doors.git import Repository
 from swarm_tui.doors.mngr import Mngr, current_settings, mngr_environment
 from swarm_tui.doors.packages import how_to_get
@@ -81,6 +81,11 @@ async def check_ground(order: Order) -> Ground:
     files_of(order.provider, Path(), Path())
     repository = await asyncio.to_thread(Repository.open, order.folder)
     base = await asyncio.to_thread(repository.head)
+    if order.transfer == "mirror" and await asyncio.to_thread(lambda: repository.is_shallow):
+        raise UsageError(
+            "this clone is shallow, and git pushes no shallow history into the agents' copies",
+            "`git fetch --unshallow` first, or give --transfer worktree",
+        )
     identity = await asyncio.to_thread(repository.identity)
     for path, option in ((order.records, "--records"), (order.tutorial, "--tutorial")):
         if path is not None and not path.exists():
@@ -138,6 +143,11 @@ def check_order(order: Order) -> None:
             raise UsageError(f"{option} {value:g} is no time to work in", "give a time above 0, such as 30m")
     if not 0 < order.speed <= 1e6:
         raise UsageError(f"--speed {order.speed:g} is no speed", "give a number above 0; 10 is ten times as fast")
+    unset = [name for name in order.passed_environment if name not in os.environ]
+    if unset:
+        raise UsageError(f"--pass-env names {', '.join(unset)}, which is not set here", "export it, or leave it out")
+    if order.integrator_prompt is not None:
+        check_template(order.integrator_prompt)
     for program in _NEEDED_PROGRAMS:
         if shutil.which(program) is None:
             raise ProgramMissing(f"{program} is not installed", how_to_get(program))

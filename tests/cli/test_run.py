@@ -16,7 +16,9 @@ from tests.git_project import GitProject, photograph, quiet_environment
 @pytest.fixture
 def project(tmp_path: Path) -> GitProject:
     project = GitProject(tmp_path / "project")
-    project.commit("Begin", {"test_a.py": "def test_a(): pass\n", "records/a.toml": 'test = "test_a.py::test_a"\n'})
+    project.commit(
+        "Begin", {"test_a.py": "def test_a(): pass\n# {% if %}\n", "records/a.toml": 'test = "test_a.py::test_a"\n'}
+    )
     return project
 
 
@@ -67,6 +69,9 @@ def assert_refused(done: subprocess.CompletedProcess[str], *words: str) -> None:
         (("--changed-since", "no-such-commit"), ("no commit 'no-such-commit'",)),
         (("--label", "x"), ("--label x is no label",)),
         (("--mapper-prompt", "nowhere.md"), ("nowhere.md cannot be read",)),
+        (("--integrator-prompt", "nowhere.md"), ("nowhere.md cannot be read: No such file",)),
+        (("--integrator-prompt", "test_a.py"), ("test_a.py cannot be used, line 2",)),
+        (("--pass-env", "NO_SUCH_TOKEN"), ("--pass-env names NO_SUCH_TOKEN", "not set here")),
         (("--", "--no-such-option"), ("pytest refuses this", "unrecognized arguments")),
         (("--", "-k", "nothing"), ("pytest finds no tests here",)),
     ],
@@ -114,3 +119,16 @@ def test_files_that_cannot_be_collected_are_shown_and_are_no_misuse(project: Git
     assert done.returncode == 1
     assert "No module named 'no_such_module'" in done.stderr
     assert not (project.root / ".swarm").exists()
+
+
+def test_a_shallow_clone_cannot_be_copied_and_it_says_what_can_be_done(
+    project: GitProject, fake_mngr: Path, tmp_path: Path
+) -> None:
+    project.commit("Go on", {"more.txt": "more"})
+    subprocess.run(
+        ["git", "clone", "--quiet", "--depth", "1", f"file://{project.root}", tmp_path / "shallow"],
+        env=quiet_environment(),
+        check=True,
+    )
+    done = run(tmp_path / "shallow", mngr=fake_mngr)
+    assert_refused(done, "this clone is shallow", "git fetch --unshallow", "--transfer worktree")

@@ -198,3 +198,20 @@ def test_settings_name_the_place_so_that_later_calls_meet_the_same_agents(monkey
     assert environment["EXTRA"] == "1"
     assert not {"TMUX_TMPDIR", "MNGR_ROOT_NAME", "TMUX"} & set(environment)
     assert mngr_environment(MngrSettings(path="m", tmux_tmpdir="/t"))["TMUX_TMPDIR"] == "/t"
+
+
+async def test_of_a_group_of_exceptions_the_innermost_is_told_with_what_git_said(tmp_path: Path) -> None:
+    stderr = (
+        "  + Exception Group Traceback (most recent call last):\n"
+        "  |     raise ConcurrencyExceptionGroup(\n"
+        "  | imbue.groups.ConcurrencyExceptionGroup: Failed to push (1 sub-exception)\n"
+        "  +-+---------------- 1 ----------------\n"
+        "    | Traceback (most recent call last):\n"
+        "    |     raise MngrError(f'Failed to push: {output}')\n"
+        "    | imbue.mngr.errors.MngrError: Failed to push git repo on same host: To /copies/a/.git\n"
+        " ! [remote rejected] master -> master (shallow update not allowed)\n"
+        "error: failed to push some refs to '/copies/a/.git'\n"
+        "    +------------------------------------\n"
+    )
+    with pytest.raises(DoorError, match=r"list failed: Failed to push git repo .*shallow update not allowed"):
+        await stand_in(tmp_path, stderr=stderr, code=1).list_agents()
