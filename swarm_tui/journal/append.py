@@ -8,12 +8,14 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Final, Self, TypeVar
 
 from swarm_tui.errors import JournalError, UsageError
 from swarm_tui.model.events import EventBase
 
 Appended = TypeVar("Appended", bound=EventBase)
+
+LOOKERS_GRACE: Final = 0.5
 
 
 class EngineLock:
@@ -29,15 +31,13 @@ class EngineLock:
             descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:
             raise JournalError(f"{self._path} cannot be opened", error.strerror or str(error)) from error
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not _takes_lock(descriptor):
             holder = os.pread(descriptor, 64, 0).decode(errors="replace").strip()
             os.close(descriptor)
             raise UsageError(
                 f"an engine already works on this sweep{f' (process {holder})' if holder else ''}",
                 "`swarm-tui open` shows it, `swarm-tui stop` stops it",
-            ) from None
+            )
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
         self._descriptor = descriptor
@@ -47,6 +47,20 @@ class EngineLock:
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
+
+
+def _takes_lock(descriptor: int) -> bool:
+    """Take the lock unless an engine holds it; those who look whether one lives hold it for a moment too."""
+    deadline = time.monotonic() + LOOKERS_GRACE
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(0.01)
+        else:
+            return True
 
 
 def living_engine(path: Path) -> int | None:

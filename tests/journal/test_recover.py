@@ -1,9 +1,11 @@
 """A journal survives the death of its writer at any byte, and garbage never takes good events along."""
 
+import fcntl
 import os
 import random
 import resource
 import signal
+import threading
 from pathlib import Path
 
 import pytest
@@ -157,6 +159,17 @@ def test_two_engines_cannot_hold_one_sweep(tmp_path: Path) -> None:
     first.release()
     assert living_engine(path) is None
     EngineLock(path).acquire()
+
+
+def test_somebody_who_only_looks_keeps_no_engine_from_its_sweep(tmp_path: Path) -> None:
+    path = tmp_path / "engine.lock"
+    path.touch()
+    looker = os.open(path, os.O_RDONLY)
+    fcntl.flock(looker, fcntl.LOCK_SH)
+    leaves = threading.Timer(0.05, os.close, [looker])
+    leaves.start()
+    EngineLock(path).acquire()
+    leaves.join()
 
 
 def test_time_in_a_journal_never_runs_backwards(tmp_path: Path) -> None:
