@@ -37,11 +37,14 @@ def run(arguments: argparse.Namespace) -> int:
     """Say what would be removed and lost, ask, and remove it."""
     from swarm_tui.cli.progress import say
     from swarm_tui.cli.sweeps import opened_sweep
-    from swarm_tui.engine.cleaning import find_leftovers, remove_leftovers
+    from swarm_tui.engine.cleaning import find_leftovers, original_of, remove_leftovers
     from swarm_tui.errors import UsageError
 
     opened = opened_sweep(arguments.sweep, Path.cwd())
     leftovers = asyncio.run(find_leftovers(opened))
+    original = original_of(opened)
+    if original is not None:
+        say(f"{opened.folder.root} is a copy: agents and refs belong to {original}")
     if leftovers.is_nothing and not arguments.folder:
         say(f"{opened.folder.name} has left nothing to clean")
         return 0

@@ -18,6 +18,7 @@ from swarm_tui.doors.tmux import Tmux
 from swarm_tui.engine.commits import uncommitted_paths
 from swarm_tui.engine.names import LABEL_SWEEP, harvest_ref, place_of
 from swarm_tui.errors import SwarmError, UsageError
+from swarm_tui.journal.folder import runs_folder
 from swarm_tui.journal.open import OpenedSweep
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.states import State
@@ -48,12 +49,22 @@ async def find_leftovers(opened: OpenedSweep) -> Leftovers:
     if opened.has_living_engine:
         name = opened.folder.name
         raise UsageError(f"an engine works on {name}", f"`swarm-tui stop {name}` first")
+    if original_of(opened) is not None:
+        return Leftovers()
     agents = await _find_agents(opened.spec)
     refs, losses = await asyncio.to_thread(_find_refs, opened)
     record_of = {record.agent: record for record in opened.state.tests()}
     for agent in agents:
         losses += await asyncio.to_thread(_lost_with, agent, record_of.get(agent.name))
     return Leftovers(agents, tuple(refs), private_home(opened.spec), tuple(losses))
+
+
+def original_of(opened: OpenedSweep) -> Path | None:
+    """Give the sweep's own folder when this one is a copy of it: agents and refs belong to the original."""
+    spec = opened.spec
+    own = runs_folder(Path(spec.repository)) / spec.sweep
+    is_copy = (own / "sweep.json").is_file() and own.resolve() != opened.folder.root.resolve()
+    return own if is_copy else None
 
 
 async def remove_leftovers(opened: OpenedSweep, leftovers: Leftovers) -> list[str]:

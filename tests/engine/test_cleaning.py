@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from swarm_tui.engine.cleaning import find_leftovers, private_home, remove_leftovers
+from swarm_tui.engine.cleaning import find_leftovers, original_of, private_home, remove_leftovers
 from swarm_tui.engine.names import harvest_ref
+from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.open import open_sweep
 from swarm_tui.model.sweep import MngrSettings, SweepSpec
 from tests.engine.rehearsal import QuickMngr, rehearse
@@ -83,3 +85,16 @@ def test_a_folder_that_others_may_enter_was_not_made_by_us(short: Path) -> None:
     spec = private(short)
     short.chmod(0o755)
     assert private_home(spec) is None
+
+
+async def test_a_copy_of_a_sweep_has_no_claim_to_what_the_original_left(tmp_path: Path) -> None:
+    context = rehearse(tmp_path, 1, QuickMngr(tmp_path / "mngr"))
+    project = GitProject(tmp_path / "project")
+    (record,) = context.state.tests()
+    project.git("update-ref", harvest_ref(context.spec, record.branch), "HEAD")
+    assert not (await find_leftovers(open_sweep(context.folder))).is_nothing
+    copy = SweepFolder(shutil.copytree(context.folder.root, tmp_path / "copy"))
+    assert (await find_leftovers(open_sweep(copy))).is_nothing
+    assert original_of(open_sweep(copy)) == context.folder.root
+    shutil.rmtree(context.folder.root)
+    assert not (await find_leftovers(open_sweep(copy))).is_nothing, "it is the only one that is left"
