@@ -114,6 +114,17 @@ async def test_the_diff_follows_the_cursor(project: GitProject, tmp_path: Path) 
         await until(pilot, lambda: "[FIX_IMPL] Half is half" in text_on_screen(app))
 
 
+async def test_a_diff_that_was_read_ahead_is_in_the_same_frame_as_the_cursor(
+    project: GitProject, tmp_path: Path
+) -> None:
+    async with merge_view(project, tmp_path) as (_, screen, pilot):
+        merge = screen.merge
+        assert merge is not None
+        await until(pilot, lambda: merge.known_diff(merge.fixes[1]) is not None)
+        screen.lines.move(1)
+        assert screen.diff.diff is merge.known_diff(merge.fixes[1])
+
+
 async def test_a_conflict_is_told_and_the_later_fix_can_be_reverted_too(project: GitProject, tmp_path: Path) -> None:
     async with merge_view(project, tmp_path) as (app, screen, pilot):
         await pilot.press("j", "n", "k")

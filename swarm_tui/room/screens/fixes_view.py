@@ -67,7 +67,7 @@ class FixesView(RoomScreen):
         super().__init__()
         self.plan = Band(id="plan")
         self.effect = Band(id="effect")
-        self.lines = FixLines()
+        self.lines = FixLines(self._cursor_moved)
         self.lines.add_class("main")
         self.diff = DiffLines(id="diff")
         self.evidence = TextLines(id="evidence")
@@ -78,7 +78,7 @@ class FixesView(RoomScreen):
         self._opened_for: tuple[str | None, str] | None = None
         self.closing_line = ""
         """What the review has come to, for scripts; it outlives the screen."""
-        self._is_opening = False
+        self.is_opening = False
         self._watched_at = 0.0
 
     def compose_body(self) -> Iterable[Widget]:
@@ -113,9 +113,9 @@ class FixesView(RoomScreen):
         integration = self.store.state.integration
         wanted = (integration.branch, integration.tip)
         is_there = self.room.given_review is not None or any(wanted)
-        if is_there and not self._is_opening and self.store.is_loaded and wanted != self._opened_for:
+        if is_there and not self.is_opening and self.store.is_loaded and wanted != self._opened_for:
             self._opened_for = wanted
-            self._is_opening = True
+            self.is_opening = True
             self.run_worker(self._open_review(), group="fixes: open", exclusive=True, exit_on_error=False)
         elif self.merge is not None:
             if self.merge.review.refresh():
@@ -127,13 +127,13 @@ class FixesView(RoomScreen):
     def _watch_branch(self, merge: Merge) -> None:
         """Look now and then whether the branch was rewritten under the room, and if so begin anew."""
         now = self.store.clock()
-        if now - self._watched_at < WATCH_SECONDS or self._is_opening:
+        if now - self._watched_at < WATCH_SECONDS or self.is_opening:
             return
         self._watched_at = now
 
         async def look() -> None:
             if await asyncio.to_thread(merge.review.is_rewritten) and merge is self.merge:
-                self._is_opening = True
+                self.is_opening = True
                 await self._open_review()
                 self.say("the branch was rewritten; verdicts of fixes that have not changed are kept", "warning")
 
@@ -147,11 +147,11 @@ class FixesView(RoomScreen):
         except SwarmError as error:
             self.trouble = str(error)
             await self._close_review()
-            self._is_opening = False
+            self.is_opening = False
             self._show_standing()
             return
         finally:
-            self._is_opening = False
+            self.is_opening = False
         await self._close_review()
         self.trouble = ""
         sweep = "" if self.room.given_review is not None else self.store.opened.spec.sweep
@@ -190,7 +190,7 @@ class FixesView(RoomScreen):
     def _show_standing(self) -> None:
         """There are no fixes yet, or none any more: say how things stand."""
         self.effect.show([])
-        if self._is_opening or not self.store.is_loaded:
+        if self.is_opening or not self.store.is_loaded:
             self.plan.show([[Part(" reading the integrated branch …", "dim")]])
             return
         self.plan.show([])
@@ -223,12 +223,10 @@ class FixesView(RoomScreen):
 
     # What follows the cursor.
 
-    def on_lines_cursor_moved(self, event: Lines.CursorMoved) -> None:
-        event.stop()
-        if event.lines is self.lines:
-            self._show_title()
-            self.fix_changed()
-            self.draw_foot()
+    def _cursor_moved(self) -> None:
+        self._show_title()
+        self.fix_changed()
+        self.draw_foot()
 
     def fix_changed(self) -> None:
         """Another fix is under the cursor: its diff at once when it was read ahead, the rest when the cursor rests."""
@@ -244,14 +242,19 @@ class FixesView(RoomScreen):
         self.run_worker(self._read_around(merge, fix), group="fixes: read", exclusive=True, exit_on_error=False)
 
     async def _read_around(self, merge: Merge, fix: Fix) -> None:
+        await self._read_diff(merge, fix)
+        if self.lines.current is fix:
+            self._show_diff(fix)
+        # Threads take turns with the drawing: what is read ahead waits for the frame that shows this fix.
+        await asyncio.sleep(REST_SECONDS)
+        await self._compute_effect(merge, fix)
         for near in self._around(fix):
-            if merge.known_diff(near) is None:
-                merge.keep_diff(near, await asyncio.to_thread(merge.review.diff, near))
-            if near is fix and self.lines.current is fix:
-                self._show_diff(fix)
-                await asyncio.sleep(REST_SECONDS)
-                await self._compute_effect(merge, fix)
+            await self._read_diff(merge, near)
             await asyncio.to_thread(merge.review.content, near)
+
+    async def _read_diff(self, merge: Merge, fix: Fix) -> None:
+        if merge.known_diff(fix) is None:
+            merge.keep_diff(fix, await asyncio.to_thread(merge.review.diff, fix))
 
     def _around(self, fix: Fix) -> tuple[Fix, ...]:
         """Give the fix and its neighbours, the likelier next ones first."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from swarm_tui.model.fixes import Fix
 from swarm_tui.room.draw.fixes import draw_fix
 from swarm_tui.room.draw.parts import Line
@@ -12,10 +14,18 @@ from swarm_tui.room.widgets.lines import Lines
 class FixLines(Lines):
     """The ranked fixes."""
 
-    def __init__(self) -> None:
+    def __init__(self, moved: Callable[[], None]) -> None:
         super().__init__(id="fixes")
+        self._moved = moved
         self.merge: Merge | None = None
         self.shown: list[Fix] = []
+
+    def move_to(self, index: int) -> None:
+        before = self.cursor
+        super().move_to(index)
+        if self.cursor != before:
+            # A message would come after the cursor has been drawn: the diff would be on the screen a frame later.
+            self._moved()
 
     def line_count(self) -> int:
         return len(self.shown)
