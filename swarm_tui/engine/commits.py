@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -58,13 +58,21 @@ def bring_commits(
 
 def _fetch_from_copy(repository: Repository, copy: Path, base: str, branch: str, ref: str) -> str:
     """Fetch a branch out of an agent's copy; nothing when it holds no commit of its own."""
-    tip = Repository.open(copy).ref(branch_ref(branch))
+    tip = _open_copy(copy).ref(branch_ref(branch))
     if tip is None or tip == base:
         return ""
     options = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--no-auto-maintenance")
     source = f"+{branch_ref(branch)}:{checked_ref(ref)}"
     repository.run("-c", "fetch.fsckObjects=true", "fetch", *options, str(copy.absolute()), source, timeout=600)
     return repository.ref(ref) or ""
+
+
+def _open_copy(copy: Path) -> Repository:
+    """Open an agent's copy; where its `.git` is broken, git would go up and find somebody else's repository."""
+    repository = Repository.open(copy)
+    if repository.root.resolve() != copy.resolve():
+        raise SwarmError(f"{copy} is no git repository any more", "its files are still there")
+    return repository
 
 
 def _look_at(repository: Repository, base: str, tip: str) -> Brought:
@@ -78,15 +86,21 @@ def uncommitted_paths(copy: Path) -> tuple[str, ...]:
     """Give what a copy holds beyond its last commit, its test output aside; nothing when it is no copy any more."""
     if not (copy / ".git").exists():
         return ()
-    dirty = Repository.open(copy).dirty_paths()
+    dirty = _open_copy(copy).dirty_paths()
     return tuple(path for path in dirty if path.split("/")[0] != OUTPUT_FOLDER)
 
 
 def keep_uncommitted(copy: Path, patch: Path) -> bool:
-    """Write what a copy holds beyond its last commit as a patch; False when there is nothing."""
-    if not uncommitted_paths(copy):
+    """Write what a copy holds beyond its last commit as a patch; False when there is nothing.
+
+    A patch is either whole or not written: where there is too much for one, SwarmError says that it stays in the copy.
+    """
+    paths = uncommitted_paths(copy)
+    if not paths:
         return False
-    content = _with_own_index(Repository.open(copy), _whole_difference)
+    if _is_larger(copy, paths, PATCH_LIMIT):
+        raise SwarmError(f"it is larger than {PATCH_LIMIT // 1_000_000} MB", f"it stays in {copy}")
+    content = _with_own_index(_open_copy(copy), _whole_difference)
     if not content:
         return False
     write_beside(patch, content)
@@ -97,7 +111,23 @@ def _whole_difference(repository: Repository) -> bytes:
     repository.run("add", "--all", "--", ".", timeout=600)
     repository.run("rm", "-r", "--cached", "--quiet", "--ignore-unmatch", "--", OUTPUT_FOLDER)
     words = ("diff", "--cached", "--binary", "--no-ext-diff", "--no-textconv", "HEAD")
-    return repository.run(*words, timeout=600).stdout[:PATCH_LIMIT]
+    return repository.run(*words, timeout=600).stdout
+
+
+def _is_larger(copy: Path, paths: Iterable[str], limit: int) -> bool:
+    """Tell whether files and whole folders of a copy hold more than so many bytes; links are not followed."""
+    left, waiting = limit, [copy / path for path in paths]
+    while waiting and left >= 0:
+        path = waiting.pop()
+        try:
+            if path.is_dir() and not path.is_symlink():
+                waiting += path.iterdir()
+            else:
+                left -= path.lstat().st_size
+        except OSError:
+            # A removed file has no size, and what may not be read cannot be kept.
+            continue
+    return left < 0
 
 
 def _with_own_index(repository: Repository, work: Callable[[Repository], bytes]) -> bytes:
