@@ -35,9 +35,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from swarm_tui.cli.sweeps import repository_root
     from swarm_tui.journal.folder import find_sweep, list_sweeps
 
-    here = Path.cwd()
+    here = repository_root(Path.cwd())
     is_first_run = arguments.sweep is None and not list_sweeps(here)
     folder = None if is_first_run else find_sweep(here, arguments.sweep)
     require_terminal()

@@ -47,6 +47,23 @@ def test_without_a_sweep_it_says_how_to_start_one(
     assert "swarm-tui run" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("words", "told"), [(["integrate"], "integrating sweep 2026"), (["open", "20261118"], "needs a terminal")]
+)
+def test_a_sweep_is_found_from_a_folder_inside_of_its_repository(
+    folder: SweepFolder,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    words: list[str],
+    told: str,
+) -> None:
+    inside = folder.root.parents[2] / "src"
+    inside.mkdir()
+    monkeypatch.chdir(inside)
+    run_command_line(words)
+    assert told in capsys.readouterr().err
+
+
 def test_a_living_engine_is_asked_to_do_it(folder: SweepFolder, capsys: pytest.CaptureFixture[str]) -> None:
     lock = EngineLock(folder.lock)
     lock.acquire()
