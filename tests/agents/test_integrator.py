@@ -104,6 +104,20 @@ async def test_the_same_fix_of_several_agents_is_one_commit(project: SweptProjec
     assert "3 agents" in outcome.normalizations[0].summary_markdown
 
 
+async def test_the_same_words_in_two_functions_are_two_fixes(project: SweptProject) -> None:
+    first, second = "def first():\n    return None\n", "def second():\n    return None\n"
+    between = "".join(f"NUMBER_{number} = {number}\n" for number in range(20))
+    project.base = project.git.commit("Twice", {"twice.py": first + between + second})
+    mended = [text.replace("None", "[]") for text in (first, second)]
+    project.agent("test_add", [("[FIX_IMPL] The first", {"twice.py": mended[0] + between + second})])
+    project.agent("test_name", [("[FIX_IMPL] The second", {"twice.py": first + between + mended[1]})])
+    inputs = project.inputs()
+    outcome = await integrated(project, inputs)
+    assert sorted(project.subjects(inputs)) == ["[FIX_IMPL] The first", "[FIX_IMPL] The second"]
+    assert len(set(outcome.impl_commit_hashes.values())) == 2
+    assert project.file(inputs, "twice.py") == mended[0] + between + mended[1]
+
+
 async def test_two_ways_to_fix_one_line_leave_one_out_and_name_both(project: SweptProject) -> None:
     other = changed(CODE, "first - second", "sum((first, second))")
     project.agent("test_add", [("[FIX_IMPL] Add with a plus", {"sums.py": ADD})])

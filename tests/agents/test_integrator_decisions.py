@@ -152,6 +152,23 @@ def test_the_same_words_elsewhere_are_another_fix() -> None:
     assert not are_nearly_equal(changes_of(BASE), changes_of(removed))
 
 
+def test_the_same_words_in_another_place_of_a_file_are_another_fix() -> None:
+    assert not are_nearly_equal(changes_of(BASE), changes_of(BASE.replace("@@ -1,9 +1,9 @@", "@@ -41,9 +41,9 @@")))
+    added = patch("+    return 1")
+    assert are_nearly_equal(changes_of(added), changes_of(added.replace("@@ -1,9 +1,9 @@", "@@ -2,9 +2,9 @@")))
+    assert not are_nearly_equal(changes_of(added), changes_of(added.replace("@@ -1,9 +1,9 @@", "@@ -41,9 +41,9 @@")))
+
+
+def test_another_indentation_is_another_fix() -> None:
+    moved = patch("-    run(command)", "+return run(command)")
+    assert not are_nearly_equal(changes_of(BASE), changes_of(moved))
+    # git gives both the same id: it is blind to white space.
+    fixes = fold_same_fixes([commit("a", BASE, patch_id="same"), commit("b", moved, patch_id="same")])
+    assert [fix.agents for fix in fixes] == [("a",), ("b",)]
+    wrapped = patch("-    run(command)", "+    return run(", "+        command", "+    )")
+    assert are_nearly_equal(changes_of(BASE), changes_of(wrapped))
+
+
 def test_binary_files_and_modes_are_compared_too() -> None:
     one = "diff --git a/x.bin b/x.bin\nindex 1..2 100644\nBinary files a/x.bin and b/x.bin differ\n"
     assert not are_nearly_equal(changes_of(one), changes_of("diff --git a/x.bin b/x.bin\nold mode 1\nnew mode 2\n"))
