@@ -30,6 +30,7 @@ from swarm_tui.room.notices import POP_TITLE, PUSH_TITLE, Notices
 from swarm_tui.room.screens.base import RoomScreen
 from swarm_tui.room.settings import TERMINAL_THEME, Settings, first_theme, state_folder
 from swarm_tui.room.store import Changes, Store
+from swarm_tui.room.turns import Turns
 
 GRID = "sweep"
 if TYPE_CHECKING:
@@ -86,6 +87,7 @@ class RoomApp(App[str]):
             sort=remembered.sort if remembered.sort in SORTINGS else "file",
         )
         self.key_at = 0.0
+        self._turns = Turns(self, super().on_event)
         self._screens: dict[str, RoomScreen] = {}
         self._history: list[str] = []
         self._engine_checked_at = 0.0
@@ -321,7 +323,10 @@ class RoomApp(App[str]):
     def open_filter(self, screen: RoomScreen) -> None:
         from swarm_tui.room.widgets.filter_line import FilterLine
 
-        screen.mount(FilterLine(screen))
+        line = FilterLine(screen)
+        screen.mount(line)
+        # At once: the next key is the first one of the filter.
+        screen.set_focus(line, scroll_visible=False)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Leave the keys of the app itself to an agent's pane while one is open."""
@@ -350,9 +355,11 @@ class RoomApp(App[str]):
             self._driver.write(text)
 
     async def on_event(self, event: events.Event) -> None:
-        if isinstance(event, events.Key):
+        if isinstance(event, events.Key) and not event.is_forwarded:
             self.key_at = self.store.clock()
-        await super().on_event(event)
+            await self._turns.take(event)
+        else:
+            await super().on_event(event)
 
     def on_unmount(self) -> None:
         self.write_to_terminal(f"\x1b]2;\x07{POP_TITLE}")

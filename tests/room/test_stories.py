@@ -115,6 +115,18 @@ def test_slots_asked_for_become_true(terminal: Terminal) -> None:
     terminal.wait_for(r"slots \d+/4 ")
 
 
+def test_keys_that_are_read_at_once_go_where_the_ones_before_have_led(terminal: Terminal) -> None:
+    terminal.open()
+    terminal.run(f"{COMMAND} simulate --tests 60 --ahead 0.8 --rate 1 --seed 4")
+    terminal.wait_for(r"Tests 60")
+    terminal.type("-l", ":slots 4\r")
+    terminal.wait_for(r"slots \d+/4 ")
+    terminal.type("-l", "/copies\rw6")
+    terminal.wait_for("Log ")
+    terminal.type("-l", "4jk5q1")
+    terminal.wait_for("match /copies")
+
+
 def test_a_terminal_that_closes_takes_the_room_and_its_feeder_along(terminal: Terminal) -> None:
     terminal.open()
     terminal.run(f"{COMMAND} simulate --tests 30 --rate 5")

@@ -24,7 +24,7 @@ class FixesScreen(FixesView):
 
     def _why_no_verdict(self) -> str:
         if self.merge is None:
-            return self.trouble or "there is no integrated branch yet"
+            return self.trouble or ("the branch is still being read" if self.is_opening else "there are no fixes yet")
         return "" if self.lines.current is not None else "there is no fix under the cursor"
 
     why_not_keep = why_not_revert = why_not_later = why_not_clear = why_not_evidence = _why_no_verdict

@@ -29,7 +29,6 @@ class FilterLine(Input):
 
     def on_mount(self) -> None:
         self._owner.footer.visible = False
-        self.focus()
 
     def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()

@@ -1,0 +1,70 @@
+"""Keys that are typed faster than the room draws: each goes to where the one before has led."""
+
+from collections.abc import Iterator
+
+import pytest
+from textual import events
+from textual.pilot import Pilot
+
+from swarm_tui.journal.folder import SweepFolder
+from swarm_tui.journal.requests import RequestFollower
+from swarm_tui.model.requests import RequestKind
+from tests.room.scenes import Scene, fixed_sweep, room_on, text_on_screen
+
+WIDE = Scene("wide", (), 120, 36)
+NAMES = {" ": "space", "\r": "enter", "\x1b": "escape", "/": "slash", ":": "colon", "?": "question_mark", "+": "plus"}
+
+
+@pytest.fixture
+def folder() -> Iterator[SweepFolder]:
+    with fixed_sweep(125) as sweep:
+        yield sweep
+
+
+async def burst(pilot: Pilot[str], text: str) -> None:
+    """Type a text as a terminal gives it that was read once for all of it."""
+    for character in text:
+        pilot.app.post_message(events.Key(NAMES.get(character, character), character))
+    for _ in range(60):
+        await pilot.pause(0.01)
+
+
+async def test_keys_after_a_change_of_screen_go_to_the_new_one(folder: SweepFolder) -> None:
+    async with room_on(folder, WIDE) as (app, pilot):
+        await burst(pilot, "4jj5j6q5jj")
+        screen = app.room_screen
+        assert screen is not None
+        assert screen.NAME == "blocked"
+        assert screen.list is not None
+        assert screen.list.cursor == 2
+        assert app.current_test == app.shown_order()[0], "nothing has moved in the grid"
+
+
+async def test_a_question_that_a_key_opens_gets_the_answer_that_follows(folder: SweepFolder) -> None:
+    async with room_on(folder, WIDE) as (app, pilot):
+        running = [record.test for record in app.store.state.tests() if record.mark == "running"][:2]
+        app.marks = app.marks.changed_to(running)
+        await burst(pilot, "xsy")
+        ((request,), _) = RequestFollower(folder).read()
+        assert (request.kind, set(request.tests)) == (RequestKind.STOP, set(running))
+
+
+async def test_what_is_typed_after_the_palettes_key_is_a_command(folder: SweepFolder) -> None:
+    async with room_on(folder, WIDE) as (_, pilot):
+        await burst(pilot, ":slots 9\r")
+        ((request,), _) = RequestFollower(folder).read()
+        assert request.slots == 9
+
+
+async def test_what_is_typed_after_the_filters_key_is_a_filter(folder: SweepFolder) -> None:
+    async with room_on(folder, WIDE) as (app, pilot):
+        await burst(pilot, "/config\rw")
+        assert "match /config" in text_on_screen(app)
+        assert all("config" in test for test in app.shown_order())
+        assert "want" in text_on_screen(app).splitlines()[-1]
+
+
+async def test_many_keys_at_once_are_all_obeyed_in_order(folder: SweepFolder) -> None:
+    async with room_on(folder, WIDE) as (app, pilot):
+        await burst(pilot, "l" * 40 + "h" * 15)
+        assert app.current_test == app.shown_order()[25]
