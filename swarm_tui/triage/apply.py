@@ -5,6 +5,7 @@ The checkout, the index and every other ref stay as they are; no hook runs, noth
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 from collections.abc import Collection
@@ -19,7 +20,7 @@ from swarm_tui.model.text import plain, plain_lines
 from swarm_tui.model.verdicts import VerdictLine
 from swarm_tui.triage.plan import reverts_in_order
 from swarm_tui.triage.review import Review
-from swarm_tui.triage.store import ReviewFolder, append_line
+from swarm_tui.triage.store import APPLIED_FILE, ReviewFolder, append_line
 from swarm_tui.triage.telling import conflict_words
 
 _SHORT: Final = 12
@@ -102,7 +103,7 @@ def apply_proposal(review: Review, proposal: Proposal, *, sweep: str = "") -> Ap
         branch_ref(proposal.branch), commit, old=proposal.replaces, reason=f"swarm-tui: {review.closing_line()}"
     )
     told = {"at": time.time(), "by": review.by, "branch": proposal.branch, "commit": commit}
-    append_line(review.store.folder.applied, json.dumps(told))
+    append_line(review.store.folder.root / APPLIED_FILE, json.dumps(told))
     return Applied(proposal.branch, commit, made)
 
 
@@ -132,11 +133,10 @@ def _replaceable(review: Review, branch: str, built_on: str) -> str | None:
 
 def _earlier_results(folder: ReviewFolder) -> set[str]:
     found = set()
-    for _, line in LineFollower(folder.applied).read()[0]:
-        try:
-            found.add(str(json.loads(line)["commit"]))
-        except (ValueError, KeyError, TypeError):
-            continue
+    for root in folder.roots:
+        for _, line in LineFollower(root / APPLIED_FILE).read()[0]:
+            with contextlib.suppress(ValueError, KeyError, TypeError):
+                found.add(str(json.loads(line)["commit"]))
     return found
 
 
@@ -262,5 +262,6 @@ def _build_without(review: Review, proposal: Proposal) -> tuple[str, int]:
 def checkout_words(repository: Repository, applied: Applied) -> str:
     """Say how the person gets the result; what they have not committed is left for them to see to."""
     dirty = repository.dirty_paths(has_untracked=False)
-    first = f"commit or stash {len(dirty)} changed files, then " if dirty else ""
+    files = "1 changed file" if len(dirty) == 1 else f"{len(dirty)} changed files"
+    first = f"commit or stash {files}, then " if dirty else ""
     return f"{first}git switch {applied.branch}"

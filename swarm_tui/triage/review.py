@@ -48,7 +48,7 @@ from swarm_tui.model.verdicts import (
 from swarm_tui.triage import plan
 from swarm_tui.triage.preview import Previewer, grow_until_clean
 from swarm_tui.triage.ranking import rank_fixes
-from swarm_tui.triage.store import ReviewFolder, VerdictStore, read_resolutions, review_without_sweep
+from swarm_tui.triage.store import OBJECTS_FOLDER, ReviewFolder, VerdictStore, read_resolutions, review_without_sweep
 
 _DIFFS_KEPT: Final = 64
 
@@ -73,7 +73,8 @@ class Review:
         """What the integrator reported: what failed to integrate and why, normalisations, escalations."""
         self.by = by
         self.tip_name = tip_name
-        self.space = ObjectSpace(repository, borrowed=[path for path in (store.folder.objects,) if path.is_dir()])
+        resolved = (root / OBJECTS_FOLDER for root in store.folder.roots)
+        self.space = ObjectSpace(repository, borrowed=[path for path in resolved if path.is_dir()])
         self._diffs = DiffReader(self.space)
         self.previewer = Previewer(self.space, branch, read_resolutions(store.folder))
         self._contents: dict[str, str] = {}

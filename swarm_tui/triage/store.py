@@ -17,6 +17,9 @@ from swarm_tui.journal.follow import LineFollower
 from swarm_tui.model.verdicts import VerdictLine, parse_verdict
 
 VERDICTS_FILE: Final = "verdicts.jsonl"
+RESOLUTIONS_FILE: Final = "resolutions.jsonl"
+APPLIED_FILE: Final = "applied.jsonl"
+OBJECTS_FOLDER: Final = "objects"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,16 +33,13 @@ class ReviewFolder:
     """Verdicts on earlier tips of the same base: they still hold for fixes that have not changed."""
 
     @property
-    def resolutions(self) -> Path:
-        return self.root / "resolutions.jsonl"
+    def roots(self) -> tuple[Path, ...]:
+        """The folders in which resolutions lie and what was applied: those of earlier tips first, ours last."""
+        return (*(path.parent for path in self.inherited), self.root)
 
     @property
     def objects(self) -> Path:
-        return self.root / "objects"
-
-    @property
-    def applied(self) -> Path:
-        return self.root / "applied.jsonl"
+        return self.root / OBJECTS_FOLDER
 
     def results(self, tree: str) -> Path:
         """The results of tests that were run on a tree."""
@@ -134,9 +134,9 @@ def append_line(path: Path, line: str) -> None:
 def read_resolutions(folder: ReviewFolder) -> dict[str, dict[str, Entry | None]]:
     """Give what people made of conflicts, by the key of the conflict; a line that is torn or broken is passed over."""
     found: dict[str, dict[str, Entry | None]] = {}
-    for line in LineFollower(folder.resolutions).read()[0]:
+    for _, line in (line for root in folder.roots for line in LineFollower(root / RESOLUTIONS_FILE).read()[0]):
         try:
-            told = json.loads(line[1])
+            told = json.loads(line)
             found[str(told["conflict"])] = {
                 str(path): Entry(str(entry[0]), str(entry[1])) if entry else None
                 for path, entry in told["paths"].items()
@@ -151,4 +151,4 @@ def append_resolution(
 ) -> None:
     """Keep what a person made of a conflict."""
     told = {"at": time.time(), "by": by, "commit": commit, "conflict": conflict, "paths": dict(resolution)}
-    append_line(folder.resolutions, json.dumps(told))
+    append_line(folder.root / RESOLUTIONS_FILE, json.dumps(told))

@@ -77,7 +77,7 @@ def test_everything_but_one_ref_and_new_objects_stays_as_it_was(integrated: Inte
         f".git/refs/heads/{BRANCH}",
         f".git/logs/refs/heads/{BRANCH}",
     }
-    assert "commit or stash 1 changed files" in checkout_words(review.repository, apply_again(review))
+    assert "commit or stash 1 changed file, then" in checkout_words(review.repository, apply_again(review))
 
 
 def apply_again(review: Review):  # type: ignore[no-untyped-def]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from swarm_tui.doors.git import Repository
@@ -10,6 +12,7 @@ from swarm_tui.model.verdicts import Verdict
 from swarm_tui.triage.apply import apply_proposal, propose
 from swarm_tui.triage.resolve import discard, open_conflict, take_result
 from swarm_tui.triage.review import Review
+from swarm_tui.triage.store import review_without_sweep
 from tests.git_project import photograph
 from tests.triage.conftest import Integrated, number_lines, ranked
 
@@ -43,6 +46,27 @@ def test_a_resolution_makes_the_plan_build_for_good(integrated: Integrated, revi
         again.give(ranked(again, 4), Verdict.REVERT)
         assert again.preview().is_clean
         assert again.preview().resolved == ()
+
+
+def test_a_resolution_holds_on_later_tips_of_the_branch_too(integrated: Integrated, tmp_path: Path) -> None:
+    repository = Repository.open(integrated.project.root)
+
+    def reopened() -> Review:
+        folder = review_without_sweep(integrated.base, repository.resolve("integrated"), tmp_path / "state")
+        return Review.open(repository, "main", "integrated", folder=folder, by="ada")
+
+    with reopened() as review:
+        review.give(ranked(review, 1), Verdict.REVERT)
+        copy = open_conflict(review, ranked(review, 1).id)
+        (copy.folder / "lines.txt").write_text("by hand\n")
+        take_result(review, copy)
+        apply_proposal(review, propose(review, "reviewed"))
+    integrated.project.commit("[FIX_IMPL] one more", {"more.txt": "more\n"})
+    with reopened() as review:
+        assert review.preview().resolved == (ranked(review, 1).id,)
+        apply_proposal(review, propose(review, "reviewed"))
+    assert integrated.project.git("show", "reviewed:lines.txt") == "by hand"
+    assert integrated.project.git("show", "reviewed:more.txt") == "more"
 
 
 def test_what_an_editor_or_mergetool_leaves_beside_the_files_is_not_taken(review: Review) -> None:
