@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, Protocol
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from rich.live import Live
 
     from swarm_tui.journal.open import OpenedSweep
+    from swarm_tui.model.state import LogLine
 
 # In this order along the bar; a sweep goes from its right end to its left.
 _PARTS: Final = (
@@ -43,53 +45,63 @@ class Display(Protocol):
 
 
 @contextmanager
-def display_for(opened: OpenedSweep) -> Iterator[Display]:
-    """Give the display that fits stderr."""
+def display_for(told: LogLine | None = None) -> Iterator[Display]:
+    """Give the display that fits stderr; it begins after the line that was told last."""
     if not sys.stderr.isatty():
-        yield PlainDisplay()
+        yield PlainDisplay(told)
         return
     from rich.console import Console
     from rich.live import Live
 
     with Live(console=Console(stderr=True), auto_refresh=False, transient=False) as live:
-        yield BarDisplay(live)
+        yield BarDisplay(live, told)
+
+
+class Untold:
+    """Gives each line of a log once. Where a clock was set back many bear one time, so the line itself is known again."""
+
+    def __init__(self, told: LogLine | None) -> None:
+        self._told = told
+
+    def take(self, log: deque[LogLine]) -> list[LogLine]:
+        """Give the lines after the one that was told last; all that are kept when it is not among them any more."""
+        new: list[LogLine] = []
+        for line in reversed(log):
+            if line is self._told:
+                break
+            new.append(line)
+        if new:
+            self._told = new[0]
+        return new[::-1]
 
 
 class PlainDisplay:
     """One line for each thing that happened, for logs and pipes."""
 
-    def __init__(self) -> None:
-        self._told = 0.0
-        self._count = 0
+    def __init__(self, told: LogLine | None = None) -> None:
+        self._untold = Untold(told)
 
     def show(self, opened: OpenedSweep) -> None:
-        log = opened.state.log
-        new = [line for line in log if line.at > self._told]
-        for line in new:
+        for line in self._untold.take(opened.state.log):
             name = f"{plain(line.test, 200)}: " if line.test else ""
             moment = time.strftime("%H:%M:%S", time.localtime(line.at))
             print(f"{moment} {name}{plain(line.text, 500)}", file=sys.stderr, flush=True)
-        if new:
-            self._told = new[-1].at
 
 
 class BarDisplay:
     """A bar, the counts, the slots and a forecast, redrawn in place; what needs a person is printed above it."""
 
-    def __init__(self, live: Live) -> None:
+    def __init__(self, live: Live, told: LogLine | None = None) -> None:
         self._live = live
-        self._told = 0.0
+        self._untold = Untold(told)
 
     def show(self, opened: OpenedSweep) -> None:
         from rich.text import Text
 
-        new = [line for line in opened.state.log if line.at > self._told]
-        for line in new:
+        for line in self._untold.take(opened.state.log):
             if line.level != "info":
                 name = f"{plain(line.test, 100)}: " if line.test else ""
                 self._live.console.print(Text(f"{name}{plain(line.text, 300)}", style="yellow"))
-        if new:
-            self._told = new[-1].at
         self._live.update(_picture(opened), refresh=True)
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from swarm_tui.errors import SwarmError
@@ -20,6 +22,8 @@ EXIT_WELL, EXIT_FAILED, EXIT_INTERRUPTED = 0, 1, 130
 _INTERVAL: Final = 0.1
 # After the last event the engine needs a moment to let go; longer, and it has died.
 _SILENCE: Final = 2.0
+# With less, not even the engine's last words could be written down.
+_NO_ROOM: Final = 1 << 16
 
 
 def say(text: str) -> None:
@@ -32,14 +36,18 @@ def exit_code_of(counts: Counter[str], is_finished: bool) -> int:
     return EXIT_WELL if is_finished and not counts["failed"] and not counts["blocked"] else EXIT_FAILED
 
 
-def follow_sweep(folder: SweepFolder, *, is_json: bool = False) -> int:
-    """Show a sweep until its engine is done; ctrl+c once explains, twice stops the sweep, three times leaves."""
+def follow_sweep(folder: SweepFolder, *, is_json: bool = False, known: OpenedSweep | None = None) -> int:
+    """Show a sweep until its engine is done; ctrl+c once explains, twice stops the sweep, three times leaves.
+
+    What was `known` already before an engine took it up again is not told anew.
+    """
     from swarm_tui.cli.display import display_for
     from swarm_tui.journal.open import open_sweep
 
-    opened = open_sweep(folder)
+    opened = known or open_sweep(folder)
+    told = opened.state.log[-1] if known and opened.state.log else None
     interrupts = 0
-    with display_for(opened) as display:
+    with display_for(told) as display:
         while True:
             try:
                 _follow_on(opened, display.show)
@@ -103,5 +111,12 @@ def _follow_on(opened: OpenedSweep, show: Callable[[OpenedSweep], None]) -> None
 def _why_dead(opened: OpenedSweep) -> str:
     from swarm_tui.engine.begin import last_words
 
-    words = plain(last_words(opened.folder), 500)
-    return f"the engine has ended: {words}" if words else "the engine has died"
+    root = opened.folder.root
+    return why_dead(plain(last_words(opened.folder), 500), root, shutil.disk_usage(root).free)
+
+
+def why_dead(words: str, root: Path, free: int) -> str:
+    """Give what is known of an engine's end, from its last words and the room that is left on the disk."""
+    if words:
+        return f"the engine has ended: {words}"
+    return f"the engine has died: the disk of {root} is full" if free < _NO_ROOM else "the engine has died"

@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Start the engine again and show the sweep."""
     from swarm_tui.cli.progress import say
-    from swarm_tui.cli.sweeps import chosen_sweep
+    from swarm_tui.cli.sweeps import opened_sweep
     from swarm_tui.engine.begin import start_engine
     from swarm_tui.engine.resume import check_continued
     from swarm_tui.errors import UsageError
@@ -38,8 +38,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     if arguments.slots is not None and arguments.slots < 1:
         raise UsageError(f"--slots {arguments.slots} would let no agent work", "give 1 or more")
-    folder = chosen_sweep(arguments.sweep, Path.cwd())
-    spec = folder.read_spec()
+    opened = opened_sweep(arguments.sweep, Path.cwd())
+    folder, spec = opened.folder, opened.spec
     check_continued(folder, spec)
     process_id = living_engine(folder.lock)
     if process_id is not None:
@@ -50,4 +50,4 @@ def run(arguments: argparse.Namespace) -> int:
         append_request(folder, RequestKind.SLOTS, slots=arguments.slots)
     start_engine(folder, spec.passed_environment, is_relaunching=arguments.relaunch)
     say(f"sweep {folder.name} is taken up again")
-    return show_sweep(folder, arguments)
+    return show_sweep(folder, arguments, known=opened)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from swarm_tui.engine.order import Order
     from swarm_tui.journal.folder import SweepFolder
+    from swarm_tui.journal.open import OpenedSweep
 
 _DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)([smh]?)")
 _SECONDS: Final = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -84,7 +85,7 @@ def order_of(arguments: argparse.Namespace, **besides: Any) -> Order:
     )
 
 
-def show_sweep(folder: SweepFolder, arguments: argparse.Namespace) -> int:
+def show_sweep(folder: SweepFolder, arguments: argparse.Namespace, known: OpenedSweep | None = None) -> int:
     """Show a sweep that works now: in the room, or without a terminal as progress until its end."""
     from swarm_tui.cli.open import has_terminal, show_room
 
@@ -92,4 +93,4 @@ def show_sweep(folder: SweepFolder, arguments: argparse.Namespace) -> int:
         return show_room(folder)
     from swarm_tui.cli.progress import follow_sweep
 
-    return follow_sweep(folder, is_json=arguments.json)
+    return follow_sweep(folder, is_json=arguments.json, known=known)

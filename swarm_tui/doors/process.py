@@ -133,7 +133,11 @@ async def run_process(
 def start_detached(arguments: Sequence[str], *, cwd: Path, environment: Mapping[str, str], log: Path) -> int:
     """Start a program in a session of its own that outlives us, its output appended to `log`; give its process id."""
     words = tuple(arguments)
-    with _spawn_errors(words, cwd), log.open("ab") as output:
+    try:
+        output = log.open("ab")
+    except OSError as error:
+        raise DoorError(f"{log} cannot be written", error.strerror or str(error)) from error
+    with output, _spawn_errors(words, cwd):
         process = subprocess.Popen(
             words,
             cwd=cwd,

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from swarm_tui.cli.main import run_command_line
 from swarm_tui.journal.fold import SweepState
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.open import open_sweep
@@ -91,3 +92,11 @@ def test_spec_names_the_sweep(tmp_path: Path) -> None:
     folder = feed(tmp_path / "20261118-061200", "--tests", "1")
     assert json.loads(folder.spec.read_text())["sweep"] == "20261118-061200"
     assert folder.read_spec().slots == 24
+
+
+def test_a_log_that_cannot_be_written_is_named_and_not_python(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "s.feeder.log").mkdir()
+    assert run_command_line(["simulate", "--headless", str(tmp_path / "s")]) == 1
+    assert capsys.readouterr().err == f"swarm-tui: {tmp_path}/s.feeder.log cannot be written: Is a directory\n"
