@@ -58,7 +58,7 @@ def display_for(told: LogLine | None = None) -> Iterator[Display]:
 
 
 class Untold:
-    """Gives each line of a log once. Where a clock was set back many bear one time, so the line itself is known again."""
+    """Gives each line of a log once. Where a clock was set back many bear one time: the line itself is known again."""
 
     def __init__(self, told: LogLine | None) -> None:
         self._told = told
