@@ -76,53 +76,66 @@ def names_other_commits(lines: Sequence[VerdictLine], commits: Collection[str]) 
     return any(line.commit not in commits for line in lines)
 
 
-def step_back(lines: Sequence[VerdictLine], by: str, inherited: int = 0) -> Change | None:
-    """Give the change that this person's undo takes back: never one that somebody else has since decided anew.
+class History:
+    """The verdicts on the fixes of one branch in the order in which they were given, as one person walks them back.
 
     The first `inherited` lines come from earlier reviews: they tell what stood there before, and are never undone.
     """
-    done, _ = _steps(lines, by, inherited)
-    return _newest_own(done, lines, by)
 
+    def __init__(
+        self,
+        lines: Sequence[VerdictLine],
+        commits: Sequence[str],
+        contents: Mapping[str, str],
+        *,
+        by: str,
+        inherited: int = 0,
+    ) -> None:
+        self._by_content = {contents[commit]: commit for commit in reversed(commits) if commit in contents}
+        self._commits = frozenset(commits)
+        self._done: list[Change] = []
+        self._undone: list[Change] = []
+        self._last_word: dict[str, str] = {}
+        self._by = by
+        current: dict[str, Verdict] = {}
+        for place, line in enumerate(lines):
+            fix = self._fix_of(line)
+            if fix is None:
+                continue
+            before = current.get(fix, Verdict.CLEAR)
+            current[fix] = line.verdict
+            self._last_word[fix] = line.by
+            if line.by == by and place >= inherited:
+                self._take(line, Change(fix, line.content, before, line.verdict, line.why))
 
-def step_forward(lines: Sequence[VerdictLine], by: str, inherited: int = 0) -> Change | None:
-    """Give the change that this person's redo makes again, or None when nothing was undone since their last verdict."""
-    _, undone = _steps(lines, by, inherited)
-    return _newest_own(undone, lines, by)
+    def step_back(self) -> Change | None:
+        """Give the change that undo takes back: never one that somebody else has since decided anew."""
+        return self._newest_own(self._done)
 
+    def step_forward(self) -> Change | None:
+        """Give the change that redo makes again, or None when nothing was undone since the last verdict."""
+        return self._newest_own(self._undone)
 
-def _fix_of(line: VerdictLine | Change) -> str:
-    return line.content or line.commit
+    def _fix_of(self, line: VerdictLine) -> str | None:
+        """Give the commit that a line means; None when it is about a fix that is not on this branch."""
+        return line.commit if line.commit in self._commits else self._by_content.get(line.content)
 
-
-def _steps(lines: Sequence[VerdictLine], by: str, inherited: int) -> tuple[list[Change], list[Change]]:
-    """Give what this person has done, and what they have undone and may redo; the newest last."""
-    current: dict[str, Verdict] = {}
-    done: list[Change] = []
-    undone: list[Change] = []
-    for place, line in enumerate(lines):
-        before = current.get(_fix_of(line), Verdict.CLEAR)
-        current[_fix_of(line)] = line.verdict
-        if line.by != by or place < inherited:
-            continue
+    def _take(self, line: VerdictLine, change: Change) -> None:
         match line.step:
             case "give":
-                done.append(Change(line.commit, line.content, before, line.verdict, line.why))
-                undone.clear()
+                self._done.append(change)
+                self._undone.clear()
             case "undo":
-                _move_newest(_fix_of(line), done, undone)
+                _move_newest(change.commit, self._done, self._undone)
             case "redo":
-                _move_newest(_fix_of(line), undone, done)
-    return done, undone
+                _move_newest(change.commit, self._undone, self._done)
+
+    def _newest_own(self, changes: Sequence[Change]) -> Change | None:
+        return next((change for change in reversed(changes) if self._last_word.get(change.commit) == self._by), None)
 
 
-def _move_newest(fix: str, source: list[Change], target: list[Change]) -> None:
+def _move_newest(commit: str, source: list[Change], target: list[Change]) -> None:
     for place in range(len(source) - 1, -1, -1):
-        if _fix_of(source[place]) == fix:
+        if source[place].commit == commit:
             target.append(source.pop(place))
             return
-
-
-def _newest_own(changes: Sequence[Change], lines: Sequence[VerdictLine], by: str) -> Change | None:
-    last_word = {_fix_of(line): line.by for line in lines}
-    return next((change for change in reversed(changes) if last_word.get(_fix_of(change)) == by), None)

@@ -38,12 +38,11 @@ from swarm_tui.model.outcome import IntegratorOutcome
 from swarm_tui.model.text import plain
 from swarm_tui.model.verdicts import (
     Change,
+    History,
     Verdict,
     VerdictLine,
     fold_verdicts,
     names_other_commits,
-    step_back,
-    step_forward,
 )
 from swarm_tui.triage import plan
 from swarm_tui.triage.preview import Previewer, grow_until_clean
@@ -159,19 +158,21 @@ class Review:
         return plan.closing_line(words, [fix.id for fix in self.fixes])
 
     def give(self, fix: Fix, verdict: Verdict, why: str = "") -> None:
-        """Give a verdict; it is on disk when this returns."""
+        """Give a verdict; it is on disk when this returns. To clear what was never said is nothing, also to undo."""
+        if verdict is Verdict.CLEAR and self.verdict(fix) is None:
+            return
         self._append(VerdictLine(at=0, by=self.by, commit=fix.id, content=self.content(fix), verdict=verdict, why=why))
 
     def undo(self) -> Fix | None:
         """Take back this person's last verdict and give its fix; None when there is nothing to take back."""
-        change = step_back(self.store.lines, self.by, self.store.inherited)
+        change = self._history().step_back()
         if change is None:
             return None
         return self._step(change, VerdictLine(at=0, commit="", verdict=change.before, step="undo"))
 
     def redo(self) -> Fix | None:
         """Give again the verdict that was last taken back, and its fix; None when there is none."""
-        change = step_forward(self.store.lines, self.by, self.store.inherited)
+        change = self._history().step_forward()
         if change is None:
             return None
         return self._step(change, VerdictLine(at=0, commit="", verdict=change.after, step="redo", why=change.why))
@@ -193,6 +194,11 @@ class Review:
                 known = self._diffs.content_key(fix.commit.parent_tree, fix.commit.tree)
                 self._contents[fix.id] = known
             return known
+
+    def _history(self) -> History:
+        with self._lock:
+            commits = [fix.id for fix in self.fixes]
+            return History(self.store.lines, commits, self._contents, by=self.by, inherited=self.store.inherited)
 
     def _step(self, change: Change, line: VerdictLine) -> Fix | None:
         self._append(line.model_copy(update={"by": self.by, "commit": change.commit, "content": change.content}))

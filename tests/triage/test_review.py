@@ -69,6 +69,13 @@ def test_undo_walks_back_and_redo_forward_again(review: Review) -> None:
     assert review.redo() is None
 
 
+def test_clearing_what_was_never_said_is_nothing_to_undo(review: Review) -> None:
+    review.give(ranked(review, 1), KEEP)
+    review.give(ranked(review, 2), CLEAR)
+    assert review.undo() == ranked(review, 1)
+    assert review.verdict(ranked(review, 1)) is None
+
+
 def test_undo_outlives_the_room(integrated: Integrated, review: Review) -> None:
     review.give(ranked(review, 1), KEEP)
     review.give(ranked(review, 2), REVERT)
@@ -113,6 +120,32 @@ def test_verdicts_of_unchanged_fixes_survive_a_new_integration(integrated: Integ
         again.give(ranked(again, 2), KEEP)
         assert again.undo() == ranked(again, 2)
         assert again.verdict(ranked(again, 2)) is REVERT
+        # Further back is what was said of the same fixes before; what was said of others is passed over.
+        assert again.undo() == ranked(again, 1)
+        assert again.undo() == ranked(again, 2)
+        assert [again.verdict(fix) for fix in again.fixes] == [None, None, None]
+        assert again.undo() is None
+        assert again.redo() == ranked(again, 2)
+        assert again.verdict(ranked(again, 2)) is REVERT
+
+
+def test_two_fixes_that_do_the_same_have_verdicts_of_their_own(integrated: Integrated) -> None:
+    project = integrated.project
+    project.commit("[FIX_IMPL] back", {"other.txt": "other\n"})
+    project.commit("[FIX_IMPL] and again", {"other.txt": "fixed\n"})
+    with integrated.open() as review:
+        first, _, second = review.fixes[4:]
+        assert review.content(first) == review.content(second)
+        review.give(first, KEEP)
+        review.give(second, REVERT)
+        assert review.undo() == second
+        assert (review.verdict(first), review.verdict(second)) == (KEEP, None)
+        assert review.redo() == second
+        assert (review.verdict(first), review.verdict(second)) == (KEEP, REVERT)
+    with integrated.open() as review:
+        assert review.undo() == second
+        assert review.undo() == first
+        assert (review.verdict(first), review.verdict(second)) == (None, None)
 
 
 def test_white_space_is_content(integrated: Integrated, review: Review) -> None:
