@@ -65,7 +65,7 @@ async def _integrate(context: EngineContext, inputs: IntegratorInputs) -> None:
         except IntegratorFailed as error:
             if by == BUILTIN:
                 raise
-            context.note(f"the coding agent's integration is not used: {error.message}", level="warning")
+            context.note(f"the coding agent's integration is not used: {error}", level="warning")
         else:
             _finish(context, inputs, outcome, tip)
             return

@@ -23,6 +23,9 @@ from swarm_tui.engine.archive import BadArchive, unpack_archive
 from swarm_tui.engine.context import EngineContext
 from swarm_tui.engine.launch import destroy_agent, protect
 from swarm_tui.engine.names import LABEL_ROLE, LABEL_SWEEP, AgentPlace, place_of
+from swarm_tui.engine.pull import find_transcript
+from swarm_tui.engine.reach import LocalFiles
+from swarm_tui.engine.words import Words
 from swarm_tui.errors import AgentExists, SwarmError
 from swarm_tui.model.events import AgentsStopped
 from swarm_tui.model.outcome import INTEGRATOR_OUTCOME_FILE, OUTCOME_SIZE_LIMIT
@@ -34,6 +37,7 @@ PROBE_INTERVAL: Final = 2.0
 # Besides measuring, of which the inputs say how long it may take: reading, merging, a copy, the last run.
 BUILTIN_EXTRA: Final = 900.0
 ATTEMPTS_KNOWN: Final = 1_000
+WORDS_READ: Final = 1 << 16
 _PROMPT_FILE: Final = "prompt.md"
 
 
@@ -118,7 +122,7 @@ async def _wait_for_archive(context: EngineContext, agent: str, place: AgentPlac
     probe_due, times_gone = time.monotonic() + PROBE_INTERVAL, 0
     active_at = time.monotonic()
     # Files tell of their appearance to nobody who may be on another machine one day: they are looked for.
-    while not archive.exists():
+    while not archive.is_file():
         now = time.monotonic()
         if now >= deadline:
             raise IntegratorFailed(f"it had not handed in its work after {limit:.0f} s")
@@ -130,11 +134,22 @@ async def _wait_for_archive(context: EngineContext, agent: str, place: AgentPlac
                 is_gone = seen is None or seen.state in ("DONE", "STOPPED")
                 times_gone = times_gone + 1 if is_gone else 0
                 active_at = active_at if seen is not None and seen.state == "WAITING" else now
-            if times_gone > 1 and not archive.exists():
-                raise IntegratorFailed("its process ended before it handed in its work")
+            if times_gone > 1 and not archive.is_file():
+                raise IntegratorFailed("its process ended before it handed in its work", await _last_words(place))
         if now - active_at >= spec.wait_timeout:
             raise IntegratorFailed("it waited for an answer, and nobody gave one")
         await asyncio.sleep(LOOK_INTERVAL)
+
+
+async def _last_words(place: AgentPlace) -> str:
+    """Give what an integrator said last; it may be why."""
+    files, words = LocalFiles(place.state_dir, place.work_dir), Words()
+    path = await find_transcript(files)
+    size = await files.size("state", path) if path else None
+    if path and size:
+        content = await files.read("state", path, offset=max(0, size - WORDS_READ), limit=WORDS_READ)
+        words.take((content or b"").split(b"\n"))
+    return f"it said {words.last_line!r}" if words.last_line else ""
 
 
 def _unpack(archive: Path, folder: Path) -> HandedIn:

@@ -121,11 +121,13 @@ async def test_an_agent_that_dies_is_replaced_too(
     isolated_mngr: IsolatedMngr, tmp_path: Path, writers: list[JournalWriter]
 ) -> None:
     dead = tmp_path / "dead"
-    dead.write_text("#!/bin/bash\nexit 1\n")
+    said_last = '{"type": "step", "source": "agent", "message": "Nobody told me the base."}'
+    transcript = "$MNGR_AGENT_STATE_DIR/events/dead/common_transcript"
+    dead.write_text(f"#!/bin/bash\nmkdir -p {transcript}\necho '{said_last}' > {transcript}/events.jsonl\nexit 1\n")
     dead.chmod(0o755)
     swept = SweptByAgents(tmp_path, isolated_mngr, dead)
     writers.append(swept.writer)
     await integrate_sweep(swept.context)
     assert swept.state.integration.state == "done", swept.state.integration
     (said,) = [line.text for line in swept.state.log if "is not used" in line.text]
-    assert "ended before it handed in" in said
+    assert "ended before it handed in its work: it said 'Nobody told me the base.'" in said

@@ -110,7 +110,7 @@ def main() -> None:
     work = Path(os.environ["MNGR_AGENT_WORK_DIR"])
     try:
         outcome, bundle = asyncio.run(_work(inputs, work, state_folder, presence))
-    except SwarmError as error:
+    except (SwarmError, OSError) as error:
         presence.say(f"I cannot integrate: {error}")
         sys.exit(1)
     finally:
