@@ -42,16 +42,19 @@ complete -c swarm-tui -f -a '(__swarm_tui)'
 """,
 }
 SWEEP_ARGUMENT: Final = "sweep"
+SWEEP_METAVAR: Final = "SWEEP"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("shell", choices=[*SCRIPTS, "words"], help="the shell; `words` is what the scripts call")
-    parser.add_argument("typed", nargs="*", default=[], help=argparse.SUPPRESS)
+    parser.add_argument("typed", nargs=argparse.REMAINDER, default=[], help=argparse.SUPPRESS)
 
 
 def run(arguments: argparse.Namespace) -> int:
     if arguments.shell == "words":
-        print("\n".join(complete(arguments.typed or [""], Path.cwd())))
+        # Not every argparse takes the first -- away; the last one may be what is typed.
+        typed = arguments.typed[1:] if arguments.typed[:1] == ["--"] else arguments.typed
+        print("\n".join(complete(typed or [""], Path.cwd())))
     else:
         print(SCRIPTS[arguments.shell], end="")
     return 0
@@ -69,6 +72,13 @@ def complete(typed: list[str], folder: Path) -> list[str]:
     found: list[str] = []
     for word in before[1:]:
         parser = _subcommands(parser).get(word, parser)
+    if "--" in before:
+        return []
+    option = parser._option_string_actions.get(before[-1])
+    if option is not None and option.nargs is None:
+        values = [str(choice) for choice in option.choices or ()]
+        values += _sweeps(folder) if option.metavar == SWEEP_METAVAR else []
+        return [value for value in values if value.startswith(begun)]
     for action in parser._actions:
         if action.help != argparse.SUPPRESS and begun.startswith("-"):
             found += action.option_strings

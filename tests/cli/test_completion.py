@@ -28,6 +28,15 @@ def test_sweeps_are_completed_from_anywhere_below(tmp_path: Path) -> None:
     assert complete(["status", "2026"], tmp_path / "src") == ["20261118-061200"]
 
 
+def test_the_value_of_an_option_is_completed_and_nothing_beside(tmp_path: Path) -> None:
+    (tmp_path / ".swarm" / "runs" / "20261118-061200").mkdir(parents=True)
+    assert complete(["run", "--only", ""], tmp_path) == ["red"]
+    assert complete(["run", "--only-failed-of", "2"], tmp_path) == ["20261118-061200"]
+    assert complete(["report", "-o", ""], tmp_path) == [], "a folder: the shell knows those"
+    assert complete(["report", "--json", ""], tmp_path) == ["20261118-061200"]
+    assert complete(["run", "--", "--o"], tmp_path) == [], "pytest's own"
+
+
 @pytest.mark.parametrize("shell", sorted(SCRIPTS))
 def test_every_shell_has_a_script(shell: str) -> None:
     made = subprocess.run(
@@ -36,12 +45,14 @@ def test_every_shell_has_a_script(shell: str) -> None:
     assert made.stdout == SCRIPTS[shell]
 
 
-def test_bash_takes_the_script_and_completes() -> None:
+@pytest.mark.parametrize(("typed", "found"), [("compl", "completion"), ("list --", "--help\n--json")])
+def test_bash_takes_the_script_and_completes(typed: str, found: str) -> None:
     bash = shutil.which("bash")
     assert bash is not None
     lines = (
         f'swarm-tui() {{ "{sys.executable}" -m swarm_tui "$@"; }}\n{SCRIPTS["bash"]}\n'
-        "COMP_WORDS=(swarm-tui compl) COMP_CWORD=1\n_swarm_tui\nprintf '%s\\n' \"${COMPREPLY[@]}\"\n"
+        f"COMP_WORDS=(swarm-tui {typed}) COMP_CWORD={len(typed.split())}\n"
+        "_swarm_tui\nprintf '%s\\n' \"${COMPREPLY[@]}\"\n"
     )
     made = subprocess.run([bash, "--norc", "-c", lines], capture_output=True, text=True, check=True)
-    assert made.stdout == "completion\n"
+    assert made.stdout == f"{found}\n"
