@@ -50,7 +50,7 @@ def open_conflict(review: Review, commit: str, reverted: frozenset[str] | None =
     # The copy borrows its objects from the review's: from now on those are kept until the review is closed.
     review.space.hold()
     scratch = ScratchFolder("swarm-conflict-")
-    copy = check_out_tree(review.space, ours, scratch.path / "copy", parent=review.branch.tip)
+    copy = check_out_tree(review.space, ours, scratch.path / "copy", parent=review.branch.tip, is_verbatim=True)
     copy.run("revert", "--no-commit", "--no-edit", commit, codes=(0, 1))
     key = conflict_key(commit, merge)
     return ConflictCopy(copy.root, commit, merge.conflict_paths, wanted, key, merge.tree, scratch)

@@ -12,8 +12,8 @@ from swarm_tui.model.verdicts import Verdict
 from swarm_tui.triage.apply import apply_proposal, propose
 from swarm_tui.triage.resolve import discard, open_conflict, take_result
 from swarm_tui.triage.review import Review
-from swarm_tui.triage.store import review_without_sweep
-from tests.git_project import photograph
+from swarm_tui.triage.store import ReviewFolder, review_without_sweep
+from tests.git_project import GitProject, photograph
 from tests.triage.conftest import Integrated, number_lines, ranked
 
 
@@ -79,6 +79,29 @@ def test_what_an_editor_or_mergetool_leaves_beside_the_files_is_not_taken(review
     preview = take_result(review, copy)
     assert preview.tree is not None
     assert set(review.space.tree(preview.tree)) == {"lines.txt", "other.txt", "tests", "meant.txt"}
+
+
+def test_a_conflict_is_opened_as_its_files_are_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    project = GitProject(tmp_path / "project")
+    project.commit("base", {"a.txt": "1\r\n2\r\n3\r\n"})
+    project.git("switch", "--quiet", "--create", "integrated")
+    first = project.commit("[FIX_IMPL] one", {"a.txt": "1\r\ntwo\r\n3\r\n"})
+    project.commit("[FIX_IMPL] two", {"a.txt": "1\r\nzwei\r\n3\r\n"})
+    project.write({".gitattributes": "*.txt text filter=gone\n"})
+    project.git("add", ".gitattributes")
+    project.git("commit", "--quiet", "-m", "attributes")
+    (tmp_path / "config").write_text('[filter "gone"]\n\tsmudge = false\n\tclean = false\n\trequired = true\n')
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "config"))
+    folder = ReviewFolder(tmp_path / "review/verdicts.jsonl", tmp_path / "review")
+    with Review.open(Repository.open(project.root), "main", "integrated", folder=folder) as review:
+        copy = open_conflict(review, first, frozenset({first}))
+        assert b"zwei\r\n=======" in (copy.folder / "a.txt").read_bytes()
+        (copy.folder / "a.txt").write_bytes(b"by hand\r\n")
+        preview = take_result(review, copy)
+        assert preview.tree is not None
+        held = review.space.entry(preview.tree, "a.txt")
+        assert held is not None
+        assert review.space.read(held.id) == ("blob", b"by hand\r\n")
 
 
 def test_markers_of_any_size_are_found(integrated: Integrated) -> None:

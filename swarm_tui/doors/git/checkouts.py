@@ -29,9 +29,17 @@ def clone_into(repository: Repository, folder: Path, *, commit: str, branch: str
     return clone
 
 
-def check_out_tree(space: ObjectSpace, tree: str, folder: Path, *, parent: str) -> Repository:
-    """Make a repository whose checkout is this tree, committed on top of `parent`; it lives as long as the space."""
+def check_out_tree(
+    space: ObjectSpace, tree: str, folder: Path, *, parent: str, is_verbatim: bool = False
+) -> Repository:
+    """Make a repository whose checkout is this tree, committed on top of `parent`; it lives as long as the space.
+
+    With `is_verbatim` files are as they are stored: no line ending is converted, and no filter runs.
+    """
     scratch = _borrow_objects(space.original, folder, space.object_folders)
+    if is_verbatim:
+        (folder / ".git/info").mkdir(exist_ok=True)
+        (folder / ".git/info/attributes").write_text("* -text -eol -filter -ident -working-tree-encoding\n")
     change_tree(space, scratch, tree, parent=parent)
     return scratch
 
