@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from swarm_tui.model.outcome import LeftOut
-from swarm_tui.model.state import TestRecord
+from swarm_tui.model.state import Integration, TestRecord
 from swarm_tui.model.states import PULLED_RESULTS, Result, State
 from swarm_tui.model.text import plain
 
@@ -36,6 +36,13 @@ def _cause(record: TestRecord) -> str:
     if record.state is State.QUEUED:
         return "not launched yet"
     return plain(record.reason, 300)
+
+
+def integration_lines(integration: Integration, sweep: str) -> Iterator[str]:
+    """Give why there is no integrated branch, and what makes it."""
+    if integration.state == "failed":
+        yield f"not integrated: {plain(integration.detail, 500)}"
+        yield f"  `swarm-tui integrate {sweep}` does it again"
 
 
 def left_out_lines(left_out: Sequence[LeftOut]) -> Iterator[str]:

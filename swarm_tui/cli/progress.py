@@ -31,9 +31,9 @@ def say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def exit_code_of(counts: Counter[str], is_finished: bool) -> int:
-    """Give 0 when all is harvested and nothing failed or is blocked, else 1."""
-    return EXIT_WELL if is_finished and not counts["failed"] and not counts["blocked"] else EXIT_FAILED
+def exit_code_of(counts: Counter[str], is_whole: bool) -> int:
+    """Give 0 when all is harvested and integrated, and nothing failed or is blocked, else 1."""
+    return EXIT_WELL if is_whole and not counts["failed"] and not counts["blocked"] else EXIT_FAILED
 
 
 def follow_sweep(folder: SweepFolder, *, is_json: bool = False, known: OpenedSweep | None = None) -> int:
@@ -63,18 +63,21 @@ def follow_sweep(folder: SweepFolder, *, is_json: bool = False, known: OpenedSwe
         from swarm_tui.cli.status import describe_sweep
 
         print(json.dumps(describe_sweep(opened), indent=1))
-    return (
-        EXIT_INTERRUPTED if interrupts > 1 else exit_code_of(opened.state.counts, opened.state.ended_why == "finished")
-    )
+    is_whole = opened.state.ended_why == "finished" and opened.state.integration.state != "failed"
+    return EXIT_INTERRUPTED if interrupts > 1 else exit_code_of(opened.state.counts, is_whole)
 
 
 def _ending(opened: OpenedSweep) -> list[str]:
     """Give what is still open at the end, and what was left out of the integrated branch."""
-    from swarm_tui.cli.ending import left_out_lines, open_lines
+    from swarm_tui.cli.ending import integration_lines, left_out_lines, open_lines
     from swarm_tui.triage.of_sweep import read_integrator_outcome
 
     outcome, _ = read_integrator_outcome(opened.folder)
+    if opened.state.integration.state == "failed":
+        # What lies there is of an earlier integration.
+        outcome = None
     lines = [*open_lines(opened.state.tests()), *left_out_lines(outcome.failed if outcome else ())]
+    lines += integration_lines(opened.state.integration, opened.folder.name)
     return ["", *lines] if lines else []
 
 

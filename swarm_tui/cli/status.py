@@ -131,11 +131,14 @@ def sweep_state(opened: OpenedSweep) -> str:
 
 
 def _table(opened: OpenedSweep, records: list[TestRecord]) -> Iterable[str]:
+    from swarm_tui.cli.ending import integration_lines
+
     state = opened.state
     counts = " · ".join(f"{count} {mark.replace('_', ' ')}" for mark, count in sorted(state.counts.items()) if count)
     yield f"{opened.folder.name}  {sweep_state(opened)}  {counts}"
     if state.integration.branch:
         yield f"integrated on {state.integration.branch}: {state.integration.fixes} fixes"
+    yield from integration_lines(state.integration, opened.folder.name)
     if sweep_state(opened) in ("lost", "stopped", "failed"):
         reason = f" ({plain(state.ended_reason, 200)})" if state.ended_reason else ""
         yield f"no engine works on it{reason}: `swarm-tui resume {opened.folder.name}` takes it up again"

@@ -10,12 +10,22 @@ from pathlib import Path
 
 import pytest
 
+from swarm_tui.cli.progress import follow_sweep
 from swarm_tui.cli.request import find_test
 from swarm_tui.cli.sweep_options import duration
 from swarm_tui.engine.context import EngineContext
 from swarm_tui.errors import UsageError
 from swarm_tui.journal.append import EngineLock
-from swarm_tui.model.events import EngineEnded, Harvested, HarvestedChange, Integrated, Launched, Seen, TryFinished
+from swarm_tui.model.events import (
+    EngineEnded,
+    Harvested,
+    HarvestedChange,
+    Integrated,
+    IntegrationFailed,
+    Launched,
+    Seen,
+    TryFinished,
+)
 from swarm_tui.model.states import Result, State
 from tests.engine.rehearsal import QuickMngr, rehearse
 
@@ -54,6 +64,24 @@ def test_a_machine_is_told_everything(context: EngineContext) -> None:
     assert (done["state"], done["result"]) == ("done", "impl_fix")
     assert done["tries"][0] | {"at": 0} == {"passed": False, "seconds": 0.5, "at": 0, "failure": "assert 0"}
     assert done["changes"] == {"FIX_IMPL": {"status": "SUCCEEDED", "summary": "done", "commit": "c" * 40}}
+
+
+def test_an_integration_that_failed_is_told_with_the_way_to_repeat_it(context: EngineContext) -> None:
+    context.record(IntegrationFailed(reason="no space left on \x1b[31mthe disk"))
+    told = swarm_tui(context, "status").stdout
+    assert f"not integrated: no space left on the disk\n  `swarm-tui integrate {context.folder.name}` does it" in told
+    context.record(Integrated(branch="swarm/1/integrated", fixes=1))
+    assert "not integrated" not in swarm_tui(context, "status").stdout
+
+
+def test_a_sweep_that_ends_without_its_branch_does_not_end_well(tmp_path: Path) -> None:
+    context = rehearse(tmp_path, 1, QuickMngr(tmp_path / "mngr"))
+    context.record(Harvested(test=next(context.state.tests()).test, result=Result.CLEAN))
+    context.record(IntegrationFailed(reason="no space left on the disk"))
+    context.record(EngineEnded(why="finished"))
+    assert follow_sweep(context.folder) == 1
+    context.record(Integrated(branch=None))
+    assert follow_sweep(context.folder) == 0
 
 
 def test_the_state_of_a_sweep_is_one_word(context: EngineContext) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from swarm_tui.agents.integrator.branches import read_branches
 from swarm_tui.doors.git import NoRoomForGit, Repository
 from swarm_tui.doors.git.command import Answer, complaint
 from swarm_tui.engine.archive import unpack_archive
@@ -27,6 +28,7 @@ from swarm_tui.journal.recover import recover_journal
 from swarm_tui.model.events import EngineEnded
 from swarm_tui.model.states import Result, State
 from swarm_tui.model.sweep import MngrSettings
+from tests.agents.integrator_project import SWEEP, SweptProject
 from tests.engine.rehearsal import QuickMngr, StillProbe, rehearse
 from tests.git_project import GitProject
 
@@ -120,3 +122,20 @@ def test_what_the_disk_refuses_ends_the_engine_with_a_sentence_in_the_journal(tm
     assert isinstance(last, EngineEnded)
     assert last.why == "failed"
     assert os.strerror(errno.ENOTDIR) in last.reason
+
+
+def test_an_integration_that_finds_no_room_leaves_no_branch_out_for_it(tmp_path: Path) -> None:
+    project = SweptProject(tmp_path / "project")
+    source = project.agent("test_add", [("[FIX_IMPL] Add", {"sums.py": "add = sum\n"})])
+    git, bundle = project.git, tmp_path / "branch.bundle"
+    git.git("branch", source.branch, source.tip)
+    git.git("bundle", "create", "--quiet", str(bundle), f"{project.base}..refs/heads/{source.branch}")
+    for ref in (f"refs/heads/{source.branch}", f"refs/swarm/{SWEEP}/test-add"):
+        git.git("update-ref", "-d", ref)
+    git.git("reflog", "expire", "--expire=now", "--all")
+    git.git("gc", "--quiet", "--prune=now")
+    project.branches[0] = source.model_copy(update={"bundle": str(bundle)})
+    with pytest.raises(NoRoomForGit):
+        read_branches(CrowdedRepository.open(git.root), project.inputs())
+    commits, refused = read_branches(Repository.open(git.root), project.inputs())
+    assert ([commit.commit for commit in commits], refused) == ([source.tip], {})

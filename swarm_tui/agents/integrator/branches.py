@@ -10,7 +10,7 @@ from typing import Final
 
 from swarm_tui.agents.integrator.inputs import BranchInput, IntegratorInputs
 from swarm_tui.agents.integrator.kinds import Sorting, sort_commit
-from swarm_tui.doors.git import GitError, Repository, fetch_bundle
+from swarm_tui.doors.git import GitError, NoRoomForGit, Repository, fetch_bundle
 from swarm_tui.errors import SwarmError
 from swarm_tui.model.text import plain
 
@@ -79,6 +79,8 @@ def _find_tip(repository: Repository, source: BranchInput) -> str:
         try:
             into = f"refs/swarm-bundles/{source.branch}"
             tip = fetch_bundle(repository, Path(source.bundle), branch=source.branch, into=into)
+        except NoRoomForGit:
+            raise
         except SwarmError as error:
             raise CannotTake(f"its commits are gone, and its bundle is no help: {plain(error.message, 200)}") from error
         if source.tip and tip != source.tip:
@@ -141,6 +143,9 @@ def read_branches(repository: Repository, inputs: IntegratorInputs) -> tuple[lis
                 raise CannotTake("it holds no commit that changes anything")
         except CannotTake as error:
             refused[source.branch] = error.message
+        except NoRoomForGit:
+            # That says nothing about this branch: the whole integration is to be repeated.
+            raise
         except GitError as error:
             refused[source.branch] = plain(str(error), 300)
         else:
