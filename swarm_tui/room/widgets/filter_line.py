@@ -18,14 +18,14 @@ class FilterLine(Input):
     BINDINGS: ClassVar[list[BindingType]] = []
 
     def __init__(self, screen: RoomScreen) -> None:
-        super().__init__(
-            value=screen.filter_words, placeholder="filter; !word: without it; Enter keeps, Esc clears", id="filter"
-        )
+        # Without an id: Textual takes a widget away later, and the next filter may be begun before.
+        super().__init__(value=screen.filter_words, placeholder="filter; !word: without it; Enter keeps, Esc clears")
         self.compact = True
         self.cursor_blink = False
         self.select_on_focus = False
         self._owner = screen
         self._return = screen.remember_place()
+        self._is_closed = False
 
     def on_mount(self) -> None:
         self._owner.footer.visible = False
@@ -54,7 +54,12 @@ class FilterLine(Input):
             self._close()
 
     def _close(self) -> None:
+        if self._is_closed:
+            return
+        self._is_closed = True
         self._owner.footer.visible = True
-        self._owner.focus_main()
+        if self.has_focus:
+            # Else it has gone elsewhere already, maybe to the next filter.
+            self._owner.focus_main()
         self.remove()
         self._owner.draw_frame()

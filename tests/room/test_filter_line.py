@@ -1,0 +1,25 @@
+"""The line of the filter bears what fast fingers do."""
+
+from __future__ import annotations
+
+from swarm_tui.room.widgets.filter_line import FilterLine
+from tests.room.scenes import Scene, fixed_sweep, room_on
+
+
+async def test_a_filter_may_be_begun_before_the_last_one_is_taken_off_the_screen() -> None:
+    with fixed_sweep(40) as folder:
+        async with room_on(folder, Scene("wide", (), 120, 36)) as (app, pilot):
+            screen = app.room_screen
+            assert screen is not None
+            await pilot.press("slash", "1")
+            # In one go, as when the next key comes before Textual has taken the line away.
+            screen.focus_main()
+            app.open_filter(screen)
+            await pilot.pause()
+            await pilot.press("escape")
+            assert screen.filter_words == ""
+            await pilot.press("slash", "2")
+            assert screen.filter_words == "2"
+            await pilot.press("enter")
+            assert not screen.query(FilterLine)
+            assert app.room_screen is screen
