@@ -47,7 +47,9 @@ SWEEP_METAVAR: Final = "SWEEP"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("shell", choices=[*SCRIPTS, "words"], help="the shell; `words` is what the scripts call")
-    parser.add_argument("typed", nargs=argparse.REMAINDER, default=[], help=argparse.SUPPRESS)
+    typed = parser.add_argument("typed", nargs=argparse.REMAINDER, default=[], help=argparse.SUPPRESS)
+    # argparse would name it among what is missing, though it may be empty.
+    typed.required = False
 
 
 def run(arguments: argparse.Namespace) -> int:
