@@ -205,19 +205,16 @@ class Merge:
     def evidence(self, fix: Fix) -> Evidence:
         line = self.review.verdict_line(fix)
         measured = self._measured.get(fix.id)
-        told = []
-        if measured:
-            source = "measured" if measured.is_measured else "as its agents report"
-            told += [f"turns {test} green ({source})" for test in measured.turned_green[:20]]
-            told += [f"breaks {test} ({source})" for test in measured.broken[:20]]
         return Evidence(
-            message=without_trailers(fix.commit.message),
+            message=body_of(fix.commit.message),
             author=f"{fix.commit.author_name} <{fix.commit.author_email}>",
             verdict=line.verdict.value if line else "",
             verdict_by=line.by if line else "",
             verdict_age=self._clock() - line.at if line else None,
             verdict_why=line.why if line else "",
-            measured=tuple(told),
+            turned_green=measured.turned_green[:20] if measured else (),
+            broken=measured.broken[:20] if measured else (),
+            is_measured=measured.is_measured if measured else False,
             agents=tuple(_words_of(record) for record in self.records_of(fix)),
             runs=self._runs_of(fix),
         )
@@ -227,12 +224,12 @@ def _agent_of(branch: str, record: TestRecord | None) -> str:
     return record.test if record else branch
 
 
-def without_trailers(message: str) -> str:
-    """Give a commit's message without the trailers of the integrator: what they name has a place of its own."""
-    lines = message.rstrip().split("\n")
+def body_of(message: str) -> str:
+    """Give a commit's message without its subject and the integrator's trailers: these have a place of their own."""
+    lines = message.strip().split("\n")[1:]
     while lines and (not lines[-1].strip() or lines[-1].startswith(TRAILERS)):
         lines.pop()
-    return "\n".join(lines)
+    return "\n".join(lines).strip("\n")
 
 
 def _words_of(record: TestRecord) -> AgentWords:

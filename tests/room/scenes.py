@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
@@ -19,10 +20,12 @@ from textual.pilot import Pilot
 
 from swarm_tui.journal.append import EngineLock
 from swarm_tui.journal.folder import SweepFolder
+from swarm_tui.model.verdicts import Verdict
 from swarm_tui.room.app import RoomApp
 from swarm_tui.room.settings import Settings
 from swarm_tui.room.store import Store
 from swarm_tui.simulate.feeder import main as feed
+from tests.room.larder import begin_larder
 
 SWEEP: Final = "20261118-061200"
 NOW: Final = 1_795_000_000.0
@@ -38,6 +41,8 @@ class Scene(NamedTuple):
     theme: str = "textual-dark"
     is_ascii: bool = False
     tests: int = 125
+    is_integrated: bool = False
+    """On a sweep of the demo's sample with real commits, in place of a simulated one."""
     config_keys: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 
 
@@ -52,6 +57,11 @@ SCENES: Final = (
     Scene("sweep-filter", ("slash", *"config", "enter")),
     Scene("sweep-ascii", ("w",), is_ascii=True),
     Scene("sweep-light", ("plus", "w"), theme="textual-light"),
+    Scene("fixes", ("3",), is_integrated=True),
+    Scene("fixes-80x24", ("3",), 80, 24, is_integrated=True),
+    Scene("fixes-200x60", ("3",), 200, 60, is_integrated=True),
+    Scene("fixes-evidence", ("3", "G", "k", "e"), 100, 30, is_integrated=True),
+    Scene("fixes-conflict", ("3", "k", "n", "k", "c"), is_integrated=True),
     Scene("patterns", ("4",)),
     Scene("blocked", ("5",)),
     Scene("log", ("6",)),
@@ -74,6 +84,22 @@ def fixed_sweep(tests: int = 125) -> Iterator[SweepFolder]:
             lock.release()
 
 
+@contextmanager
+def integrated_sweep() -> Iterator[SweepFolder]:
+    """Give an integrated sweep of the demo's sample, some of its fixes decided, the same every time."""
+    with tempfile.TemporaryDirectory(prefix="swarm-scenes-") as place:
+        sweep = begin_larder(Path(place) / "larder")
+        sweep.work()
+        sweep.integrate()
+        sweep.decide({1: Verdict.KEEP, 2: Verdict.KEEP, 6: Verdict.REVERT})
+        yield sweep.folder
+
+
+def sweep_of(scene: Scene) -> AbstractContextManager[SweepFolder]:
+    """Give the sweep of a scene."""
+    return integrated_sweep() if scene.is_integrated else fixed_sweep(scene.tests)
+
+
 def open_store(folder: SweepFolder) -> Store:
     """Give the store of a sweep, read to its end, with a clock that stands still."""
     store = Store(folder, clock=lambda: NOW + 3.0)
@@ -90,9 +116,19 @@ async def room_on(folder: SweepFolder, scene: Scene) -> AsyncIterator[tuple[Room
     )
     async with app.run_test(size=(scene.width, scene.height)) as pilot:
         await pilot.pause()
-        await pilot.press(*scene.keys)
+        for key in scene.keys:
+            await pilot.press(key)
+            await until_computed(app, pilot)
         await pilot.pause()
         yield app, pilot
+
+
+async def until_computed(app: RoomApp, pilot: Pilot[str]) -> None:
+    """Wait for what the merge view computes beside the drawing."""
+    end = time.monotonic() + 30.0
+    while any(worker.group.startswith("fixes") and not worker.is_finished for worker in app.workers):
+        assert time.monotonic() < end, text_on_screen(app)
+        await pilot.pause(0.02)
 
 
 def text_on_screen(app: App[Any]) -> str:
@@ -104,19 +140,25 @@ def text_on_screen(app: App[Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _picture(app: App[Any]) -> str:
+    """Give the screen as SVG, without a font from the network, and with its spaces whatever draws it."""
+    drawn = app.export_screenshot(title="swarm-tui").replace("<svg ", '<svg xml:space="preserve" ', 1)
+    return re.sub(r"@font-face \{.*?\}\s*", "", drawn, flags=re.DOTALL)
+
+
 async def draw_scenes(target: Path, names: list[str]) -> None:
     """Draw the scenes of these names, or all, into a folder."""
     target.mkdir(parents=True, exist_ok=True)
     for scene in SCENES:
         if names and scene.name not in names:
             continue
-        with fixed_sweep(scene.tests) as folder:
+        with sweep_of(scene) as folder:
             async with room_on(folder, scene) as (app, pilot):
                 shown = ""
                 while shown != (shown := text_on_screen(app)):
                     await pilot.pause(0.3)
                 path = target / f"{scene.name}.svg"
-                path.write_text(app.export_screenshot(title="swarm-tui"), encoding="utf-8")
+                path.write_text(_picture(app), encoding="utf-8")
                 print(path)
 
 

@@ -73,7 +73,9 @@ def test_evidence_is_harmless_and_within_its_width() -> None:
     evidence = Evidence(
         message="[FIX_IMPL] \x1b[31mred\x1b[0m\n\n" + "word " * 60,
         author="A \x07 <a@x>",
-        measured=("turns 3 tests green",),
+        turned_green=("t.py::test[/red]", "t.py::" + "long_" * 20),
+        broken=("t.py::other",),
+        is_measured=True,
         agents=(AgentWords("a", "t.py::test[/red]", "I \x1b]52;c;x\x07fixed it", False, True, (False, True)),),
         runs=(("t.py::test", False, "assert 1 == 2"),),
     )
@@ -82,6 +84,9 @@ def test_evidence_is_harmless_and_within_its_width() -> None:
     assert "\x1b" not in "".join(lines)
     assert "t.py::test[/red] ✗ ✓" in lines
     assert "✗ t.py::test  assert 1 == 2" in lines
+    place = lines.index("turns green, measured")
+    assert lines[place + 1] == "▲ t.py::test[/red]"
+    assert lines[place + 3 : place + 5] == ["breaks, measured", "▼ t.py::other"]
 
 
 def test_a_hunk_keeps_its_text_and_colours_a_string_over_several_lines() -> None:

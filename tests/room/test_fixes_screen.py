@@ -111,7 +111,7 @@ async def test_the_diff_follows_the_cursor(project: GitProject, tmp_path: Path) 
         await pilot.press("j")
         await until(pilot, lambda: "+    return x / 2" in text_on_screen(app))
         await pilot.press("e")
-        await until(pilot, lambda: "[FIX_IMPL] Half is half" in text_on_screen(app))
+        await until(pilot, lambda: "Evidence for #2 Half is half" in text_on_screen(app))
 
 
 async def test_a_diff_that_was_read_ahead_is_in_the_same_frame_as_the_cursor(

@@ -11,6 +11,7 @@ from swarm_tui.room.draw.parts import (
     cut_line,
     cut_middle,
     cut_text,
+    fold_line,
     pad_text,
     spread,
     text_of,
@@ -29,6 +30,15 @@ lines = st.lists(texts.map(Part), max_size=5)
 def test_a_cut_text_fits(text: str, width: int) -> None:
     assert cell_len(cut_text(text, width)) <= width
     assert cell_len(cut_middle(text, width)) <= width
+
+
+@given(texts, st.integers(3, 30))
+def test_a_folded_line_fits_and_keeps_every_character(text: str, width: int) -> None:
+    rows = fold_line([Part(text, "strong")], width, limit=10_000)
+    assert all(width_of(row) <= width for row in rows)
+    assert "".join(text_of(row) if not number else text_of(row)[1:] for number, row in enumerate(rows)) == text
+    in_parts = fold_line([Part(character) for character in text], width, limit=10_000)
+    assert [text_of(row) for row in in_parts] == [text_of(row) for row in rows]
 
 
 @given(texts, widths)

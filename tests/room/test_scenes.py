@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.room.scenes import NOW, Scene, fixed_sweep, room_on, text_on_screen
+from tests.room.scenes import NOW, Scene, fixed_sweep, room_on, sweep_of, text_on_screen
 
 SHOWN = Path(__file__).parent / "shown"
 KEYS = {
     "dots": ("w",),
     "chips": ("plus", "w"),
     "rows": ("plus", "plus", "w"),
+    "fixes": ("3",),
     "patterns": ("4",),
     "blocked": ("5",),
     "log": ("6",),
@@ -36,8 +37,9 @@ async def test_it_looks_as_it_did(name: str, width: int, height: int) -> None:
     path = SHOWN / f"{name}-{width}x{height}.txt"
     is_writing = bool(os.environ.get("SWARM_WRITE_SCENES"))
     expected = "" if is_writing else path.read_text(encoding="utf-8")
-    with fixed_sweep() as folder:
-        async with room_on(folder, Scene(name, KEYS[name], width, height)) as (app, pilot):
+    scene = Scene(name, KEYS[name], width, height, is_integrated=name == "fixes")
+    with sweep_of(scene) as folder:
+        async with room_on(folder, scene) as (app, pilot):
             deadline = time.monotonic() + (2.0 if is_writing else 20.0)
             while (shown := text_on_screen(app)) != expected and time.monotonic() < deadline:
                 await pilot.pause(0.05)

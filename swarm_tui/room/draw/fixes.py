@@ -7,7 +7,18 @@ from typing import Final
 
 from swarm_tui.model.diff import Diff, DiffFile
 from swarm_tui.model.text import plain, plain_lines
-from swarm_tui.room.draw.parts import Line, Part, align_right, cut_line, cut_text, pad_text, spread, width_of, wrap_text
+from swarm_tui.room.draw.parts import (
+    Line,
+    Part,
+    align_right,
+    cut_line,
+    cut_middle,
+    cut_text,
+    pad_text,
+    spread,
+    width_of,
+    wrap_text,
+)
 from swarm_tui.room.draw.words import age
 
 VERDICT_WORDS: Final = {"keep": ("keep", "good"), "revert": ("REVERT", "removed bold"), "later": ("later", "warning")}
@@ -103,11 +114,11 @@ def draw_fix(facts: FixFacts, width: int) -> Line:
         Part(" ⚠" if facts.is_stuck else "", "warning"),
         Part(f" {facts.agents}×" if facts.agents > 1 and width >= 40 else "", "dim"),
         Part(align_right(impact, 5) if width >= 34 else "", "unresolved" if facts.reds else "fixed"),
-        Part(align_right(size, 8) if width >= 44 else "", "dim"),
+        Part(align_right(size, 8) if width >= 60 else "", "dim"),
         Part(" "),
     ]
     head = [
-        Part(align_right(str(facts.rank), 3), "dim"),
+        Part(align_right(str(facts.rank), 2 if facts.rank < 100 else 3), "dim"),
         Part(" "),
         Part(pad_text(word, 7), role),
         Part(facts.title, "dim" if facts.verdict == "keep" else ""),
@@ -173,7 +184,10 @@ class Evidence:
     verdict_by: str = ""
     verdict_age: float | None = None
     verdict_why: str = ""
-    measured: tuple[str, ...] = ()
+    turned_green: tuple[str, ...] = ()
+    broken: tuple[str, ...] = ()
+    is_measured: bool = False
+    """Whether the integrator ran these tests; else its agents say so."""
     agents: tuple[AgentWords, ...] = ()
     runs: tuple[tuple[str, bool | None, str], ...] = ()
     """Tests that were run without this fix: node id, passed, failure line."""
@@ -190,8 +204,7 @@ def draw_evidence(evidence: Evidence, width: int) -> list[Line]:
         lines += _wrapped(evidence.verdict_why, width)
     lines += _wrapped(evidence.message, width)
     lines.append([Part(plain(evidence.author, 100), "dim")])
-    for told in evidence.measured:
-        lines += [[Part("▲ ", "fixed"), Part(row)] for row in wrap_text(plain(told, 500), width - 2)]
+    lines += _impact(evidence, width)
     for number, agent in enumerate(evidence.agents):
         lines += ([], *_agent_lines(agent, width)) if number or lines else _agent_lines(agent, width)
     if evidence.runs:
@@ -201,6 +214,20 @@ def draw_evidence(evidence: Evidence, width: int) -> list[Line]:
             lines.append(
                 cut_line([Part(f"{glyph} ", role), Part(plain(test)), Part(f"  {plain(failure)}", "dim")], width)
             )
+    return lines
+
+
+def _impact(evidence: Evidence, width: int) -> list[Line]:
+    """Give the tests that the fix changes, and from what that is known."""
+    source = "measured" if evidence.is_measured else "as its agents report"
+    lines: list[Line] = []
+    for tests, glyph, role, word in (
+        (evidence.turned_green, "▲ ", "fixed", "turns green"),
+        (evidence.broken, "▼ ", "unresolved", "breaks"),
+    ):
+        if tests:
+            lines.append(cut_line([Part(word, role), Part(f", {source}", "dim")], width))
+            lines += [[Part(glyph, role), Part(cut_middle(plain(test, 500), max(1, width - 2)))] for test in tests]
     return lines
 
 

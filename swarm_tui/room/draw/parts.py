@@ -129,6 +129,25 @@ def wrap_text(text: str, width: int, limit: int = 1_000) -> list[str]:
     return lines[:limit]
 
 
+def fold_line(line: Line, width: int, limit: int = 20) -> list[Line]:
+    """Give a line of any length as lines that fit; all but the first begin with a mark that they go on."""
+    width = max(width, 3)
+    rows: list[list[Part]] = [[]]
+    left = width
+    for part in line:
+        rest = part.text
+        while cell_len(rest) > left and len(rows) < limit:
+            head = _head(rest, left)
+            head = head if cell_len(head) <= left else ""
+            rows[-1].append(part._replace(text=head))
+            rest = rest[len(head) :]
+            rows.append([Part("…", "faint")])
+            left = width - 1
+        rows[-1].append(part._replace(text=rest))
+        left -= min(left, cell_len(rest))
+    return [row if width_of(row) <= width else cut_line(row, width) for row in rows]
+
+
 def _head(text: str, width: int) -> str:
     # At least one character, even one wider than the line: the loop above must end.
     size, used = 0, 0

@@ -27,9 +27,6 @@ from swarm_tui.room.widgets.lines import Lines
 if TYPE_CHECKING:
     from swarm_tui.room.app import RoomApp
 
-SIDE_BY_SIDE: int = 100
-"""From this width on panels stand side by side; below they are stacked."""
-
 
 class RoomScreen(AgentActions, Screen[None], inherit_bindings=False):
     """A screen of the room."""
@@ -37,6 +34,8 @@ class RoomScreen(AgentActions, Screen[None], inherit_bindings=False):
     NAME: ClassVar[str] = ""
     TITLE_WORD: ClassVar[str] = ""
     """How the header calls this screen; "" at home."""
+    SIDE_BY_SIDE: ClassVar[int] = 100
+    """From this width on panels stand side by side; below they are stacked."""
     AUTO_FOCUS = ".main"
     BINDINGS: ClassVar[list[BindingType]] = []
 
@@ -106,7 +105,7 @@ class RoomScreen(AgentActions, Screen[None], inherit_bindings=False):
         self.take_in(NOTHING)
 
     def _take_shape(self, size: Size) -> None:
-        self.set_class(size.width >= SIDE_BY_SIDE, "-wide")
+        self.set_class(size.width >= self.SIDE_BY_SIDE, "-wide")
         self.set_class(size.height < 16, "-low")
 
     def on_lines_resized(self, event: Lines.Resized) -> None:

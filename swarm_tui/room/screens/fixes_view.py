@@ -35,8 +35,10 @@ REST_SECONDS = 0.03
 """How long the cursor rests on a fix before more is computed about it than its diff."""
 WATCH_SECONDS = 2.0
 """How often it is looked whether the branch is still the one under review."""
-EVIDENCE_ROWS = 40
+EVIDENCE_ROWS = 34
 """From this height on the evidence has a place of its own under the diff."""
+LIST_ROWS = 14
+"""So high is the list at most where it stands above the diff."""
 
 
 class FixesView(RoomScreen):
@@ -44,16 +46,17 @@ class FixesView(RoomScreen):
 
     NAME = "fixes"
     TITLE_WORD = "fixes"
+    SIDE_BY_SIDE = 150
     can_filter: ClassVar[bool] = True
     DEFAULT_CSS = """
     FixesView #plan, FixesView #effect { height: 1; }
     FixesView #effect { dock: bottom; margin-bottom: 1; }
     FixesView #body { height: 1fr; }
-    FixesView #fixes { width: 1fr; height: 40%; max-height: 14; }
+    FixesView #fixes { width: 1fr; max-height: 40%; }
     FixesView #reading { width: 1fr; height: 1fr; layout: vertical; }
-    FixesView.-wide #fixes { width: 45%; min-width: 46; max-width: 84; height: 1fr; max-height: 100%; }
+    FixesView.-wide #fixes { width: 40%; max-width: 84; max-height: 100%; }
     FixesView #diff, FixesView #evidence { width: 1fr; height: 1fr; }
-    FixesView.-tall #evidence { height: 30%; }
+    FixesView.-tall #evidence { height: 40%; }
     FixesView #evidence { display: none; }
     FixesView.-evidence #evidence { display: block; }
     FixesView.-evidence #diff { display: none; }
@@ -94,6 +97,12 @@ class FixesView(RoomScreen):
     def on_resize(self, event: object) -> None:
         self.set_class(self.size.height >= EVIDENCE_ROWS, "-tall")
         self.place_evidence()
+        self._place_list()
+
+    def _place_list(self) -> None:
+        """Beside the diff the list is as high as that; above it, no higher than it must be."""
+        needed = min(LIST_ROWS, len(self.merge.fixes) + 2 if self.merge is not None else LIST_ROWS)
+        self.lines.styles.height = "1fr" if self.has_class("-wide") else needed
 
     def place_evidence(self) -> None:
         is_shown = self.size.height >= EVIDENCE_ROWS if self.wants_evidence is None else self.wants_evidence
@@ -163,9 +172,12 @@ class FixesView(RoomScreen):
         self.merge = Merge(review, lambda: self.store.state, sweep, self.store.clock, trials)
         self.lines.merge = self.merge
         self.show_fixes()
-        if before is not None:
-            contents = [fix.id for fix in self.lines.shown]
-            self.lines.cursor = contents.index(before.id) if before.id in contents else 0
+        # Where the person was; at first, and when that fix is gone, where there is something to decide.
+        there = [fix.id for fix in self.lines.shown]
+        wanted = [fix.id for fix in (*((before,) if before is not None else ()), *review.open_fixes)]
+        self.lines.cursor = next((there.index(fix) for fix in wanted if fix in there), 0)
+        self.lines.show_line(self.lines.cursor)
+        self._show_title()
         if self.has_class("-bare"):
             self.remove_class("-bare")
             self.call_after_refresh(self.focus_main)
@@ -214,6 +226,7 @@ class FixesView(RoomScreen):
             fix for fix in fixes if not self.filter_words or fits_words(self.filter_words, _words_of(fix))
         ]
         self.lines.redraw()
+        self._place_list()
         self._show_title()
 
     def _show_title(self) -> None:
@@ -287,10 +300,12 @@ class FixesView(RoomScreen):
 
     def show_evidence(self, fix: Fix, *, is_kept: bool = False) -> None:
         assert self.merge is not None, "a fix is only current in a review"
-        self.evidence.show(draw_evidence(self.merge.evidence(fix), max(20, self.evidence.size.width or 80)))
+        self.evidence.show(draw_evidence(self.merge.evidence(fix), max(20, self.evidence.text_width)))
         if not is_kept:
             self.evidence.scroll_rows(0)
-        self.evidence.title("Evidence", ", ".join(fix.agents[:2]) + ("…" if len(fix.agents) > 2 else ""))
+        self.evidence.title(
+            f"Evidence for #{fix.rank} {fix.title}", counted(len(fix.agents), "agent") if fix.agents else ""
+        )
 
     def show_effect(self) -> None:
         fix = self.lines.current

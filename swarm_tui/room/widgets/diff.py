@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
+from rich.cells import cell_len
+
 from swarm_tui.model.diff import Diff, DiffFile
 from swarm_tui.room.draw.code import draw_bare_line, draw_hunk
 from swarm_tui.room.draw.fixes import draw_diff_summary, draw_file_heading
-from swarm_tui.room.draw.parts import Line, Part
+from swarm_tui.room.draw.parts import Line, Part, fold_line, width_of
 from swarm_tui.room.widgets.lines import Lines
 
 EMPTY: Diff = Diff((), ())
@@ -22,8 +24,9 @@ class DiffLines(Lines):
         self._above: list[Line] = []
         self._hunks: dict[int, list[Line]] = {}
         self._hunk_starts: list[int] = []
-        self._rows: list[int] = []
-        self._summary_width = 0
+        self._rows: list[tuple[int, int]] = []
+        """Each row: the number of a line, and which of the rows that it takes this is."""
+        self._width = 0
 
     def show(self, diff: Diff) -> None:
         """Show another diff from its beginning."""
@@ -32,8 +35,7 @@ class DiffLines(Lines):
         self.diff = diff
         self._hunks = {}
         self._hunk_starts = [hunk for file in diff.files for hunk in file.hunks]
-        self._summary_width = 0
-        self._rows = _rows_of(diff)
+        self._width = 0
         self.scroll_rows(0)
         self.redraw()
 
@@ -41,7 +43,9 @@ class DiffLines(Lines):
         """Scroll to the next or the previous hunk; False when there is none."""
         self._take_width()
         hunks = set(self._hunk_starts)
-        places = [len(self._above) + row for row, number in enumerate(self._rows) if number in hunks]
+        places = [
+            len(self._above) + row for row, (number, part) in enumerate(self._rows) if number in hunks and not part
+        ]
         here = self.first_visible
         if direction > 0:
             after = [place for place in places if place > here]
@@ -61,9 +65,14 @@ class DiffLines(Lines):
     def draw_line(self, index: int, width: int) -> Line:
         if index < len(self._above):
             return self._above[index]
-        number = self._rows[index - len(self._above)]
+        number, part = self._rows[index - len(self._above)]
         if number < 0:
             return draw_file_heading(self.diff.files[-number - 1], width)
+        line = self._draw_whole(number)
+        folded = fold_line(line, width) if width_of(line) > width else [line]
+        return folded[min(part, len(folded) - 1)]
+
+    def _draw_whole(self, number: int) -> Line:
         at = bisect_right(self._hunk_starts, number) - 1
         file = self._file_of(number)
         if at < 0 or file is None or self._hunk_starts[at] < file.start:
@@ -79,7 +88,7 @@ class DiffLines(Lines):
 
     def line_role(self, index: int) -> str:
         row = index - len(self._above)
-        number = self._rows[row] if row >= 0 else -1
+        number = self._rows[row][0] if row >= 0 else -1
         return {"+": "plus", "-": "minus"}.get(self.diff.lines[number][:1], "") if number >= 0 else ""
 
     def _file_of(self, number: int) -> DiffFile | None:
@@ -87,20 +96,25 @@ class DiffLines(Lines):
         return self.diff.files[at] if at >= 0 else None
 
     def _take_width(self) -> None:
-        width = self.size.width
-        if self._summary_width == width:
+        width = self.text_width
+        if self._width == width:
             return
-        self._summary_width = width
+        self._width = width
+        self._rows = _rows_of(self.diff, width)
         # Of a single file its own heading tells everything.
         self._above = [*draw_diff_summary(self.diff, width), []] if len(self.diff.files) > 1 else []
         if self.diff.is_truncated:
             self._above.insert(0, [Part("this diff is too long to show whole", "warning")])
 
 
-def _rows_of(diff: Diff) -> list[int]:
+def _rows_of(diff: Diff, width: int) -> list[tuple[int, int]]:
     """Give what is shown of a diff: numbers of lines, and for each file's header one heading, as -1 - its place."""
-    rows: list[int] = []
+    rows: list[tuple[int, int]] = []
     for place, file in enumerate(diff.files):
-        rows.append(-1 - place)
-        rows += range(file.hunks[0] if file.hunks else file.end, file.end)
+        rows.append((-1 - place, 0))
+        for number in range(file.hunks[0] if file.hunks else file.end, file.end):
+            line = diff.lines[number]
+            # No line of fewer characters than half the width can be wider than it.
+            parts = 1 if len(line) * 2 <= width or cell_len(line) <= width else len(fold_line([Part(line)], width))
+            rows += [(number, part) for part in range(parts)]
     return rows
