@@ -77,14 +77,16 @@ class Trials:
         return trial
 
     async def whole_plan(self, reverted: frozenset[str], changed: Callable[[], None]) -> Trial:
-        """Run all tests of the sweep on the integrated branch and on what the plan makes of it."""
+        """Run all tests of the sweep on the integrated branch and on what the plan makes of it.
+
+        Without a sweep these are the tests that some fix concerns.
+        """
         trial = Trial("the plan", reverted)
         self.of_plan = self.running = trial
         changed()
         try:
-            found = [await self.runs.concerned(fix, self.records) for fix in self.review.fixes]
-            every = [record.test for record in self.records] or [test for tests in found for test in tests]
-            trial.tests = tuple(dict.fromkeys(every))
+            every = [record.test for record in self.records]
+            trial.tests = tuple(every) if every else await self.runs.concerned_by_any(self.review.fixes)
             kept = await asyncio.to_thread(self.review.preview_of, frozenset())
             planned = await asyncio.to_thread(self.review.preview_of, reverted)
             await self._run_both(trial, kept, planned, changed)

@@ -189,11 +189,16 @@ class TestRuns:
 
     async def concerned(self, fix: Fix, records: Sequence[TestRecord] = ()) -> tuple[str, ...]:
         """Give the tests that a fix concerns; without a sweep's records they are collected in a copy."""
+        return await self.concerned_by_any((fix,), records)
+
+    async def concerned_by_any(self, fixes: Sequence[Fix], records: Sequence[TestRecord] = ()) -> tuple[str, ...]:
+        """Give the tests that some of these fixes concern."""
         tree = self.review.branch.tip_tree
         imports = await asyncio.to_thread(self._imports_of, tree)
         if records:
-            return tests_concerned(fix, records, imports)
-        files = sorted(files_concerned(fix.commit.paths, imports))
+            return tuple(dict.fromkeys(test for fix in fixes for test in tests_concerned(fix, records, imports)))
+        paths = frozenset(path for fix in fixes for path in fix.commit.paths)
+        files = sorted(files_concerned(paths, imports))
         if not files:
             return ()
         async with self._copy_of(tree) as copy:

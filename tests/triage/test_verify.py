@@ -72,6 +72,18 @@ async def test_says_what_goes_red_without_a_fix_and_runs_nothing_twice(
     await again.close()
 
 
+async def test_the_tests_of_many_fixes_are_collected_by_one_call(
+    sums: GitProject, review: Review, tmp_path: Path
+) -> None:
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\necho called >> {tmp_path}/calls\nexec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    runs = TestRuns(review, HowToTest(str(python), import_roots=("src", ".")))
+    assert set(await runs.concerned_by_any(review.fixes)) == set(TESTS[:2])
+    assert (tmp_path / "calls").read_text() == "called\n"
+    await runs.close()
+
+
 async def test_the_whole_sweeps_tests_run_on_the_final_tree(review: Review, runs: TestRuns) -> None:
     preview = review.preview_of([review.fixes[1].id])
     assert preview.tree is not None
