@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -23,6 +23,7 @@ NEEDED_GIT: Final = (2, 38)
 NEEDED_TMUX: Final = (3, 2)
 NEEDED_SCREEN: Final = (80, 24)
 
+_AGENTS_OF_OURS: Final = ("offline", "command")
 _NUMBERS: Final = re.compile(r"(\d+)\.(\d+)")
 
 
@@ -110,6 +111,7 @@ async def check_mngr(wishes: Wishes, surroundings: Surroundings) -> list[Check]:
         check,
         _plugin_check("claude", wishes.agent == "claude", plugins, found),
         _modal_check(wishes, plugins, found, is_dirty=is_modal_dirty),
+        *_unusual_checks(wishes, plugins, found),
     ]
 
 
@@ -235,6 +237,20 @@ def _modal_check(wishes: Wishes, plugins: set[str], mngr: MngrFound, *, is_dirty
         "until then every `mngr list` ends with an error"
     )
     return Check(name, not is_wished, "there, but Modal takes no token of yours", needed, fix)
+
+
+def _unusual_checks(wishes: Wishes, plugins: set[str], mngr: MngrFound) -> Iterator[Check]:
+    """Look for a type of agent and a provider of which nothing is known but their names."""
+    known = plugins | {plugin.replace("_", "-") for plugin in plugins}
+    if wishes.agent is not None and wishes.agent not in ("claude", *_AGENTS_OF_OURS):
+        # A person's settings may define types of agents: for want of a plugin none is a fault.
+        found = "there" if wishes.agent in known else "no plugin; maybe a type of mngr's settings"
+        yield Check(f"agent {plain(wishes.agent, 40)}", True, found, "the type of agent that is to run")
+    if wishes.provider not in ("local", "modal"):
+        has_it = wishes.provider in known
+        fix = "" if has_it else f"`{mngr.path} plugin list` shows what there is"
+        name = f"provider {plain(wishes.provider, 40)}"
+        yield Check(name, has_it, "there" if has_it else "mngr has no such plugin", "where agents are to run", fix)
 
 
 def _way_to_plugin(plugin: str, mngr: MngrFound) -> str:

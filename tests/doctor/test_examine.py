@@ -129,6 +129,14 @@ async def test_rsync_is_needed_for_other_machines_only(healthy: Path) -> None:
     assert not (await consult(healthy, Wishes(provider="pool")))["rsync"].ok
 
 
+async def test_what_mngr_does_not_know_is_not_called_well(healthy: Path) -> None:
+    checks = await consult(healthy, Wishes(agent="martian", provider="pool"))
+    assert not checks["provider pool"].ok
+    assert "plugin list" in checks["provider pool"].fix
+    assert checks["agent martian"].found == "no plugin; maybe a type of mngr's settings"
+    assert "agent offline" not in await consult(healthy, Wishes(agent="offline"))
+
+
 async def test_a_mngr_that_breaks_down_is_told_in_its_own_words(healthy: Path) -> None:
     script = 'case "$1" in --version) echo mngr 0.3.0 ;; *) echo "Error: bad \033[31mconfig\033[0m" >&2; exit 1 ;; esac'
     make_program(healthy / "bin" / "mngr", script)
