@@ -184,6 +184,19 @@ def _apply(
     return {"applied": {"branch": applied.branch, "commit": applied.commit, "commits": applied.commits}}
 
 
+def _print_diff(review: Review, preview: Preview) -> None:
+    """Print what the plan does to the base: harmless on a terminal, else as it is, for `git apply`."""
+    from swarm_tui.triage.telling import conflict_words
+
+    if preview.tree is None:
+        print(f"the plan does not build: {conflict_words(review.branch, preview)}", file=sys.stderr)
+    elif sys.stdout.isatty():
+        print("\n".join(review.net_diff(preview).lines))
+    else:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(review.raw_diff_of(review.branch.base_tree, preview.tree))
+
+
 def _print(
     review: Review,
     verdicts: dict[str, Verdict],
@@ -197,8 +210,8 @@ def _print(
 
     if arguments.json:
         print(json.dumps(review_as_json(review.branch, verdicts, preview) | told, indent=2))
-    elif arguments.diff and preview.is_clean:
-        print("\n".join(review.net_diff(preview).lines))
+    elif arguments.diff:
+        _print_diff(review, preview)
     elif arguments.pr_body:
         lines = {fix.id: line for fix in review.fixes if (line := review.verdict_line(fix)) is not None}
         print(pull_request_text(review.branch, lines, preview, review.outcome, sweep), end="")

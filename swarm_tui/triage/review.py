@@ -30,7 +30,7 @@ from typing import Final, Self
 from swarm_tui.doors.git import Repository
 from swarm_tui.doors.git.history import DiffReader, read_line
 from swarm_tui.doors.git.objects import ObjectSpace
-from swarm_tui.errors import UsageError
+from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.journal.requests import person
 from swarm_tui.model.diff import Diff
 from swarm_tui.model.fixes import Conflict, Fix, IntegratedBranch, Preview
@@ -267,6 +267,13 @@ class Review:
                     self._kept_diffs.popitem(last=False)
             self._kept_diffs.move_to_end((old, new))
             return known
+
+    def raw_diff_of(self, old: str, new: str) -> bytes:
+        """Give the diff between two trees as git writes it."""
+        raw, is_truncated = self._diffs.raw_diff(old, new)
+        if is_truncated:
+            raise SwarmError("the diff is too large to be printed", "apply the plan, then `git diff` prints it")
+        return raw
 
     def is_rewritten(self) -> bool:
         """Whether the branch is no longer what is being reviewed."""

@@ -111,6 +111,32 @@ def test_apply_makes_the_branch_and_remembers_the_verdicts(
     assert project.git("rev-parse", applied["branch"]) == applied["commit"]
 
 
+def test_a_diff_that_goes_into_a_file_can_be_applied(
+    project: GitProject, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    odd: dict[str, str | bytes | None] = {
+        "Makefile": "all:\n\techo \x1b[31m\r\n",
+        "latin.txt": b"\xe4\n",
+        "x.bin": bytes(range(256)),
+        "end": "no newline",
+    }
+    project.commit("[FIX_IMPL] Four", odd)
+    assert run_command_line(["fixes", "--base", "main", "--revert", "2", "--diff"]) == 0
+    diff = capfdbinary.readouterr().out
+    wanted = run_command_line(["fixes", "--base", "main", "--revert", "2", "--json"])
+    tree = plan_of(capfdbinary.readouterr().out.decode())["tree"]
+    assert wanted == 0
+    project.git("switch", "--quiet", "main")
+    project.git("apply", "--index", "-", stdin=diff)
+    assert project.git("write-tree") == tree
+
+
+def test_a_plan_that_does_not_build_has_no_diff(project: GitProject, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, error = fixes(capsys, "--base", "main", "--revert", "1", "--diff")
+    assert (code, out) == (1, "")
+    assert "the plan does not build: reverting #1 One conflicts with #3 Three" in error
+
+
 def test_the_diff_is_what_the_plan_does_to_the_base(project: GitProject, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = fixes(capsys, "--base", "main", "--revert", "1,3", "--diff")
     assert code == 0
