@@ -30,7 +30,11 @@ def ask(
 
     if not opened.has_living_engine:
         name = opened.folder.name
-        raise UsageError(f"no engine works on {name}", f"`swarm-tui resume {name}` takes it up again")
+        if opened.state.ended_why == "finished":
+            hint = f"it is finished; `swarm-tui run --only-failed-of {name}` begins a sweep of what is still red"
+        else:
+            hint = f"`swarm-tui resume {name}` takes it up again"
+        raise UsageError(f"no engine works on {name}", hint)
     request = append_request(opened.folder, kind, tests=tests, slots=slots, text=text)
     deadline = time.monotonic() + ANSWER_DEADLINE
     while time.monotonic() < deadline:

@@ -7,7 +7,7 @@ from pathlib import Path
 from swarm_tui.doors.git import Repository
 from swarm_tui.errors import UsageError
 from swarm_tui.journal.folder import SweepFolder
-from swarm_tui.journal.open import open_sweep
+from swarm_tui.journal.open import OpenedSweep, open_sweep
 from swarm_tui.model.outcome import (
     INTEGRATOR_OUTCOME_FILE,
     OUTCOME_SIZE_LIMIT,
@@ -24,19 +24,8 @@ def review_sweep(folder: SweepFolder, *, is_all: bool = False, by: str | None = 
     """Open the review of a sweep's integrated branch; of a tutorial's sweep each block's commit is a fix."""
     opened = open_sweep(folder)
     integration = opened.state.integration
-    if integration.state == "done" and not (integration.branch or integration.tip):
-        raise UsageError(
-            f"sweep {folder.name} has no fixes: no agent made a change that may be taken",
-            f"`swarm-tui status {folder.name}` says how each test ended",
-        )
     if not (integration.branch or integration.tip):
-        what = {"integrating": "is being integrated", "failed": "could not be integrated"}.get(integration.state)
-        raise UsageError(
-            f"sweep {folder.name} {what or 'has not been integrated yet'}",
-            plain(integration.detail)
-            if what and integration.detail
-            else f"`swarm-tui integrate {folder.name}` does it",
-        )
+        raise _not_integrated(opened)
     repository = _repository_of(folder, Path(opened.spec.repository))
     outcome, doubts = read_integrator_outcome(folder)
     tip = integration.branch or integration.tip
@@ -62,6 +51,24 @@ def review_sweep(folder: SweepFolder, *, is_all: bool = False, by: str | None = 
         is_all=is_all or opened.spec.kind != "tests",
         by=by,
     )
+
+
+def _not_integrated(opened: OpenedSweep) -> UsageError:
+    """Give why there is nothing to review, and what can be done about it."""
+    name, integration = opened.folder.name, opened.state.integration
+    again = f"`swarm-tui integrate {name}` does it"
+    match integration.state:
+        case "done":
+            return UsageError(
+                f"sweep {name} has no fixes: no agent made a change that may be taken",
+                f"`swarm-tui status {name}` says how each test ended",
+            )
+        case "integrating" if opened.has_living_engine:
+            return UsageError(f"sweep {name} is being integrated", f"`swarm-tui open {name}` shows when it is done")
+        case "failed":
+            return UsageError(f"sweep {name} could not be integrated", plain(integration.detail) or again)
+        case _:
+            return UsageError(f"sweep {name} has not been integrated yet", again)
 
 
 def read_integrator_outcome(folder: SweepFolder) -> tuple[IntegratorOutcome | None, list[str]]:

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from swarm_tui.cli.main import run_command_line
-from swarm_tui.journal.append import EngineLock, living_engine
+from swarm_tui.journal.append import EngineLock, JournalWriter, living_engine
 from swarm_tui.journal.folder import SweepFolder, create_runs_folder
 from swarm_tui.journal.requests import RequestFollower
+from swarm_tui.model.events import Integrating
 from swarm_tui.model.requests import RequestKind
 from swarm_tui.model.sweep import MngrSettings, SweepSpec
 from tests.git_project import GitProject, photograph
@@ -120,3 +121,19 @@ def test_a_demo_does_not_touch_a_folder_of_somebody_else(
     assert run_command_line(["demo", str(tmp_path), "--headless", "--mngr", mngr_path]) == 2
     assert "is there already" in capsys.readouterr().err
     assert os.listdir(tmp_path) == ["thesis.tex"]
+
+
+def test_an_integration_that_nobody_works_on_any_more_is_not_waited_for(
+    folder: SweepFolder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with JournalWriter(folder.events) as journal:
+        journal.append(Integrating())
+    lock = EngineLock(folder.lock)
+    lock.acquire()
+    try:
+        assert run_command_line(["fixes"]) == 2
+        assert "is being integrated: `swarm-tui open" in capsys.readouterr().err
+    finally:
+        lock.release()
+    assert run_command_line(["fixes"]) == 2
+    assert "has not been integrated yet: `swarm-tui integrate" in capsys.readouterr().err

@@ -123,6 +123,8 @@ def test_asking_a_sweep_without_an_engine_says_how_to_get_one(context: EngineCon
     assert asked.returncode == 2
     assert "takes it up again" in asked.stderr
     assert swarm_tui(context, "request", "slots", "many").returncode == 2
+    context.record(EngineEnded(why="finished"))
+    assert "swarm-tui run --only-failed-of" in swarm_tui(context, "request", "slots", "3").stderr
     assert swarm_tui(context, "stop").returncode == 0
 
 
