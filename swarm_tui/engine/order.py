@@ -21,7 +21,7 @@ from swarm_tui.engine.collect import Found, Progress, Selection, find_tests
 from swarm_tui.engine.launch import OFFLINE, environment_for, task_for
 from swarm_tui.engine.names import place_of
 from swarm_tui.engine.reach import files_of
-from swarm_tui.errors import ProgramMissing, UsageError
+from swarm_tui.errors import JournalError, ProgramMissing, UsageError
 from swarm_tui.journal.folder import SweepFolder, runs_folder
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.sweep import MngrSettings, SweepSpec, SweptTest, derive_tests
@@ -130,7 +130,12 @@ def begin_sweep(spec: SweepSpec, tests: list[SweptTest]) -> SweepFolder:
     derived = [
         new.model_copy(update={"block": test.block}) for new, test in zip(derive_tests(name, named), tests, strict=True)
     ]
-    write_sweep(folder, spec.model_copy(update={"sweep": name}), derived)
+    try:
+        write_sweep(folder, spec.model_copy(update={"sweep": name}), derived)
+    except JournalError:
+        # A sweep that could not be written down is none; half of it would be in the way.
+        shutil.rmtree(folder.root, ignore_errors=True)
+        raise
     return folder
 
 

@@ -80,7 +80,8 @@ class SweepFolder:
             raise JournalError(f"{self.spec} cannot be read", error.strerror or str(error)) from error
         except ValidationError as error:
             raise JournalError(
-                f"{self.spec} is broken", f"{error.error_count()} fields are wrong or missing"
+                f"{self.spec} is broken",
+                f"{error.error_count()} fields are wrong or missing; `swarm-tui list` shows the other sweeps",
             ) from error
 
     def write_spec(self, spec: SweepSpec) -> None:

@@ -96,6 +96,14 @@ def test_without_a_record_it_says_honestly_what_it_found(stage: Stage) -> None:
         assert "branch.bundle" not in packed.getnames()
 
 
+def test_an_id_that_no_command_line_can_hold_is_reported(stage: Stage) -> None:
+    done = stage.play("test_clean[nul\0]")
+    assert done.returncode == 0, done.stderr
+    outcome = stage.outcome()
+    assert outcome["errored"] is True
+    assert "NUL byte" in outcome["summary_markdown"]
+
+
 def test_a_record_that_does_not_fit_changes_nothing(stage: Stage) -> None:
     stage.play("test_misfit")
     outcome = stage.outcome()

@@ -13,6 +13,7 @@ from swarm_tui.agents.offline.play import MisfitError, Play, compose_outcome
 from swarm_tui.agents.offline.presence import Presence
 from swarm_tui.agents.offline.records import BadRecord, Record, find_record
 from swarm_tui.agents.task import Task
+from swarm_tui.errors import SwarmError
 
 
 def main() -> None:
@@ -27,6 +28,20 @@ def main() -> None:
 
 
 async def _work(play: Play, state_folder: Path) -> None:
+    try:
+        outcome = compose_outcome(play, await _play(play))
+    except SwarmError as error:
+        # An id that no command line can hold, an interpreter that is gone: reported, and no riddle of a dead process.
+        play.presence.say(f"I cannot go on: {error}.")
+        outcome = {"errored": True, "changes": play.changes, "summary_markdown": f"The agent could not go on: {error}."}
+    write_outcome(play.copy / play.task.outcome, outcome, play.breakage)
+    bundle = await _bundle(play, state_folder)
+    play.presence.say("Done; the result is handed in.")
+    publish_archive(state_folder, play.copy / OUTPUT_FOLDER, bundle, play.breakage)
+
+
+async def _play(play: Play) -> Record | None:
+    """Take the steps of the record; without any, look whether the test passes."""
     task = play.task
     play.presence.say(f"I am {task.agent} and work on {task.test!r}.")
     record = _record_of(play)
@@ -41,10 +56,7 @@ async def _work(play: Play, state_folder: Path) -> None:
             break
     if not play.verdicts:
         await play.run_test("the test as it is")
-    write_outcome(play.copy / task.outcome, compose_outcome(play, record), play.breakage)
-    bundle = await _bundle(play, state_folder)
-    play.presence.say("Done; the result is handed in.")
-    publish_archive(state_folder, play.copy / OUTPUT_FOLDER, bundle, play.breakage)
+    return record
 
 
 def _record_of(play: Play) -> Record | None:
