@@ -64,6 +64,8 @@ def run(arguments: argparse.Namespace) -> int:
         chosen = _chosen_verdicts(review, arguments)
         verdicts = _verdicts(review) | chosen
         preview = review.preview_of([commit for commit, verdict in verdicts.items() if verdict == "revert"])
+        if not review.fixes:
+            print("note: no commit is marked [FIX_IMPL]; --all makes every commit a fix", file=sys.stderr)
         for doubt in review.branch.doubts:
             print(f"note: {doubt}", file=sys.stderr)
         if review.store.damaged:
@@ -216,7 +218,8 @@ def _print(
         lines = {fix.id: line for fix in review.fixes if (line := review.verdict_line(fix)) is not None}
         print(pull_request_text(review.branch, lines, preview, review.outcome, sweep), end="")
     else:
-        print("\n".join(review_as_list(review.branch, verdicts)))
+        for row in review_as_list(review.branch, verdicts):
+            print(row)
         if not preview.is_clean:
             print(f"the plan does not build: {conflict_words(review.branch, preview)}")
         elif preview.reverted:

@@ -111,6 +111,15 @@ def test_apply_makes_the_branch_and_remembers_the_verdicts(
     assert project.git("rev-parse", applied["branch"]) == applied["commit"]
 
 
+def test_a_branch_without_fixes_says_how_to_see_its_commits(
+    project: GitProject, capsys: pytest.CaptureFixture[str]
+) -> None:
+    squashed = commits_of(project)[0]
+    code, out, error = fixes(capsys, "--base", "main", squashed, "--list")
+    assert (code, out) == (0, "reviewed 0 of 0, 0 reverted, 0 open\n")
+    assert "--all makes every commit a fix" in error
+
+
 def test_a_diff_that_goes_into_a_file_can_be_applied(
     project: GitProject, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:

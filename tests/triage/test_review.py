@@ -313,6 +313,21 @@ def test_a_partial_clone_is_told_and_never_fetches_behind_ones_back(integrated: 
     assert photograph(partial) == before
 
 
+def test_what_a_partial_clone_is_told_to_do_helps(integrated: Integrated, tmp_path: Path) -> None:
+    source = integrated.project
+    source.git("config", "uploadpack.allowFilter", "true")
+    partial = tmp_path / "partial"
+    source.git("clone", "--quiet", "--filter=blob:none", "--no-checkout", source.root.as_uri(), str(partial))
+    clone = GitProject(partial)
+    repository = Repository.open(partial)
+    with pytest.raises(SwarmError) as caught:
+        Review.open(repository, "origin/main", "origin/integrated", folder=integrated.folder)
+    assert "`git fetch --refetch --no-filter`" in str(caught.value)
+    clone.git("fetch", "--quiet", "--refetch", "--no-filter")
+    with Review.open(repository, "origin/main", "origin/integrated", folder=integrated.folder) as review:
+        assert review.preview_of([review.fixes[1].id]).is_clean
+
+
 def test_hostile_names_and_messages_are_harmless_to_show(tmp_path: Path) -> None:
     project = GitProject(tmp_path / "project")
     project.commit("base", {"a": "a\n"})

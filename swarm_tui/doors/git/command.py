@@ -190,7 +190,7 @@ def complaint(answer: Answer, arguments: Sequence[str], where: Path) -> DoorErro
     if any(sign in lowered for sign in _SIGNS_OF_MISSING_OBJECTS):
         return GitError(
             f"objects are missing in {where}: {words}",
-            "`git fsck` lists them; a partial clone gets them by `git fetch`",
+            "`git fsck` lists them; a partial clone gets them by `git fetch --refetch --no-filter`",
         )
     if "unable to create" in lowered and ".lock" in lowered:
         return GitError(words, "another git works in this repository; try again when it has ended")

@@ -134,7 +134,8 @@ class ObjectSpace:
         found = self._reader.ask(name.encode() + b"\n", read_object)
         if found is None:
             raise GitError(
-                f"object {name} is missing", "`git fsck` says what else is; a partial clone gets it by `git fetch`"
+                f"object {name} is missing",
+                "`git fsck` says what else is; a partial clone gets it by `git fetch --refetch --no-filter`",
             )
         return found
 
