@@ -98,7 +98,7 @@ MORE_SLOTS: Final = Action("sweep.more_slots", (">",), "", "One slot more: more 
 
 SWEEP: Final = (
     Action("sweep.open", ("enter",), "open", "Open the test under the cursor", False, 0),
-    Action("sweep.act", ("x",), "act", "Stop, retry, hold or release what is marked, or under the cursor", rank=15),
+    Action("sweep.act", ("x",), "act", "Stop, retry, hold or release what is marked, or this test", rank=15),
     Action("sweep.wanted", ("w",), "wants you", "To who wants you: waiting, then blocked, then others", rank=14),
     Action("sweep.mark", ("space",), "mark", "Mark or unmark the test under the cursor", rank=20),
     Action("sweep.zoom_in", ("+", "="), "zoom", "Larger: dots, chips, rows", rank=21),
@@ -109,7 +109,7 @@ SWEEP: Final = (
     Action("sweep.failed_only", ("!",), "", "Show only what failed or is unresolved; again: all"),
     Action("sweep.next_group", ("}",), "", "To the next group", False),
     Action("sweep.previous_group", ("{",), "", "To the previous group", False),
-    Action("sweep.mark_range", ("v",), "", "Mark a range: from here to where you move next; again: end it"),
+    Action("sweep.mark_range", ("v",), "", "Mark a range, from here to where you move; again: end it"),
     Action("sweep.mark_all", ("*",), "", "Mark all tests that are shown; again: none"),
     Action("sweep.side", ("p",), "", "Show or hide the panel about the test under the cursor"),
     FEWER_SLOTS,
@@ -132,10 +132,8 @@ FIXES: Final = (
     Action("fixes.test", ("T",), "test", "Run the tests that this fix concerns, without it: what goes red?"),
     Action("fixes.test_plan", ("V",), "", "Run all tests of the sweep on what the plan makes of the branch"),
     Action("fixes.apply", ("A",), "apply", "Make the plan so, on a branch of its own; asks first"),
-    Action(
-        "fixes.report", ("R",), "report", "What the integrator left out, made uniform, and asks somebody to look at"
-    ),
-    Action("fixes.net", ("D",), "", "Show what the plan as a whole does to the base, until the cursor moves"),
+    Action("fixes.report", ("R",), "report", "What the integrator left out, made uniform, and asks about"),
+    Action("fixes.net", ("D",), "", "What the plan as a whole does to the base, until you move"),
     Action("fixes.pager", ("o",), "", "Open the commit in git's pager"),
     Action("fixes.tree", ("O",), "", "Open the tree of the plan in your editor, in a scratch folder"),
     Action("fixes.diff_down", ("J",), "diff", "Scroll the diff down", False),

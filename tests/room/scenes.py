@@ -61,7 +61,7 @@ SCENES: Final = (
     Scene("fixes-80x24", ("3",), 80, 24, is_integrated=True),
     Scene("fixes-200x60", ("3",), 200, 60, is_integrated=True),
     Scene("fixes-evidence", ("3", "G", "k", "e"), 100, 30, is_integrated=True),
-    Scene("fixes-conflict", ("3", "k", "n", "k", "c"), is_integrated=True),
+    Scene("fixes-conflict", ("3", "k", "n", "k", "c"), 100, 30, is_integrated=True),
     Scene("patterns", ("4",)),
     Scene("blocked", ("5",)),
     Scene("log", ("6",)),

@@ -1,5 +1,7 @@
 """The merge view's lines say what they must, in the width they have."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -67,6 +69,8 @@ def test_the_effect_of_a_revert_is_a_sentence() -> None:
     assert line.rstrip().endswith("3 agents made this")
     bad = EffectFacts(is_reverted=True, is_known=True, conflict_with=("#5",), conflict_paths=("a.py",))
     assert text_of(draw_effect(bad, 100)).startswith(" reverted: conflicts with #5 in a.py  c: what can be done")
+    crowded = replace(bad, why_rank="rank 2: turns 2 tests green, 2 agents made it")
+    assert text_of(draw_effect(crowded, 80)) == text_of(draw_effect(bad, 80)).rstrip()
 
 
 def test_evidence_is_harmless_and_within_its_width() -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from swarm_tui.insight.blockers import Blocker
 from swarm_tui.model.text import plain
-from swarm_tui.room.draw.parts import Line, Part, cut_line, cut_middle, wrap_text
+from swarm_tui.room.draw.parts import Line, Part, cut_line, cut_middle, width_of, wrap_text
 
 KIND_ROLES = {"blocker": "blocked", "question": "waiting", "pattern": "impl_fix", "hard to use": "accent"}
+DETAIL_WIDTH = 20
+"""Less of a detail tells nothing: then the panel beside the list tells it."""
 
 
 def draw_blocker_row(blocker: Blocker, width: int) -> Line:
@@ -16,7 +18,7 @@ def draw_blocker_row(blocker: Blocker, width: int) -> Line:
         Part(f"{blocker.kind:12}", KIND_ROLES.get(blocker.kind, "")),
         Part(blocker.title),
     ]
-    if blocker.detail and blocker.detail != blocker.title:
+    if blocker.detail and blocker.detail != blocker.title and width_of(line) + DETAIL_WIDTH <= width:
         line.append(Part(f"  {blocker.detail.splitlines()[0]}", "dim"))
     return cut_line(line, width)
 

@@ -157,8 +157,9 @@ def draw_effect(facts: EffectFacts, width: int) -> Line:
         word = "test goes" if facts.tests_red == 1 else "tests go"
         told = f"{facts.tests_red} {word} red" if facts.tests_red else f"all {facts.tests_run} tests stay green"
         left += [Part(" · ", "faint"), Part(told, "unresolved" if facts.tests_red else "good")]
-    why = [Part(facts.why_rank, "dim"), Part(" ")] if facts.why_rank else []
-    return spread(left, why, width)
+    why = [Part("  "), Part(facts.why_rank, "dim"), Part(" ")] if facts.why_rank else []
+    # What to do about a conflict goes before why the fix ranks where it does.
+    return spread(left, why, width) if width_of(left) + width_of(why) <= width else cut_line(left, width)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from swarm_tui.room.actions import Action, key_name
 from swarm_tui.room.draw.parts import Line, Part, cut_line, pad_text
 
-KEYS_WIDTH = 16
+KEYS_WIDTH = 14
 
 
 class HelpEntry(NamedTuple):
@@ -38,7 +38,7 @@ def draw_help(entries: Sequence[HelpEntry], width: int) -> list[Line]:
 def draw_entry(entry: HelpEntry, width: int) -> Line:
     """Give the line of one entry; one that is not possible now says why."""
     keys = " ".join(key_name(key) for key in entry.keys)
-    name_width = 24 if width >= 80 else 0
+    name_width = 21 if width >= 80 else 0
     text = f"{entry.action.description}" + (f" ({entry.why_not})" if entry.why_not else "")
     room = max(10, width - KEYS_WIDTH - name_width - (2 if name_width else 0))
     line = [

@@ -8,7 +8,7 @@ from swarm_tui.insight.patterns import Pattern
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.text import plain
 from swarm_tui.room.draw.glyphs import glyph_of, role_of
-from swarm_tui.room.draw.parts import Line, Part, cut_line, cut_middle, cut_text, spread, wrap_text
+from swarm_tui.room.draw.parts import Line, Part, cut_line, cut_middle, spread, width_of, wrap_text
 from swarm_tui.room.draw.words import counted
 
 KIND_ROLES = {"failing": "unresolved", "waiting": "waiting", "blocked": "blocked"}
@@ -32,10 +32,10 @@ def draw_strip(patterns: Sequence[Pattern], width: int) -> list[Line]:
 def draw_pattern_row(pattern: Pattern, width: int) -> Line:
     """Give a pattern as one row of the list."""
     line = [Part(f"{len(pattern.tests):>5,} ", "strong"), Part(f"{pattern.kind:8}", KIND_ROLES[pattern.kind])]
-    shared = f"  {', '.join(pattern.shared)}" if pattern.shared else ""
-    room = max(10, width - 14)
-    cause = cut_text(pattern.cause, max(10, room - min(len(shared), room // 3)))
-    return cut_line([*line, Part(cause), Part(shared, "dim")], width)
+    line.append(Part(pattern.cause))
+    shared = Part(f"  {', '.join(pattern.shared)}", "dim")
+    # The panel beside the list tells it whole: a beginning of it would only take room from the cause.
+    return cut_line([*line, shared] if pattern.shared and width_of([*line, shared]) <= width else line, width)
 
 
 def draw_pattern_detail(pattern: Pattern, records: Sequence[TestRecord], width: int) -> list[Line]:

@@ -57,7 +57,7 @@ class PickScreen(ModalScreen[tuple[str, ...] | None]):
         yield self.picker
 
     def on_mount(self) -> None:
-        hint = "Space on/off · Enter done · Esc" if self.is_many else "Enter picks · Esc"
+        hint = "Space on/off · Enter done · Esc closes" if self.is_many else "Enter picks · Esc closes"
         self.picker.title(self._title, hint)
         self._draw()
         self.picker.styles.height = min(len(self.entries), max(3, self.app.size.height - 4)) + 2

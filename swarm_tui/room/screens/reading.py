@@ -36,7 +36,7 @@ class ReadingScreen(ModalScreen[None]):
         lines = list(self._draw(width - 4))
         self.panel.styles.width = width
         self.panel.styles.height = min(len(lines) + 2, max(3, self.app.size.height - 4))
-        self.panel.title(self._title, "Esc")
+        self.panel.title(self._title, "Esc closes")
         self.panel.show(lines)
 
     def on_key(self, event: events.Key) -> None:

@@ -16,6 +16,8 @@ from swarm_tui.room.widgets.lines import Lines, TextLines
 
 Given = TypeVar("Given")
 
+WIDTH = 108
+"""As the style sheet has it."""
 MOVES = {"up": -1, "ctrl+p": -1, "down": 1, "ctrl+n": 1, "pageup": -10, "pagedown": 10}
 
 
@@ -44,7 +46,7 @@ class SearchedScreen(ModalScreen[Given | None], Generic[Given]):
 
     def search(self, words: str) -> None:
         """Show what fits these words."""
-        lines = self.lines_for(words, max(20, min(96, self.app.size.width) - 5))
+        lines = self.lines_for(words, max(20, min(WIDTH, self.app.size.width) - 7))
         self.found.cursor = 0
         self.found.show(lines)
         self.found.redraw()
