@@ -90,6 +90,10 @@ async def check_ground(order: Order) -> Ground:
     for path, option in ((order.records, "--records"), (order.tutorial, "--tutorial")):
         if path is not None and not path.exists():
             raise UsageError(f"{option} names {path}, which does not exist")
+    if order.records is not None and not order.records.is_dir():
+        raise UsageError(
+            f"--records names {order.records}, which is no folder", "give the folder that holds the records"
+        )
     settings = await _settings(order)
     await _check_agent_type(order, settings, repository.root)
     return Ground(repository, base, (identity.name, identity.email), settings)

@@ -60,6 +60,7 @@ def assert_refused(done: subprocess.CompletedProcess[str], *words: str) -> None:
         (("--speed", "-1"), ("--speed -1",)),
         (("--provider", "modal"), ("'modal' cannot be reached yet",)),
         (("--records", "nowhere"), ("--records names nowhere",)),
+        (("--records", "test_a.py"), ("--records names test_a.py, which is no folder",)),
         (("--tutorial", "nowhere"), ("--tutorial names nowhere",)),
         (("--python", "/no/python"), ("--python names /no/python",)),
         (("--agent", "martian"), ("no agent type 'martian'", "offline")),
