@@ -15,6 +15,8 @@ from swarm_tui.transcripts.window import RECORD_LIMIT, Span, Window
 
 SLAB: Final = 1 << 18
 ALL_ROLES: Final = frozenset(Role)
+_ESCAPED: Final = "\"\\/<>&'"
+"""What JSON may write as an escape; some writers make it safe for HTML."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ def _sure_part(words: str) -> bytes:
     Words stand in a record as UTF-8 or as JSON escapes; spaces may stem from line ends, and letters
     beyond ASCII have cases that bytes do not know: only the longest plain part is sure.
     """
-    parts = "".join(c if c.isascii() and c.isprintable() and c not in '"\\/' else " " for c in words).split()
+    parts = "".join(c if c.isascii() and c.isprintable() and c not in _ESCAPED else " " for c in words).split()
     return max(parts, key=len, default="").lower().encode()
 
 

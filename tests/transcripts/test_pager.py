@@ -263,3 +263,16 @@ def test_words_are_found_however_json_wrote_them(words: str, tmp_path: Path) -> 
     pager.choose(Choice(words=words))
     assert pager.matches is not None
     assert pager.matches.count == 1
+
+
+@pytest.mark.parametrize("words", ["<b>bold", "a&b", "it's"])
+def test_words_are_found_where_json_was_made_safe_for_html(words: str, tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    escaped = step(f"here is {words} inside")
+    for character in "<>&'":
+        escaped = escaped.replace(character.encode(), f"\\u{ord(character):04x}".encode())
+    path.write_bytes(step("other") * 5 + escaped)
+    pager = opened(path)
+    pager.choose(Choice(words=words))
+    assert pager.matches is not None
+    assert pager.matches.count == 1
