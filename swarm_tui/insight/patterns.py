@@ -15,7 +15,7 @@ from swarm_tui.model.text import plain
 _VARYING: Final = (
     (re.compile(r"0x[0-9a-fA-F]+"), "0x…"),
     # A word of hexadecimal letters alone is a word, and of digits alone a number.
-    (re.compile(r"\b[0-9a-f]{8}-[0-9a-f-]{27}\b|\b(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{7,40}\b"), "<id>"),
+    (re.compile(r"\b[0-9a-f]{8}-[0-9a-f-]{27}\b|\b(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{7,64}\b"), "<id>"),
     (re.compile(r"(?:/[\w.+@-]+){2,}/?"), "<path>"),
     (re.compile(r"\d+(?:\.\d+)*"), "N"),
 )

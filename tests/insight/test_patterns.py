@@ -29,6 +29,7 @@ def failed(test: str, failure: str, **fields: object) -> TestRecord:
         ("no server at /tmp/tmux-0/a", "no server at /tmp/tmux-1000/swarm-12"),
         ("no host 3f2a9bcd-11aa-4f3a-9bcd-0123456789ab", "no host 00aa9bcd-1bcd-4abc-8888-abcdef012345"),
         ("7 bytes are left", "12345678 bytes are left"),
+        (f"object {'1a' * 32} is missing", f"object {'b2' * 20} is missing"),
         ("cannot check out 3f2a9bc", "cannot check out 71d04fa0"),
         ("object at 0x7f001122", "object at 0x55aa"),
         ("line one\nAAA", "line one\nBBB"),
