@@ -154,13 +154,13 @@ def _names(given: Iterable[str]) -> list[str]:
 
 def _find_fix(review: Review, name: str) -> Fix:
     """Give the fix that is named by its rank, such as 3 or #3, or by any revision."""
-    commit = ""
+    commit: str | None = ""
     by_rank = {str(fix.rank): fix for fix in review.fixes}
     found = by_rank.get(name.removeprefix("#"))
     if found is None:
         beginning = [fix for fix in review.fixes if len(name) >= 4 and fix.id.startswith(name.lower())]
-        commit = beginning[0].id if len(beginning) == 1 else review.repository.resolve(name)
-        found = review.branch.find(commit)
+        commit = beginning[0].id if len(beginning) == 1 else review.repository.find(name)
+        found = review.branch.find(commit) if commit else None
     if found is not None:
         return found
     others = any(known.id == commit for known in review.branch.commits)

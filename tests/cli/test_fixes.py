@@ -166,11 +166,11 @@ def test_a_plan_that_does_not_build_is_not_applied(project: GitProject, capsys: 
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (["--base", "main", "--revert", "9"], "there is no commit '9'"),
+        (["--base", "main", "--revert", "9"], "9 is none of the 3 fixes: `swarm-tui fixes` lists them"),
         (["--base", "main", "--revert", "main"], "none of the 3 fixes"),
         (["--base", "main", "--revert", "HEAD~3"], "--all makes every commit a fix"),
         (["--base", "main", "--revert", "1", "--keep", "#1"], "kept and reverted"),
-        (["--base", "main", "--revert=--help"], "is no revision"),
+        (["--base", "main", "--revert=--help"], "--help is none of the 3 fixes"),
         (["--base", "gone"], "there is no commit 'gone'"),
         (["--base", "main", "--drop"], "give --apply too"),
         (["--base", "main", "--apply"], "nothing is reverted"),
