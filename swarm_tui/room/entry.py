@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import gc
 import sys
-import tempfile
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from swarm_tui.doors.git.scratch import ScratchFolder
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.model.sweep import MngrSettings, SweepSpec
 from swarm_tui.room.app import RoomApp
@@ -42,8 +43,8 @@ def open_fixes(folder: Path, *, ascii: bool = False) -> int:
 
 def open_review(open_it: Callable[[], Review], name: str, *, ascii: bool = False) -> int:
     """Open the merge view on a branch that no sweep made: a room with an empty sweep of that name around it."""
-    with tempfile.TemporaryDirectory(prefix="swarm-review-") as temporary:
-        folder = SweepFolder(Path(temporary) / "review")
+    with closing(ScratchFolder("swarm-review-")) as temporary:
+        folder = SweepFolder(temporary.path / "review")
         folder.write_spec(
             SweepSpec(sweep=name, repository="", base="", created_at=time.time(), mngr=MngrSettings(path=""))
         )

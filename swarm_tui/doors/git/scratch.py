@@ -18,6 +18,8 @@ _ROOM_NEEDED: Final = 512 * 1024 * 1024
 class ScratchFolder:
     """A folder that is ours until we close it, or die; `prefix` says what it is for."""
 
+    _lock = -1
+
     def __init__(self, prefix: str, parent: Path | None = None) -> None:
         place = parent or Path(tempfile.gettempdir())
         remove_abandoned(place, prefix)
