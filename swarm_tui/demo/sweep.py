@@ -68,11 +68,11 @@ async def begin_demo(wish: DemoWish, progress: Progress) -> SweepFolder:
         await _quiet_mngr(settings, repository)
         order = replace(order, folder=repository, tutorial=repository / TUTORIAL, mngr_settings=settings)
         spec, tests = await prepare_sweep(order, progress)
+        folder = begin_sweep(spec, tests)
     except BaseException:
         # No sweep knows of this home, so nobody would ever remove it.
         shutil.rmtree(Path(str(settings.home)).parent, ignore_errors=True)
         raise
-    folder = begin_sweep(spec, tests)
     progress(f"sweep {folder.name}: {len(tests)} tests, {spec.slots} slots, mngr {mngr.version} in a home of its own")
     start_engine(folder)
     return folder

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
@@ -35,7 +36,8 @@ async def launch(context: EngineContext, test: str, attempt: int) -> None:
     spec, record = context.spec, context.state.records[test]
     context.record(Launching(test=test, attempt=attempt))
     place = place_of(spec, record.agent, attempt)
-    request = create_request(context, record, place)
+    # The prompt for a tutorial's blocks reads all its tests out of git.
+    request = await asyncio.to_thread(create_request, context, record, place)
     is_adopted = False
     try:
         await context.mngr.create(request)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
+import threading
 from pathlib import Path
 
 import pytest
 
 from swarm_tui.agents.shipped import live_folder
-from swarm_tui.engine.launch import argument_for, create_request, environment_for, task_for
+from swarm_tui.engine.launch import argument_for, create_request, environment_for, launch, task_for
 from swarm_tui.engine.names import AgentPlace, harvest_ref, place_of
 from swarm_tui.model.state import TestRecord as Record
 from swarm_tui.model.sweep import MngrSettings, SweepSpec
@@ -99,6 +101,24 @@ def test_task_and_prompt_are_files_and_a_hostile_id_is_only_text_in_them(tmp_pat
     assert f"--message=Read {folder / 'prompt.md'} and do everything it says, to its last step." in words
     assert not any("\n" in word or "\x1b" in word for word in words)
     assert [word for word in words if "touch" in word] == ["swarm_test=test_0.py::test_x[$(touch x) [/red]]"]
+
+
+async def test_what_takes_long_to_compose_keeps_the_engine_from_nothing_else(tmp_path: Path) -> None:
+    prompt = tmp_path / "prompt.md"
+    os.mkfifo(prompt)
+    mngr = QuickMngr(tmp_path / "mngr")
+    context = rehearse(tmp_path, 1, mngr, agent_type="claude", mapper_prompt=str(prompt))
+    in_vain = threading.Timer(5.0, prompt.write_text, ["nobody came"])
+    in_vain.start()
+    launching = asyncio.ensure_future(launch(context, next(context.state.tests()).test, 1))
+    # Reading the prompt waits until somebody writes it.
+    await asyncio.sleep(0)
+    assert in_vain.is_alive(), "everything has waited for the prompt"
+    in_vain.cancel()
+    await asyncio.to_thread(prompt.write_text, "Work.")
+    await launching
+    (agent,) = mngr.agents
+    assert (context.folder.agent(agent) / "prompt.md").read_text() == "Work."
 
 
 def test_an_offline_agent_is_a_program_whose_name_mngr_can_find_again(tmp_path: Path) -> None:
