@@ -23,6 +23,7 @@ EXAMPLES = """\
   swarm-tui attach test_copy                    the agent of that test, in the newest sweep
   swarm-tui attach tests/test_a.py::test_copy   by its whole node id
   swarm-tui attach swarm-20261118-061200-copy   by the agent's name
+  swarm-tui attach integrator                   the agent that puts all work together
   swarm-tui attach test_copy --start            start it again if it is stopped, without asking"""
 
 LAST_LINES: Final = 20
@@ -30,7 +31,9 @@ LAST_LINES: Final = 20
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `swarm-tui attach`."""
-    parser.add_argument("target", metavar="TEST|AGENT", help="a test, an agent, or a part that only one of them has")
+    parser.add_argument(
+        "target", metavar="TEST|AGENT", help="a test, an agent, a part that only one of them has, or: integrator"
+    )
     parser.add_argument("--sweep", metavar="SWEEP", help="a sweep's id or folder; the newest one when not given")
     parser.add_argument(
         "--start", action="store_true", help="start a stopped agent: its command runs from the beginning"
@@ -48,11 +51,27 @@ def run(arguments: argparse.Namespace) -> int:
     is_folder = name is not None and "/" in name
     folder = find_sweep(Path.cwd() if is_folder else Repository.open(Path.cwd()).root, name)
     sweep = open_sweep(folder)
-    record = find_test(sweep, arguments.target)
+    record = find_integrator(sweep, arguments.target) or find_test(sweep, arguments.target)
     if not sys.stdin.isatty() or not sys.stdout.isatty():
         raise UsageError("attaching needs a terminal", "standard input and output are not both one")
     attacher = Attacher(sweep.spec.mngr, sweep.spec.provider, Path(sweep.spec.repository))
     return asyncio.run(_attach(attacher, folder, record, is_started=arguments.start))
+
+
+def find_integrator(sweep: OpenedSweep, target: str) -> TestRecord | None:
+    """Give what stands for the integrator when a person means it, and no test is called so."""
+    from swarm_tui.engine.names import integrator_of
+    from swarm_tui.model.state import TestRecord
+    from swarm_tui.model.sweep import INTEGRATOR_SLUG
+
+    agent = integrator_of(sweep.spec)
+    is_test = any(record.test.endswith(f"::{target}") for record in sweep.state.tests())
+    if is_test or target not in (INTEGRATOR_SLUG, agent):
+        return None
+    started_at = sweep.state.integration.started_at
+    if started_at is None:
+        raise UsageError(f"{sweep.folder.name} has no integrator yet", "it begins when every test is done")
+    return TestRecord(test="the integrator", agent=agent, launched_at=started_at)
 
 
 def find_test(sweep: OpenedSweep, target: str) -> TestRecord:

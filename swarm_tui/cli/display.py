@@ -130,6 +130,8 @@ def _picture(opened: OpenedSweep) -> RenderableType:
     line = Text(f"{opened.folder.name}  {_clock(elapsed)}{left} · slots {state.active}/{state.slots}")
     if state.integration.state == "integrating":
         line.append(" · integrating")
+        if state.integration.last_line:
+            line.append(f": {plain(state.integration.last_line, 100)}", "dim")
     return Text("\n").join([line, bar, numbers])
 
 

@@ -22,22 +22,24 @@ from swarm_tui.doors.process import run_process, scrubbed_environment
 from swarm_tui.engine.archive import BadArchive, unpack_archive
 from swarm_tui.engine.context import EngineContext
 from swarm_tui.engine.launch import destroy_agent, protect
-from swarm_tui.engine.names import LABEL_ROLE, LABEL_SWEEP, AgentPlace, place_of
+from swarm_tui.engine.names import LABEL_ROLE, LABEL_SWEEP, AgentPlace, integrator_of, place_of
 from swarm_tui.engine.pull import find_transcript
 from swarm_tui.engine.reach import LocalFiles
+from swarm_tui.engine.tail import Tail
 from swarm_tui.engine.words import Words
 from swarm_tui.errors import AgentExists, SwarmError
-from swarm_tui.model.events import AgentsStopped
+from swarm_tui.model.events import AgentsStopped, IntegratorSaid
 from swarm_tui.model.outcome import INTEGRATOR_OUTCOME_FILE, OUTCOME_SIZE_LIMIT
 from swarm_tui.model.text import plain
 
 ROLE_INTEGRATOR: Final = "integrator"
 LOOK_INTERVAL: Final = 0.2
 PROBE_INTERVAL: Final = 2.0
+# One that waits for less may be between two things.
+WAITING_TOLD_AFTER: Final = 5.0
 # Besides measuring, of which the inputs say how long it may take: reading, merging, a copy, the last run.
 BUILTIN_EXTRA: Final = 900.0
 ATTEMPTS_KNOWN: Final = 1_000
-WORDS_READ: Final = 1 << 16
 _PROMPT_FILE: Final = "prompt.md"
 
 
@@ -56,7 +58,7 @@ class HandedIn:
 async def run_integrator(context: EngineContext, inputs: IntegratorInputs, by: str) -> HandedIn:
     """Run an integrator to its end and give what it handed in."""
     spec = context.spec
-    agent = f"swarm-{spec.sweep}-integrator"
+    agent = integrator_of(spec)
     place = await _free_place(context, agent)
     request = _request(context, inputs, by, agent, place)
     try:
@@ -120,7 +122,8 @@ async def _wait_for_archive(context: EngineContext, agent: str, place: AgentPlac
     probe = LocalProbe(home, spec.mngr.prefix, context.tmux, Path(spec.repository))
     archive, deadline = place.state_dir / ARCHIVE_PATH, time.monotonic() + limit
     probe_due, times_gone = time.monotonic() + PROBE_INTERVAL, 0
-    active_at = time.monotonic()
+    active_at, is_told = time.monotonic(), False
+    voice = _Voice(context, place)
     # Files tell of their appearance to nobody who may be on another machine one day: they are looked for.
     while not archive.is_file():
         now = time.monotonic()
@@ -128,28 +131,51 @@ async def _wait_for_archive(context: EngineContext, agent: str, place: AgentPlac
             raise IntegratorFailed(f"it had not handed in its work after {limit:.0f} s")
         if now >= probe_due:
             probe_due = now + PROBE_INTERVAL
+            await voice.listen()
             found = await probe.probe()
             if isinstance(found, Probed):
                 seen = found.agents.get(agent)
                 is_gone = seen is None or seen.state in ("DONE", "STOPPED")
                 times_gone = times_gone + 1 if is_gone else 0
-                active_at = active_at if seen is not None and seen.state == "WAITING" else now
+                if seen is None or seen.state != "WAITING":
+                    active_at, is_told = now, False
+                elif not is_told and now - active_at >= WAITING_TOLD_AFTER:
+                    is_told = True
+                    asked = f": {voice.words.last_line}" if voice.words.last_line else ""
+                    context.note(
+                        f"the integrator waits for an answer (`swarm-tui attach integrator` leads to it){asked}",
+                        level="warning",
+                    )
             if times_gone > 1 and not archive.is_file():
-                raise IntegratorFailed("its process ended before it handed in its work", await _last_words(place))
+                await voice.listen()
+                said = f"it said {voice.words.last_line!r}" if voice.words.last_line else ""
+                raise IntegratorFailed("its process ended before it handed in its work", said)
         if now - active_at >= spec.wait_timeout:
             raise IntegratorFailed("it waited for an answer, and nobody gave one")
         await asyncio.sleep(LOOK_INTERVAL)
+    await voice.listen()
 
 
-async def _last_words(place: AgentPlace) -> str:
-    """Give what an integrator said last; it may be why."""
-    files, words = LocalFiles(place.state_dir, place.work_dir), Words()
-    path = await find_transcript(files)
-    size = await files.size("state", path) if path else None
-    if path and size:
-        content = await files.read("state", path, offset=max(0, size - WORDS_READ), limit=WORDS_READ)
-        words.take((content or b"").split(b"\n"))
-    return f"it said {words.last_line!r}" if words.last_line else ""
+class _Voice:
+    """Tells the sweep what its integrator says."""
+
+    def __init__(self, context: EngineContext, place: AgentPlace) -> None:
+        self.words = Words()
+        self._context = context
+        self._files = LocalFiles(place.state_dir, place.work_dir)
+        self._transcript: Tail | None = None
+
+    async def listen(self) -> None:
+        """Read on in its transcript; record its last words when they are new."""
+        if self._transcript is None:
+            path = await find_transcript(self._files)
+            if path is None:
+                return
+            self._transcript = Tail(self._files, "state", path)
+        known = self.words.last_line
+        self.words.take(await self._transcript.read())
+        if self.words.last_line != known:
+            self._context.record(IntegratorSaid(line=self.words.last_line))
 
 
 def _unpack(archive: Path, folder: Path) -> HandedIn:

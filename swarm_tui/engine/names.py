@@ -7,12 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from swarm_tui.model.sweep import SweepSpec
+from swarm_tui.model.sweep import INTEGRATOR_SLUG, SweepSpec
 
 LABEL_SWEEP: Final = "swarm_sweep"
 LABEL_TEST: Final = "swarm_test"
 LABEL_ROLE: Final = "swarm_role"
 ROLE_MAPPER: Final = "mapper"
+
+
+def integrator_of(spec: SweepSpec) -> str:
+    """Give the name of the agent that integrates a sweep."""
+    return f"swarm-{spec.sweep}-{INTEGRATOR_SLUG}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import Any, Final
 
 from swarm_tui.journal.story import tell
@@ -287,6 +288,9 @@ class SweepState:
     def _integrating(self, event: happened.Integrating) -> None:
         self.integration = Integration(state="integrating", at=event.at, detail=event.by, started_at=event.at)
 
+    def _integrator_said(self, event: happened.IntegratorSaid) -> None:
+        self.integration = replace(self.integration, last_line=event.line)
+
     def _integrated(self, event: happened.Integrated) -> None:
         self.integration = Integration(
             state="done",
@@ -332,6 +336,7 @@ _HANDLERS: Final[dict[type, Callable[[SweepState, Any], None]]] = {
     happened.MessageSent: SweepState._message_sent,
     happened.RequestAnswered: SweepState._request_answered,
     happened.Integrating: SweepState._integrating,
+    happened.IntegratorSaid: SweepState._integrator_said,
     happened.Integrated: SweepState._integrated,
     happened.IntegrationFailed: SweepState._integration_failed,
     happened.Noted: SweepState._noted,

@@ -68,6 +68,8 @@ def tell(event: happened.Event) -> LogLine | None:
             level, text = "error", f"could not do that: {event.detail}"
         case happened.Integrating():
             text = f"integrating {event.branches} branches ({event.by})"
+        case happened.IntegratorSaid():
+            text = f"the integrator: {event.line}"
         case happened.Integrated():
             text = f"integrated on {event.branch}: {event.fixes} fixes" if event.branch else "nothing to integrate"
             text += f", {event.left_out} left out" if event.left_out else ""

@@ -251,6 +251,13 @@ class Integrating(EventBase):
     branches: int = 0
 
 
+class IntegratorSaid(EventBase):
+    """What the integrator does now, in its own words."""
+
+    type: Literal["integrator_said"] = "integrator_said"
+    line: str = ""
+
+
 class Integrated(EventBase):
     """The integrated branch is there."""
 
@@ -309,6 +316,7 @@ KnownEvent = Annotated[
     | MessageSent
     | RequestAnswered
     | Integrating
+    | IntegratorSaid
     | Integrated
     | IntegrationFailed
     | Noted,

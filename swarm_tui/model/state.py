@@ -91,6 +91,8 @@ class Integration:
     detail: str = ""
     at: float | None = None
     started_at: float | None = None
+    last_line: str = ""
+    """What the integrator said last, while it works."""
 
 
 @dataclass(frozen=True, slots=True)

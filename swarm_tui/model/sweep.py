@@ -8,7 +8,8 @@ from typing import Final, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 FORMAT_VERSION: Final = 1
-RESERVED_SLUGS: Final = frozenset({"integrated", "integrator", "reviewed"})
+INTEGRATOR_SLUG: Final = "integrator"
+RESERVED_SLUGS: Final = frozenset({"integrated", INTEGRATOR_SLUG, "reviewed"})
 _NOT_IN_SLUG: Final = re.compile(r"[^a-z0-9]+")
 
 

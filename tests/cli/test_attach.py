@@ -14,13 +14,13 @@ from pathlib import Path
 import pexpect
 import pytest
 
-from swarm_tui.cli.attach import find_test
+from swarm_tui.cli.attach import find_integrator, find_test
 from swarm_tui.doors.mngr_words import CreateRequest
 from swarm_tui.errors import UsageError
 from swarm_tui.journal.append import JournalWriter
 from swarm_tui.journal.folder import SweepFolder, create_runs_folder
 from swarm_tui.journal.open import open_sweep
-from swarm_tui.model.events import Launched, Queued
+from swarm_tui.model.events import Integrating, Launched, Queued
 from swarm_tui.model.sweep import MngrSettings, SweepSpec
 from tests.conftest import IsolatedMngr
 from tests.waiting import until
@@ -239,6 +239,24 @@ def test_a_test_is_found_by_id_agent_or_a_part_of_its_own(tmp_path: Path) -> Non
         find_test(sweep, "copy")
     with pytest.raises(UsageError, match="no test or agent"):
         find_test(sweep, "y\x1b[31m")
+
+
+def test_the_integrator_is_found_once_there_is_one(tmp_path: Path) -> None:
+    folder = write_sweep(tmp_path, MngrSettings(path="mngr"), {"a.py::test_copy": "swarm-1-copy"})
+    with pytest.raises(UsageError, match="has no integrator yet"):
+        find_integrator(open_sweep(folder), "integrator")
+    with JournalWriter(folder.events) as journal:
+        journal.append(Integrating(by="builtin", branches=1))
+    found = find_integrator(open_sweep(folder), "integrator")
+    assert found is not None
+    assert found.agent == f"swarm-{folder.name}-integrator"
+    assert find_integrator(open_sweep(folder), "test_copy") is None
+
+
+def test_a_test_that_is_called_integrator_is_meant_before_the_agent(tmp_path: Path) -> None:
+    sweep = open_sweep(write_sweep(tmp_path, MngrSettings(path="mngr"), {"a.py::integrator": "swarm-1-integrator-2"}))
+    assert find_integrator(sweep, "integrator") is None
+    assert find_test(sweep, "integrator").agent == "swarm-1-integrator-2"
 
 
 def test_without_a_terminal_nothing_is_attached(tmp_path: Path) -> None:

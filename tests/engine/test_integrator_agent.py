@@ -25,6 +25,9 @@ FOLLOWER = r"""#!/bin/bash
 read -r _ prompt _
 touch "$MNGR_AGENT_STATE_DIR/active"
 set -e
+transcript="$MNGR_AGENT_STATE_DIR/events/follower/common_transcript"
+mkdir -p "$transcript"
+echo '{"type": "step", "source": "agent", "message": "I read the prompt."}' > "$transcript/events.jsonl"
 eval "$(grep '^    git fetch' "$prompt")"
 mkdir -p .test_output
 rows=""
@@ -102,7 +105,9 @@ async def test_an_agent_that_follows_the_prompt_makes_the_branch(
     integration = swept.state.integration
     assert (integration.state, integration.fixes) == ("done", 1), integration
     assert swept.subjects == "[FIX_IMPL] Add"
-    assert not [line for line in swept.state.log if "is not used" in line.text]
+    told = [line.text for line in swept.state.log]
+    assert "the integrator: I read the prompt." in told
+    assert not [text for text in told if "is not used" in text]
 
 
 async def test_an_agent_that_names_strange_commits_is_replaced_by_the_built_in_integrator(

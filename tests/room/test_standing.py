@@ -19,6 +19,7 @@ FACTS = StandingFacts(
     sweep="20261118",
     integration="none",
     detail="",
+    last_line="",
     integrating_for=0.0,
     done=3,
     total=12,
@@ -49,6 +50,12 @@ FACTS = StandingFacts(
 )
 def test_it_says_how_far_the_sweep_is_and_what_to_do(facts: StandingFacts, words: str) -> None:
     assert words in tell_standing(facts)[1]
+
+
+def test_while_it_integrates_it_says_what_the_integrator_does() -> None:
+    facts = replace(FACTS, done=12, integration="integrating", last_line="measures 3 fixes with 4 tests")
+    _, text, role = tell_standing(facts)
+    assert any("measures 3 fixes" in part.text for line in draw_standing(facts, text, role, 80) for part in line)
 
 
 @pytest.mark.parametrize("width", [20, 40, 78, 198])

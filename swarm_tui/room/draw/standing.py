@@ -17,6 +17,8 @@ class StandingFacts:
     integration: str
     """none, integrating, done or failed"""
     detail: str
+    last_line: str
+    """What the integrator said last, while it works."""
     integrating_for: float
     done: int
     total: int
@@ -73,6 +75,8 @@ def draw_standing(facts: StandingFacts, text: str, role: str, width: int) -> lis
         ]
         told: list[Line] = [[Part("· ", "faint"), Part(words, kind)] for number, kind, words in still if number]
         lines += [(), *told] if told else []
+    if facts.integration == "integrating" and facts.last_line:
+        lines += [(), [Part("· ", "faint"), Part(facts.last_line, "running")]]
     if facts.coming and facts.integration in ("none", "integrating"):
         number = len(facts.coming)
         lines += [
