@@ -77,3 +77,34 @@ def test_the_pager_and_the_way_back(e2e: E2eSession) -> None:
     terminal.wait_for("10 fixes · 0 keep")
     terminal.send_keys("y")
     terminal.wait_for("10 fixes · 1 keep")
+
+
+HALF_AN_EDITOR = """\
+#!/bin/sh
+if grep -q 'half done' "$1"; then echo 'VALUE = 5' > "$1"; else echo '# half done' >> "$1"; fi
+"""
+
+
+def test_a_conflict_that_was_left_half_resolved_can_be_finished(e2e: E2eSession) -> None:
+    project = GitProject(e2e.folder / "project")
+    for number, message in enumerate(("base", "[FIX_IMPL] One", "[FIX_IMPL] Two"), 1):
+        project.commit(message, {"part.py": f"VALUE = {number}\n"})
+    project.git("branch", "integrated")
+    project.git("reset", "--quiet", "--hard", "HEAD~2")
+    editor = e2e.folder / "editor"
+    editor.write_text(HALF_AN_EDITOR)
+    editor.chmod(0o755)
+    terminal = e2e.tmux(f"cd project && {ROOM}", env={"EDITOR": str(editor)}, width=100, height=30)
+    terminal.wait_for("conflicts with #2 in part.py")
+    terminal.send_keys("c")
+    terminal.wait_for("resolve it in the editor")
+    terminal.send_keys("e")
+    terminal.wait_for("Take this as the revert of #1?")
+    terminal.send_keys("y")
+    terminal.wait_for("part.py still holds conflict markers")
+    terminal.send_keys("y")
+    terminal.wait_for("Take this as the revert of #1?")
+    terminal.send_keys("y")
+    terminal.wait_for(re.compile(r"1 revert · 1 open +plan clean, 3 commits"))
+    terminal.send_keys("q")
+    terminal.wait_for_exit()

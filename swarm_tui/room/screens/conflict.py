@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from swarm_tui.doors.foreground import editor_command
-from swarm_tui.errors import SwarmError
+from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.model.fixes import Fix
 from swarm_tui.model.text import plain
 from swarm_tui.model.verdicts import Verdict
@@ -63,24 +63,37 @@ def _resolve(screen: FixesScreen, merge: Merge, fix: Fix, command: Callable[[Con
         except SwarmError as error:
             screen.say(str(error), "error")
             return
-        trouble = leave_for(screen, command(copy), copy.folder)
-        if trouble:
-            discard(copy)
-            screen.say(f"{trouble}: nothing was taken", "error")
-            return
-        _ask_to_take(screen, merge, fix, copy)
+
+        def edit() -> None:
+            trouble = leave_for(screen, command(copy), copy.folder)
+            if trouble:
+                discard(copy)
+                screen.say(f"{trouble}: nothing was taken", "error")
+                return
+            _ask_to_take(screen, merge, fix, copy, edit)
+
+        edit()
 
     screen.run_worker(work(), group="fixes: resolve", exclusive=True, exit_on_error=False)
 
 
-def _ask_to_take(screen: FixesScreen, merge: Merge, fix: Fix, copy: ConflictCopy) -> None:
+def _ask_to_take(
+    screen: FixesScreen, merge: Merge, fix: Fix, copy: ConflictCopy, edit_again: Callable[[], None]
+) -> None:
+    def give_up() -> None:
+        discard(copy)
+        screen.say("nothing was taken; the plan is as it was")
+
     def answered(is_yes: bool | None) -> None:
         if not is_yes:
-            discard(copy)
-            screen.say("nothing was taken; the plan is as it was")
+            give_up()
             return
         try:
             take_result(merge.review, copy)
+        except UsageError as error:
+            question = ConfirmScreen(f"{error.message}. Go on with it?", copy.paths)
+            screen.app.push_screen(question, lambda is_yes: edit_again() if is_yes else give_up())
+            return
         except SwarmError as error:
             discard(copy)
             screen.say(str(error), "error")
