@@ -16,6 +16,7 @@ import struct
 import termios
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
@@ -33,15 +34,24 @@ class BenchTerminal:
     """One program on a terminal of its own; ends with the `with` block."""
 
     def __init__(
-        self, words: Sequence[str], *, columns: int = 160, rows: int = 50, environment: Mapping[str, str] | None = None
+        self,
+        words: Sequence[str],
+        *,
+        columns: int = 160,
+        rows: int = 50,
+        environment: Mapping[str, str] | None = None,
+        folder: Path | None = None,
     ) -> None:
         self._words = list(words)
+        self._folder = folder
         self._size = struct.pack("HHHH", rows, columns, 0, 0)
         self._environment = {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor", **(environment or {})}
-        for name in ("TMUX", "TMUX_PANE", "NO_COLOR", "COLUMNS", "LINES"):
+        # The last of these would let every start compile again what it imports.
+        for name in ("TMUX", "TMUX_PANE", "NO_COLOR", "COLUMNS", "LINES", "PYTHONDONTWRITEBYTECODE"):
             self._environment.pop(name, None)
         self.buffer = bytearray()
         self.received = 0
+        self.is_ended = False
 
     def __enter__(self) -> Self:
         self.started_at = time.perf_counter()
@@ -50,6 +60,8 @@ class BenchTerminal:
             with contextlib.suppress(OSError):
                 # The child waits for its size: what it draws first is what a person would see first.
                 fcntl.ioctl(0, termios.TIOCSWINSZ, self._size)
+                if self._folder is not None:
+                    os.chdir(self._folder)
                 os.execvpe(self._words[0], self._words, self._environment)
             os._exit(127)
         os.set_blocking(self._descriptor, False)
@@ -74,13 +86,19 @@ class BenchTerminal:
         try:
             block = os.read(self._descriptor, 1 << 18)
         except OSError:
+            # Linux says so when the program has ended.
+            self.is_ended = True
             return False
-        self.received += len(block)
-        self.buffer += block
+        self.take(block)
         for query, answer in ANSWERS.items():
             if query in block:
                 os.write(self._descriptor, answer)
         return bool(block)
+
+    def take(self, block: bytes) -> None:
+        """Keep what was read."""
+        self.received += len(block)
+        self.buffer += block
 
     def seconds_until(self, text: bytes, *, within: float = 20.0, is_frame: bool = True) -> float:
         """Give the seconds until the text is on the screen, its frame closed; TimeoutError when it never is."""
@@ -93,7 +111,7 @@ class BenchTerminal:
             if found >= 0 and (not is_frame or self.buffer.find(FRAME_END, found) >= 0):
                 return time.perf_counter() - start
             left = within - (time.perf_counter() - start)
-            if left <= 0:
+            if left <= 0 or self.is_ended:
                 raise TimeoutError(f"{text!r} was not drawn within {within} s")
             self.read(left)
 
@@ -109,16 +127,35 @@ class BenchTerminal:
         self.buffer.clear()
 
     def cpu_seconds(self) -> float:
-        """Give the processor time that the program has taken so far."""
-        with open(f"/proc/{self.process}/stat") as file:
-            fields = file.read().rsplit(")", 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        """Give the processor time that the program and its children, ended ones too, have taken so far."""
+        return sum(sum(map(int, _stat(process)[11:15])) for process in self._family()) / os.sysconf("SC_CLK_TCK")
 
     def memory_megabytes(self) -> float:
-        """Give the program's resident memory."""
-        with open(f"/proc/{self.process}/status") as file:
-            resident = next(line for line in file if line.startswith("VmRSS"))
-        return int(resident.split()[1]) / 1024
+        """Give the resident memory of the program and its children."""
+        return sum(_resident_kilobytes(process) for process in self._family()) / 1024
+
+    def _family(self) -> list[int]:
+        family = [self.process]
+        for process in family:
+            with contextlib.suppress(OSError):
+                for children in Path(f"/proc/{process}/task").glob("*/children"):
+                    family += map(int, children.read_text().split())
+        return family
+
+
+def _stat(process: int) -> list[str]:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
+    except OSError:
+        return ["0"] * 15
+
+
+def _resident_kilobytes(process: int) -> int:
+    try:
+        lines = Path(f"/proc/{process}/status").read_text().splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) for line in lines if line.startswith("VmRSS")), 0)
 
 
 def quantile(values: Sequence[float], part: float) -> float:

@@ -1,7 +1,7 @@
-"""How fast a transcript is, beside other viewers of the same file: `python -m tests.bench.transcript_view [--mb 100]`.
+"""How fast a transcript is: `python -m tests.bench.transcript_view [--mb 100]`.
 
-Opens one at its end, follows it, pages through it, and works in a pane; of `less`, `lnav` and `tl` (toolong) those
-that are installed are shown the same file. Times run from the key to the closed frame on a terminal.
+Opens one at its end, follows it, pages through it, and works in a pane. Times run from the key to the closed frame
+on a terminal. `beside_transcripts` has other viewers of the same file.
 """
 
 from __future__ import annotations
@@ -121,21 +121,6 @@ def measure_room(place: Path, transcript: Path, rounds: int) -> None:
         print(f"room: {terminal.memory_megabytes():.0f} MB in all")
 
 
-def measure_others(transcript: Path) -> None:
-    for name, words in (("less", ["less", "+G"]), ("lnav", ["lnav", "-N"]), ("tl", ["tl"])):
-        if shutil.which(name) is None:
-            print(f"{name}: not installed")
-            continue
-        with BenchTerminal([*words, str(transcript)]) as terminal:
-            try:
-                seconds = terminal.seconds_until(LAST.encode(), within=120, is_frame=False)
-            except TimeoutError:
-                print(f"{name}: did not show the end within 120 s")
-                continue
-            terminal.read_for(0.5)
-            print(f"{name}: end shown {seconds * 1000:.0f} ms after its start, {terminal.memory_megabytes():.0f} MB")
-
-
 def measure_echo(rounds: int) -> None:
     """Time a key typed into a pane until tmux's echo of it is drawn."""
     folder = tempfile.mkdtemp(dir="/tmp", prefix="sw")
@@ -172,7 +157,6 @@ def main() -> None:
         transcript = Path(place) / "transcript.jsonl"
         write_transcript(transcript, arguments.mb)
         print(f"a transcript of {transcript.stat().st_size / 1e6:.0f} MB")
-        measure_others(transcript)
         measure_room(Path(place), transcript, arguments.rounds)
     measure_echo(arguments.rounds)
 
