@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 
 class Verdict(StrEnum):
@@ -24,7 +24,8 @@ class VerdictLine(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
-    at: float
+    at: float = Field(ge=0, lt=1e11, allow_inf_nan=False)
+    """In seconds since 1970; a time that no calendar knows is no verdict of ours."""
     by: str = ""
     commit: str
     content: str = ""

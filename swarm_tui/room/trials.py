@@ -64,6 +64,7 @@ class Trials:
         """Run the tests that a fix concerns, on the plan with it and without it."""
         trial = Trial(f"without #{fix.rank}", reverted)
         self._of_fixes[fix.id] = self.running = trial
+        self.runs.rely()
         changed()
         try:
             trial.tests = await self.runs.concerned(fix, self.records)
@@ -83,6 +84,7 @@ class Trials:
         """
         trial = Trial("the plan", reverted)
         self.of_plan = self.running = trial
+        self.runs.rely()
         changed()
         try:
             every = [record.test for record in self.records]

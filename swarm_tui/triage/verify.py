@@ -166,14 +166,19 @@ class TestRuns:
     """How pytest is told of a test, where that is not by its node id."""
     _scratch: ScratchFolder = field(default_factory=lambda: ScratchFolder("swarm-verify-"))
     _free: asyncio.Queue[_Copy] = field(default_factory=asyncio.Queue)
+    _is_holding: bool = False
     _known: dict[str, dict[str, str]] = field(default_factory=dict)
     _imports: dict[str, frozenset[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        # The copies borrow their objects from the review's.
-        self.review.space.hold()
         for number in range(min(COPIES, os.cpu_count() or 1)):
             self._free.put_nowait(_Copy(self.folder / str(number)))
+
+    def rely(self) -> None:
+        """From now on keep the trees of previews, until closed: copies borrow their objects. Any run does this too."""
+        if not self._is_holding:
+            self._is_holding = True
+            self.review.space.hold()
 
     @property
     def folder(self) -> Path:
@@ -182,7 +187,9 @@ class TestRuns:
 
     async def close(self) -> None:
         """Remove the copies; the results stay."""
-        self.review.space.release()
+        if self._is_holding:
+            self._is_holding = False
+            self.review.space.release()
         await asyncio.to_thread(self._scratch.close)
 
     # Which tests
@@ -332,6 +339,7 @@ class TestRuns:
 
     async def _check_out(self, copy: _Copy, tree: str) -> None:
         space, parent = self.review.space, self.review.branch.tip
+        self.rely()
         if copy.repository is None:
             made = await _to_its_end(lambda: check_out_tree(space, tree, copy.folder, parent=parent))
             await self._set_up(copy.folder)

@@ -97,13 +97,14 @@ def test_undo_never_takes_back_what_another_person_decided(integrated: Integrate
 def test_a_torn_line_and_garbage_lose_nothing_else(integrated: Integrated, review: Review) -> None:
     review.give(ranked(review, 1), KEEP)
     with integrated.folder.verdicts.open("ab") as file:
-        file.write(b'{"no": "verdict"}\n\x00\xff garbage\n{"at": 1, "commit": "torn')
+        file.write(b'{"no": "verdict"}\n\x00\xff garbage\n{"at": 1e300, "commit": "a", "verdict": "keep"}\n')
+        file.write(b'{"at": 1, "commit": "torn')
     with integrated.open() as again:
         again.give(ranked(again, 2), REVERT)
         assert [again.verdict(fix) for fix in again.fixes[:2]] == [KEEP, REVERT]
     with integrated.open() as third:
         assert [third.verdict(fix) for fix in third.fixes[:2]] == [KEEP, REVERT]
-        assert third.store.damaged == 3
+        assert third.store.damaged == 4
 
 
 def test_verdicts_of_unchanged_fixes_survive_a_new_integration(integrated: Integrated, review: Review) -> None:

@@ -84,6 +84,16 @@ async def test_the_tests_of_many_fixes_are_collected_by_one_call(
     await runs.close()
 
 
+async def test_what_was_made_for_previews_is_relied_on_from_the_first_copy_on(review: Review) -> None:
+    runs = TestRuns(review, HowToTest(sys.executable, import_roots=("src", ".")))
+    assert not review.space.is_held
+    for _ in range(2):
+        await runs.outcomes(review.branch.tip_tree, TESTS[:1])
+        assert review.space.is_held
+    await runs.close()
+    assert not review.space.is_held
+
+
 async def test_the_whole_sweeps_tests_run_on_the_final_tree(review: Review, runs: TestRuns) -> None:
     preview = review.preview_of([review.fixes[1].id])
     assert preview.tree is not None

@@ -112,6 +112,11 @@ class ObjectSpace:
         with self._lock:
             self._holders -= 1
 
+    @property
+    def is_held(self) -> bool:
+        """Whether something relies on what was made here."""
+        return self._holders > 0
+
     def make_room(self) -> bool:
         """Throw away all that was made here when it has become much and nothing relies on it; tell whether it was."""
         with self._lock:
