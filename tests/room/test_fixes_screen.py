@@ -197,3 +197,16 @@ async def test_a_branch_rewritten_under_the_room_is_read_again_and_keeps_its_ver
         project.commit("[FIX_IMPL] One more", {"more.py": "MORE = True\n"})
         await until(pilot, lambda: "the branch was rewritten" in text_on_screen(app))
         assert verdicts_of(screen) == ["keep", "", "", ""]
+
+
+async def test_evidence_that_comes_with_a_larger_terminal_is_drawn_for_it(project: GitProject, tmp_path: Path) -> None:
+    why = "A half that is no whole number surprised everybody who counted with it."
+    project.git("switch", "--quiet", "integrated")
+    project.git("commit", "--quiet", "--amend", "--message", f"[FIX_IMPL] Half is a whole number\n\n{why}")
+    project.git("switch", "--quiet", "main")
+    async with merge_view(project, tmp_path, (100, 24)) as (app, _, pilot):
+        await pilot.press("G")
+        await until(pilot, lambda: "return x // 2" in text_on_screen(app))
+        assert why not in text_on_screen(app)
+        await pilot.resize_terminal(140, 40)
+        await until(pilot, lambda: why in text_on_screen(app))

@@ -307,6 +307,12 @@ class FixesView(RoomScreen):
             f"Evidence for #{fix.rank} {fix.title}", counted(len(fix.agents), "agent") if fix.agents else ""
         )
 
+    def on_lines_resized(self, event: Lines.Resized) -> None:
+        super().on_lines_resized(event)
+        fix = self.lines.current
+        if self.merge is not None and fix is not None:
+            self.show_evidence(fix, is_kept=True)
+
     def show_effect(self) -> None:
         fix = self.lines.current
         if self.merge is not None and fix is not None:

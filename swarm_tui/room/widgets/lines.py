@@ -273,9 +273,6 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
 class TextLines(Lines):
     """A panel of ready lines: detail panels, help, previews."""
 
-    class Resized(Message):
-        """The panel has another size: what was drawn for its width is to be drawn anew."""
-
     def __init__(self, *, id: str | None = None, has_cursor: bool = False) -> None:
         super().__init__(id=id, has_cursor=has_cursor)
         self.lines: list[Line] = []
