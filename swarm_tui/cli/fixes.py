@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import sys
 from collections.abc import Iterable, Iterator
@@ -87,22 +88,31 @@ def _wants_screen(arguments: argparse.Namespace) -> bool:
 
 def _show_screen(arguments: argparse.Namespace) -> int:
     """Open the merge view of the room."""
-    from swarm_tui.doors.git import Repository
-    from swarm_tui.triage.review import Review
+    from swarm_tui.room.splash import splash
 
     if arguments.base is None:
         folder = _find_folder(arguments.target)
         from swarm_tui.room.entry import open_fixes
 
         return open_fixes(folder.root)
-    repository, base, tip = Repository.open(Path.cwd()), arguments.base, arguments.target or "HEAD"
-    # What is wrong with the branch is said here, on the command line, before a screen hides it.
-    Review.open(repository, base, tip, is_all=arguments.all).close()
-    from swarm_tui.room.entry import open_review
+    name = f"{plain(arguments.base, 40)}..{plain(arguments.target or 'HEAD', 40)}"
+    # Modules are no garbage: the room looks for some again when it stands.
+    gc.disable()
+    with splash(name, panel="Ranked"):
+        from swarm_tui.doors.git import Repository
+        from swarm_tui.triage.review import Review
 
-    return open_review(
-        lambda: Review.open(repository, base, tip, is_all=arguments.all), f"{plain(base, 40)}..{plain(tip, 40)}"
-    )
+        repository = Repository.open(Path.cwd())
+
+        def open_it() -> Review:
+            return Review.open(repository, arguments.base, arguments.target or "HEAD", is_all=arguments.all)
+
+        # What is wrong with the branch is said here, on the command line, before a screen hides it.
+        with open_it() as first:
+            from swarm_tui.room.entry import open_review
+
+            waiting = [first]
+            return open_review(lambda: waiting.pop() if waiting else open_it(), name)
 
 
 def _find_folder(target: str | None) -> SweepFolder:

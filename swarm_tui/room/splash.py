@@ -15,20 +15,20 @@ ENTER: Final = "\x1b[?1049h\x1b[?25l\x1b[H\x1b[2J"
 LEAVE: Final = "\x1b[?25h\x1b[?1049l"
 
 
-def draw_splash(name: str, width: int, height: int, *, is_ascii: bool = False) -> str:
-    """Give the frame as text: the sweep's name, and an empty panel where the grid will be."""
+def draw_splash(name: str, width: int, height: int, *, panel: str = "Tests", is_ascii: bool = False) -> str:
+    """Give the frame as text: the sweep's name, and an empty panel where the grid or the list will be."""
     left_top, right_top, left_bottom, right_bottom, across, down = list("++++-|" if is_ascii else "╭╮╰╯─│")
     title = f" {plain(name, 500)[:60]}"[:width]
     if height < 6 or width < 20:
         return title
-    rows = [title, "", f"{left_top}{across} Tests {across * (width - 10)}{right_top}"]
+    rows = [title, "", f"{left_top}{across} {panel} {across * (width - 5 - len(panel))}{right_top}"]
     rows += [f"{down}{' ' * (width - 2)}{down}"] * (height - 5)
     rows.append(f"{left_bottom}{across * (width - 2)}{right_bottom}")
     return "\r\n".join(rows)
 
 
 @contextlib.contextmanager
-def splash(name: str, *, is_ascii: bool = False) -> Iterator[None]:
+def splash(name: str, *, panel: str = "Tests", is_ascii: bool = False) -> Iterator[None]:
     """Show the frame at once; whatever happens inside, the terminal is afterwards as it was."""
     try:
         before = termios.tcgetattr(sys.stdin.fileno())
@@ -40,7 +40,7 @@ def splash(name: str, *, is_ascii: bool = False) -> Iterator[None]:
     # Keys pressed already now are not echoed; the room reads them when it is there.
     quiet[3] &= ~(termios.ECHO | termios.ICANON)
     termios.tcsetattr(sys.stdin.fileno(), termios.TCSANOW, quiet)
-    sys.stderr.write(ENTER + draw_splash(name, width, height, is_ascii=is_ascii))
+    sys.stderr.write(ENTER + draw_splash(name, width, height, panel=panel, is_ascii=is_ascii))
     sys.stderr.flush()
     try:
         yield
