@@ -26,12 +26,13 @@ def draw_side(record: TestRecord, width: int, now: float, asked: RequestKind | N
     if asked is not None:
         lines.append(cut_line([Part(f"{asked.value} was asked, no answer yet", "pending")], width))
     lines += _node_id(record, width)
+    if record.question:
+        # Before all else that is known: on a small terminal the rest is below the panel's end.
+        asked_for = _paragraph("asks: ", plain_lines(record.question[:2000]), width, "waiting")
+        lines += [(), *asked_for, *([()] if record.block else [])]
     if record.block:
         lines += _paragraph("tutorial: ", plain(record.block, 300), width)
     lines += _why(record, width, now)
-    if record.question:
-        lines.append(())
-        lines += _paragraph("asks: ", plain_lines(record.question[:2000]), width, "waiting")
     lines += _changes(record, width)
     lines += _tries(record, width)
     lines += _agent(record, width)
