@@ -129,8 +129,10 @@ class SweepView(RoomScreen):
         self._is_order_stale = False
 
     def _refresh_times(self) -> None:
-        records = self.store.state.records
-        self.grid.tests_changed(test for test in self.grid.visible_tests() if not records[test].is_finished)
+        visible = ((test, self.store.state.records[test]) for test in self.grid.visible_tests())
+        self.grid.tests_changed(
+            test for test, record in visible if record.launched_at is not None and record.ended_at is None
+        )
 
     def draw_title(self) -> None:
         total, shown = len(self.store.state.records), len(self.grid.order())
