@@ -19,6 +19,8 @@ from swarm_tui.model.sweep import SweepSpec, SweptTest
 from swarm_tui.model.text import plain
 
 START_DEADLINE: Final = 60.0
+ROOM_NEEDED: Final = 1 << 16
+"""What an engine needs at least to take hold and to say what goes wrong."""
 
 
 def new_sweep_name(repository: Path) -> str:
@@ -57,6 +59,7 @@ def write_sweep(folder: SweepFolder, spec: SweepSpec, tests: Iterable[SweptTest]
 
 def start_engine(folder: SweepFolder, passed_environment: Sequence[str] = (), *, is_relaunching: bool = False) -> int:
     """Start the engine of a sweep apart from us and wait until it has taken hold; give its process id."""
+    _check_room(folder)
     passed = {name: os.environ[name] for name in passed_environment if name in os.environ}
     root = folder.root.absolute()
     log_size = folder.engine_log.stat().st_size if folder.engine_log.exists() else 0
@@ -77,6 +80,21 @@ def start_engine(folder: SweepFolder, passed_environment: Sequence[str] = (), *,
             raise SwarmError(f"the engine did not start: {last_words(folder, log_size) or 'it has died'}")
         time.sleep(0.02)
     raise SwarmError("the engine has not started yet", f"{folder.engine_log} may say why")
+
+
+def _check_room(folder: SweepFolder) -> None:
+    """Say beforehand what an engine could not: without room on the disk it dies without a word."""
+    scrap = folder.root / f".room-{os.getpid()}"
+    try:
+        try:
+            scrap.write_bytes(bytes(ROOM_NEEDED))
+        finally:
+            scrap.unlink(missing_ok=True)
+    except OSError as error:
+        raise SwarmError(
+            f"the engine cannot write in {folder.root}: {error.strerror or error}",
+            f"nothing is lost; when that is mended, `swarm-tui resume {folder.name}` goes on",
+        ) from error
 
 
 def _lives(process_id: int) -> bool:

@@ -6,10 +6,7 @@ import errno
 import io
 import json
 import os
-import resource
 import tarfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -29,21 +26,11 @@ from swarm_tui.model.events import EngineEnded
 from swarm_tui.model.states import Result, State
 from swarm_tui.model.sweep import MngrSettings
 from tests.agents.integrator_project import SWEEP, SweptProject
+from tests.engine.full_disk import little_room
 from tests.engine.rehearsal import QuickMngr, StillProbe, rehearse
 from tests.git_project import GitProject
 
 LARGE = 2_000_000
-
-
-@contextmanager
-def little_room(size: int) -> Iterator[None]:
-    """Let no file grow beyond a size: what the system says then it also says of a full disk, by another number."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def large_archive() -> bytes:
