@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+import threading
 from pathlib import Path
 from typing import Final
 
@@ -56,7 +57,8 @@ def _write_program(path: Path, module: str) -> Path:
             f"{path.name} cannot be started with {python}", "install swarm-tui under a short path without spaces"
         )
     package = str(Path(__file__).resolve().parents[2])
-    draft = path.with_suffix(".draft")
+    # Agents are launched side by side, and each launch writes it: nobody may take another one's draft away.
+    draft = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_native_id()}.draft")
     draft.write_text(_PROGRAM.format(python=python, package=package, module=module), encoding="utf-8")
     draft.chmod(0o755)
     os.replace(draft, path)

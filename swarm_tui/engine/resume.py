@@ -97,6 +97,10 @@ class Resumer:
             case State.RUNNING | State.WAITING | State.HARVESTING:
                 await self._take_up_working(record, agent)
             case State.STOPPED if record.reason == SWEEP_STOPPED:
+                # It may have handed in its work between the word that stopped it and its end.
+                if agent is not None and _has_archive(agent.state_dir):
+                    await self._adopt(record, agent)
+                    return
                 self._again.append((record, agent, "the sweep was resumed"))
             case State.DONE if self.is_relaunching and record.end in LOST_ENDS:
                 self._again.append((record, agent, f"relaunched: {record.reason}"))

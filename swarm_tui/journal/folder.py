@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -97,7 +98,7 @@ def is_newer_format(spec: SweepSpec) -> bool:
 
 def write_beside(path: Path, content: bytes) -> None:
     """Write a file that matters: beside its place, to disk, then renamed, so that it is whole or absent."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
+    draft = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_native_id()}.draft")
     try:
         with open(draft, "wb") as file:
             file.write(content)

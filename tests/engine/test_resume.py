@@ -157,6 +157,18 @@ async def test_a_result_that_is_there_stays(tmp_path: Path, mngr: QuickMngr) -> 
     assert mngr.created == []
 
 
+async def test_what_was_handed_in_while_the_sweep_was_stopped_is_harvested(tmp_path: Path, mngr: QuickMngr) -> None:
+    context = rehearse(tmp_path, 1, mngr)
+    context.record(Launching(test=only(context).test))
+    await create(context, mngr)
+    context.record(launched(context))
+    context.record(Stopped(test=only(context).test, reason=SWEEP_STOPPED))
+    mngr.agents[only(context).agent].state = "STOPPED"
+    await resume(context, mngr)
+    assert only(context).result is Result.CLEAN
+    assert len(mngr.created) == 1
+
+
 @pytest.mark.parametrize(("reason", "again"), [(SWEEP_STOPPED, True), ("stopped by ada", False)])
 async def test_a_stopped_sweep_goes_on_but_not_what_a_person_stopped(
     tmp_path: Path, mngr: QuickMngr, reason: str, again: bool
@@ -166,6 +178,7 @@ async def test_a_stopped_sweep_goes_on_but_not_what_a_person_stopped(
     await create(context, mngr)
     context.record(launched(context))
     context.record(Stopped(test=only(context).test, reason=reason))
+    (mngr.agents[only(context).agent].state_dir / "plugin/swarm/outputs.tar.gz").unlink()
     await resume(context, mngr)
     assert (only(context).state is State.DONE) is again
     assert len(mngr.created) == (2 if again else 1)
