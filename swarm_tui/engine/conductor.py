@@ -173,7 +173,7 @@ class Conductor:
         except UsageError as error:
             # The request itself is wrong, so that another attempt would fare no better.
             self._give_up(test, attempt, str(error))
-        except (SwarmError, OSError) as error:
+        except SwarmError as error:
             await self._after_failure(test, attempt, str(error))
         else:
             self._failures.pop(test, None)
