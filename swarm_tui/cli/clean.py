@@ -67,7 +67,9 @@ def run(arguments: argparse.Namespace) -> int:
 def _words(leftovers: Leftovers, folder: Path | None) -> list[str]:
     lines = []
     if leftovers.agents:
-        lines.append(f"removes {len(leftovers.agents)} agents with their copies of the repository")
+        number = len(leftovers.agents)
+        whose = "1 agent with its copy" if number == 1 else f"{number} agents with their copies"
+        lines.append(f"removes {whose} of the repository")
     if leftovers.refs:
         lines.append(f"removes {len(leftovers.refs)} refs of agents' work")
     if leftovers.private_home is not None:

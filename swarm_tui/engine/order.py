@@ -121,7 +121,8 @@ async def tell_dirty(ground: Ground, progress: Progress) -> None:
     """Say that what is not committed stays with the person."""
     dirty = await asyncio.to_thread(ground.repository.dirty_paths)
     if dirty:
-        progress(f"{len(dirty)} uncommitted changes stay with you: the agents begin at commit {ground.base[:10]}")
+        stays = "1 uncommitted change stays" if len(dirty) == 1 else f"{len(dirty)} uncommitted changes stay"
+        progress(f"{stays} with you: the agents begin at commit {ground.base[:10]}")
 
 
 def begin_sweep(spec: SweepSpec, tests: list[SweptTest]) -> SweepFolder:

@@ -57,6 +57,13 @@ def reviewed_branch(review: Review, sweep: str = "") -> str:
     return f"swarm/{sweep or review.branch.tip[:_SHORT]}/reviewed"
 
 
+def applied_branch(review: Review, preview: Preview, sweep: str = "") -> str:
+    """Give the branch on which what a plan gives stands already, or ""."""
+    branch = reviewed_branch(review, sweep)
+    tip = review.repository.ref(branch_ref(branch)) if preview.reverted and preview.tree is not None else None
+    return branch if tip is not None and review.repository.tree_of(tip) == preview.tree else ""
+
+
 def propose(review: Review, branch: str, *, reverted: Collection[str] | None = None, is_drop: bool = False) -> Proposal:
     """Say what applying would do, or why it cannot be done. Nothing is made yet."""
     preview = review.preview() if reverted is None else review.preview_of(reverted)
@@ -226,7 +233,7 @@ def _trees_without(review: Review, preview: Preview) -> list[tuple[Commit, str]]
         if not merge.is_clean:
             raise SwarmError(
                 f"{plain(commit.subject, 60)!r} builds on a reverted fix, in {plain(merge.conflict_paths[0], 80)}",
-                "apply without --drop: as reverts on top it works",
+                "apply it as reverts on top: that works",
             )
         tree = merge.tree
         built.append((commit, tree))
@@ -239,7 +246,7 @@ def _check_drop(review: Review, preview: Preview) -> list[tuple[Commit, str]]:
     if result != preview.tree:
         raise SwarmError(
             "a branch without the reverted fixes would not hold the previewed content",
-            "apply without --drop: as reverts on top it does",
+            "apply it as reverts on top: that does",
         )
     return built
 

@@ -18,6 +18,7 @@ from swarm_tui.room.app import RoomApp
 from swarm_tui.room.screens.fixes import FixesScreen
 from swarm_tui.room.settings import Settings
 from swarm_tui.room.store import Store
+from swarm_tui.triage.apply import apply_proposal, propose, reviewed_branch
 from swarm_tui.triage.review import Review
 from swarm_tui.triage.store import ReviewFolder
 from tests.git_project import GitProject, photograph
@@ -210,3 +211,28 @@ async def test_evidence_that_comes_with_a_larger_terminal_is_drawn_for_it(projec
         assert why not in text_on_screen(app)
         await pilot.resize_terminal(140, 40)
         await until(pilot, lambda: why in text_on_screen(app))
+
+
+async def test_a_plan_that_was_applied_is_known_to_be_when_the_room_is_opened_again(
+    project: GitProject, tmp_path: Path
+) -> None:
+    async with merge_view(project, tmp_path) as (app, _, pilot):
+        await pilot.press("G", "n")
+        await until(pilot, lambda: "not applied" in text_on_screen(app))
+    repository = Repository.open(project.root)
+    verdicts = ReviewFolder(tmp_path / "verdicts.jsonl", tmp_path / "review")
+    with Review.open(repository, "main", "integrated", folder=verdicts, by="ada") as review:
+        made = apply_proposal(review, propose(review, reviewed_branch(review)))
+    async with merge_view(project, tmp_path) as (app, _, pilot):
+        await until(pilot, lambda: f"applied on {made.branch}" in text_on_screen(app))
+        await pilot.press("g", "n")
+        await until(pilot, lambda: "not applied" in text_on_screen(app))
+
+
+async def test_a_branch_that_was_gone_for_a_moment_is_there_again(project: GitProject, tmp_path: Path) -> None:
+    async with merge_view(project, tmp_path) as (app, screen, pilot):
+        tip = project.git("rev-parse", "integrated")
+        project.git("branch", "--delete", "--force", "integrated")
+        await until(pilot, lambda: screen.merge is None and "No fixes" in text_on_screen(app))
+        project.git("branch", "integrated", tip)
+        await until(pilot, lambda: "3 fixes" in text_on_screen(app))

@@ -69,7 +69,7 @@ def test_a_preview_is_what_git_revert_gives(history: list[list[Change]], reverte
 
 
 @pytest.mark.slow
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(histories, st.sets(st.integers(0, 6), max_size=5))
 def test_a_preview_is_what_git_revert_gives_at_length(history: list[list[Change]], reverted: set[int]) -> None:
     check_law(history, reverted)

@@ -17,6 +17,7 @@ class BlockedScreen(GatheredScreen[Blocker]):
     NAME = "blocked"
     TITLE_WORD = "blocked"
     NOBODY = "nothing is blocked here"
+    WHEN_EMPTY = "Nothing is blocked. What only a person can get out of the way comes up here."
 
     def gather(self) -> Sequence[Blocker]:
         return self.store.blockers()

@@ -30,6 +30,7 @@ from swarm_tui.room.widgets.band import Band
 from swarm_tui.room.widgets.diff import EMPTY, DiffLines
 from swarm_tui.room.widgets.fix_lines import FixLines
 from swarm_tui.room.widgets.lines import Lines, TextLines
+from swarm_tui.triage.apply import applied_branch
 
 REST_SECONDS = 0.03
 """How long the cursor rests on a fix before more is computed about it than its diff."""
@@ -122,7 +123,8 @@ class FixesView(RoomScreen):
         integration = self.store.state.integration
         wanted = (integration.branch, integration.tip)
         is_there = self.room.given_review is not None or any(wanted)
-        if is_there and not self.is_opening and self.store.is_loaded and wanted != self._opened_for:
+        is_due = wanted != self._opened_for or self._tries_again()
+        if is_there and not self.is_opening and self.store.is_loaded and is_due:
             self._opened_for = wanted
             self.is_opening = True
             self.run_worker(self._open_review(), group="fixes: open", exclusive=True, exit_on_error=False)
@@ -132,6 +134,14 @@ class FixesView(RoomScreen):
             self._watch_branch(self.merge)
         if self.merge is None:
             self._show_standing()
+
+    def _tries_again(self) -> bool:
+        """Whether a branch that could not be read is to be looked at again: it may be back."""
+        now = self.store.clock()
+        if self.merge is not None or not self.trouble or now - self._watched_at < WATCH_SECONDS:
+            return False
+        self._watched_at = now
+        return True
 
     def _watch_branch(self, merge: Merge) -> None:
         """Look now and then whether the branch was rewritten under the room, and if so begin anew."""
@@ -347,6 +357,7 @@ class FixesView(RoomScreen):
     async def _compute_plan(self, merge: Merge) -> None:
         try:
             merge.preview = await asyncio.to_thread(merge.review.preview)
+            merge.applied = await asyncio.to_thread(applied_branch, merge.review, merge.preview, merge.sweep)
         except SwarmError as error:
             self.say(str(error), "error")
             return

@@ -10,7 +10,7 @@ from textual.containers import Container
 from textual.widget import Widget
 
 from swarm_tui.room.draw.arrange import fits_words
-from swarm_tui.room.draw.parts import Line
+from swarm_tui.room.draw.parts import Line, Part, wrap_text
 from swarm_tui.room.screens.asking import ask_about
 from swarm_tui.room.screens.base import NOTHING, RoomScreen
 from swarm_tui.room.store import Changes
@@ -33,6 +33,8 @@ class GatheredScreen(RoomScreen, Generic[Entry]):
     can_filter: ClassVar[bool] = True
     NOBODY: ClassVar[str] = ""
     """Why nothing can be done where there is no entry."""
+    WHEN_EMPTY: ClassVar[str] = ""
+    """What is said where there are no entries at all."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -90,7 +92,12 @@ class GatheredScreen(RoomScreen, Generic[Entry]):
         self.rows.title(title, f"{self.rows.cursor + 1:,} of {len(self.entries):,}" if self.entries else "")
         entry = self.current()
         self.detail.title(self.detail_title(entry) if entry is not None else "")
-        self.detail.show(self.draw_detail(entry, max(20, self.detail.text_width)) if entry is not None else [])
+        room = max(20, self.detail.text_width)
+        if entry is not None:
+            self.detail.show(self.draw_detail(entry, room))
+        else:
+            why = "None of them matches the filter." if every else self.WHEN_EMPTY
+            self.detail.show([[Part(row, "dim")] for row in wrap_text(why, room, 6)])
 
     def on_lines_cursor_moved(self, event: Lines.CursorMoved) -> None:
         event.stop()

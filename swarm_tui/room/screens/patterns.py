@@ -16,6 +16,7 @@ class PatternsScreen(GatheredScreen[Pattern]):
     NAME = "patterns"
     TITLE_WORD = "patterns"
     NOBODY = "there is no pattern under the cursor"
+    WHEN_EMPTY = "No tests end alike: what several of them have in common comes up here."
 
     def gather(self) -> Sequence[Pattern]:
         return self.store.patterns()
