@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Iterator
 
 import pytest
@@ -13,12 +12,6 @@ from swarm_tui.errors import DoorError
 from tests.isolation import IsolatedMngr, isolate_mngr
 
 __all__ = ["IsolatedMngr"]
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let workers side by side begin with what takes long: a minute that begins last is waited for by all."""
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
 
 @pytest.fixture(scope="session")
