@@ -19,7 +19,7 @@ from swarm_tui.model.sweep import SweepSpec, SweptTest
 from swarm_tui.model.text import plain
 
 START_DEADLINE: Final = 60.0
-ROOM_NEEDED: Final = 1 << 16
+SPACE_NEEDED: Final = 1 << 16
 """What an engine needs at least to take hold and to say what goes wrong."""
 
 
@@ -59,7 +59,7 @@ def write_sweep(folder: SweepFolder, spec: SweepSpec, tests: Iterable[SweptTest]
 
 def start_engine(folder: SweepFolder, passed_environment: Sequence[str] = (), *, is_relaunching: bool = False) -> int:
     """Start the engine of a sweep apart from us and wait until it has taken hold; give its process id."""
-    _check_room(folder)
+    _check_disk(folder)
     passed = {name: os.environ[name] for name in passed_environment if name in os.environ}
     root = folder.root.absolute()
     log_size = folder.engine_log.stat().st_size if folder.engine_log.exists() else 0
@@ -82,12 +82,12 @@ def start_engine(folder: SweepFolder, passed_environment: Sequence[str] = (), *,
     raise SwarmError("the engine has not started yet", f"{folder.engine_log} may say why")
 
 
-def _check_room(folder: SweepFolder) -> None:
-    """Say beforehand what an engine could not: without room on the disk it dies without a word."""
-    scrap = folder.root / f".room-{os.getpid()}"
+def _check_disk(folder: SweepFolder) -> None:
+    """Say beforehand what an engine could not: without space on the disk it dies without a word."""
+    scrap = folder.root / f".space-{os.getpid()}"
     try:
         try:
-            scrap.write_bytes(bytes(ROOM_NEEDED))
+            scrap.write_bytes(bytes(SPACE_NEEDED))
         finally:
             scrap.unlink(missing_ok=True)
     except OSError as error:

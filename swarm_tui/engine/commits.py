@@ -11,7 +11,7 @@ from typing import Final
 
 from swarm_tui.agents.contract import OUTPUT_FOLDER
 from swarm_tui.agents.judging import AgentCommit
-from swarm_tui.doors.git import NoRoomForGit, Repository, fetch_bundle
+from swarm_tui.doors.git import NoSpaceForGit, Repository, fetch_bundle
 from swarm_tui.doors.git.names import branch_ref, checked_ref
 from swarm_tui.errors import SwarmError
 from swarm_tui.journal.folder import write_beside
@@ -34,13 +34,13 @@ def bring_commits(
 ) -> Brought:
     """Fetch an agent's commits from its bundle, else from its copy; what went wrong with the bundle is told.
 
-    NoRoomForGit says nothing about the agent: then the fetch is to be repeated.
+    NoSpaceForGit says nothing about the agent: then the fetch is to be repeated.
     """
     problem = ""
     if bundle is not None:
         try:
             return _look_at(repository, base, fetch_bundle(repository, bundle, branch=branch, into=ref))
-        except NoRoomForGit:
+        except NoSpaceForGit:
             raise
         except SwarmError as error:
             problem = str(error)
@@ -49,7 +49,7 @@ def bring_commits(
     try:
         tip = _fetch_from_copy(repository, copy, base, branch, ref)
         brought = _look_at(repository, base, tip) if tip else Brought()
-    except NoRoomForGit:
+    except NoSpaceForGit:
         raise
     except SwarmError as error:
         return Brought(problem=problem or str(error))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from swarm_tui.agents.contract import ARCHIVE_PATH, BUNDLE_FILE, PACKED_OUTPUT_FOLDER
-from swarm_tui.doors.git import NoRoomForGit
+from swarm_tui.doors.git import NoSpaceForGit
 from swarm_tui.engine.archive import BadArchive, unpack_archive
 from swarm_tui.engine.commits import Brought, bring_commits, keep_uncommitted
 from swarm_tui.engine.context import EngineContext
@@ -121,7 +121,7 @@ def _pull_commits(
     )
     try:
         has_uncommitted = keep_uncommitted(files.work_dir, folder / "uncommitted.patch")
-    except (JournalError, NoRoomForGit):
+    except (JournalError, NoSpaceForGit):
         raise
     except SwarmError as error:
         notes.append(f"its uncommitted work could not be kept: {plain(str(error), 200)}")

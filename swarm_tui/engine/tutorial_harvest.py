@@ -12,7 +12,7 @@ from swarm_tui.agents.integrator.branches import AgentCommit, read_branch
 from swarm_tui.agents.integrator.inputs import BranchInput, IntegratorInputs, PersonInput, TestInput
 from swarm_tui.agents.integrator.kinds import kinds_of
 from swarm_tui.agents.integrator.scratch import ScratchCopies
-from swarm_tui.doors.git import NoRoomForGit
+from swarm_tui.doors.git import NoSpaceForGit
 from swarm_tui.doors.pytest_runs import TestRun
 from swarm_tui.engine.context import EngineContext
 from swarm_tui.engine.pull import Pulled
@@ -52,7 +52,7 @@ async def judge_batch(context: EngineContext, record: TestRecord, pulled: Pulled
         return harvested
     try:
         judged = await _judge(context, record, pulled.brought.tip, _needless(outcome))
-    except NoRoomForGit:
+    except NoSpaceForGit:
         raise
     except SwarmError as error:
         reason = f"its commits cannot be judged: {plain(str(error), 200)}"

@@ -7,7 +7,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from swarm_tui.journal.folder import list_sweeps
 from swarm_tui.model.outcome import IntegratorOutcome, parse_integrator_outcome
 from swarm_tui.model.sweep import SweepSpec
 from tests.git_project import GitProject
+from tests.waiting import until
 
 DEADLINE = 600.0
 PLUGIN = Path(__file__).resolve().parents[2] / "swarm_tui" / "agents" / "live"
@@ -49,7 +49,7 @@ class Played:
         (folder,) = list_sweeps(self.repository)
         return parse_integrator_outcome((folder.integrator / "integrator_outcome.json").read_bytes())
 
-    def test_of(self, name: str) -> dict[str, Any]:
+    def entry_of(self, name: str) -> dict[str, Any]:
         (found,) = [test for test in self.status["tests"] if test["test"].endswith(f"::test_{name}")]
         return dict(found)
 
@@ -69,15 +69,19 @@ def played(mngr_path: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         start_new_session=True,
     )
     agents_seen = 0
-    deadline = time.monotonic() + DEADLINE
-    while process.poll() is None and time.monotonic() < deadline:
+
+    def has_ended() -> bool:
+        nonlocal agents_seen
         for folder in list_sweeps(repository):
             agents = Path(folder.read_spec().mngr.host_dir or "") / "agents"
             agents_seen = max(agents_seen, len(list(agents.glob("agent-*/data.json"))))
-        time.sleep(0.2)
-    if process.poll() is None:
+        return process.poll() is not None
+
+    try:
+        until(has_ended, "the end of the demo", DEADLINE, told=lambda: (root / "err").read_text()[-2000:])
+    except AssertionError:
         process.send_signal(signal.SIGINT)
-        pytest.fail(f"the demo did not end within {DEADLINE:g} s:\n{(root / 'err').read_text()[-2000:]}")
+        raise
     status = json.loads((root / "out").read_text() or "{}")
     (folder,) = list_sweeps(repository)
     spec = folder.read_spec()
@@ -105,10 +109,10 @@ def test_it_comes_to_its_end_with_every_result(played: Played) -> None:
 
 
 def test_blocked_unresolved_and_lying_say_why(played: Played) -> None:
-    assert played.test_of("share_with_the_family")["reason"] == "LARDER_SHARE is not set"
-    assert "no commit of that kind" in played.test_of("rename_keeps_everything")["reason"]
-    assert "wcwidth" in played.test_of("list_aligns_wide_names")["reason"]
-    assert "ended before it handed in" in played.test_of("export_quotes_names")["reason"]
+    assert played.entry_of("share_with_the_family")["reason"] == "LARDER_SHARE is not set"
+    assert "no commit of that kind" in played.entry_of("rename_keeps_everything")["reason"]
+    assert "wcwidth" in played.entry_of("list_aligns_wide_names")["reason"]
+    assert "ended before it handed in" in played.entry_of("export_quotes_names")["reason"]
     still_open = {entry["test"] for entry in (played.outcome.model_extra or {})["open"]}
     assert len(still_open) == 6
 

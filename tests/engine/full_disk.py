@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def little_room(size: int) -> Iterator[None]:
+def little_space(size: int) -> Iterator[None]:
     """Let no file grow beyond a size: what the system says then it also says of a full disk, by another number."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))

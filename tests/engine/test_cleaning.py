@@ -70,7 +70,7 @@ def test_a_home_that_was_made_for_one_sweep_is_known(short: Path) -> None:
     assert private_home(private(short).model_copy(update={"is_private": False})) is None
 
 
-@pytest.mark.parametrize("changes", [{"home": "/root"}, {"tmux_tmpdir": "/tmp"}, {"host_dir": "/root/.mngr"}])
+@pytest.mark.parametrize("changes", [{"home": "/home/ada"}, {"tmux_tmpdir": "/tmp"}, {"host_dir": "/home/ada/.mngr"}])
 def test_a_file_that_names_another_home_is_not_believed(short: Path, changes: dict[str, str]) -> None:
     assert private_home(private(short, **changes)) is None
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from swarm_tui.agents.integrator.branches import read_branches
-from swarm_tui.doors.git import NoRoomForGit, Repository
+from swarm_tui.doors.git import NoSpaceForGit, Repository
 from swarm_tui.doors.git.command import Answer, complaint
 from swarm_tui.engine.archive import unpack_archive
 from swarm_tui.engine.commits import bring_commits
@@ -26,7 +26,7 @@ from swarm_tui.model.events import EngineEnded
 from swarm_tui.model.states import Result, State
 from swarm_tui.model.sweep import MngrSettings
 from tests.agents.integrator_project import SWEEP, SweptProject
-from tests.engine.full_disk import little_room
+from tests.engine.full_disk import little_space
 from tests.engine.rehearsal import QuickMngr, StillProbe, rehearse
 from tests.git_project import GitProject
 
@@ -48,7 +48,7 @@ def large_archive() -> bytes:
 def test_a_full_disk_is_no_fault_of_the_archive(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(large_archive())
     (tmp_path / "out").mkdir()
-    with little_room(LARGE // 2), pytest.raises(JournalError, match=os.strerror(errno.EFBIG)):
+    with little_space(LARGE // 2), pytest.raises(JournalError, match=os.strerror(errno.EFBIG)):
         unpack_archive(tmp_path / "a", tmp_path / "out")
 
 
@@ -57,7 +57,7 @@ async def test_a_result_that_found_no_room_is_harvested_by_the_next_engine(tmp_p
     mngr.archive = large_archive()
     context = rehearse(tmp_path, 1, mngr)
     conductor = Conductor(context, StillProbe(mngr), tick=0.0)
-    with little_room(LARGE // 2), pytest.raises(ExceptionGroup) as caught:
+    with little_space(LARGE // 2), pytest.raises(ExceptionGroup) as caught:
         await conductor.conduct(Inbox(context, conductor))
     assert caught.group_contains(JournalError, match="cannot be written", depth=1)
     assert next(context.state.tests()).state is State.HARVESTING
@@ -90,7 +90,7 @@ def test_commits_that_find_no_room_are_not_given_up(tmp_path: Path, has_bundle: 
     agent.git("bundle", "create", "--quiet", str(bundle), f"{base}..swarm/1/test")
     asked = {"base": base, "branch": "swarm/1/test", "ref": "refs/swarm/1/test", "copy": copy}
     given = bundle if has_bundle else None
-    with pytest.raises(NoRoomForGit, match="Out of diskspace"):
+    with pytest.raises(NoSpaceForGit, match="Out of diskspace"):
         bring_commits(CrowdedRepository.open(project.root), bundle=given, **asked)  # type: ignore[arg-type]
     assert bring_commits(Repository.open(project.root), bundle=given, **asked).tip == tip  # type: ignore[arg-type]
 
@@ -122,7 +122,7 @@ def test_an_integration_that_finds_no_room_leaves_no_branch_out_for_it(tmp_path:
     git.git("reflog", "expire", "--expire=now", "--all")
     git.git("gc", "--quiet", "--prune=now")
     project.branches[0] = source.model_copy(update={"bundle": str(bundle)})
-    with pytest.raises(NoRoomForGit):
+    with pytest.raises(NoSpaceForGit):
         read_branches(CrowdedRepository.open(git.root), project.inputs())
     commits, refused = read_branches(Repository.open(git.root), project.inputs())
     assert ([commit.commit for commit in commits], refused) == ([source.tip], {})

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from swarm_tui.agents.judging import End
+from swarm_tui.doors.fake_mngr import FakeAgent
 from swarm_tui.doors.mngr_words import ActionReport, AgentFailure, CreateRequest
 from swarm_tui.doors.probe import Probed, ProbeFailed
 from swarm_tui.engine.conductor import SWEEP_STOPPED, Conductor
@@ -50,6 +51,16 @@ async def create(context: EngineContext, mngr: QuickMngr, attempt: int = 1) -> N
     await mngr.create(create_request(context, record, place_of(context.spec, record.agent, attempt)))
 
 
+async def create_half(context: EngineContext, mngr: QuickMngr) -> FakeAgent:
+    """Leave of the only test's agent what a create leaves that was killed."""
+    context.record(Launching(test=only(context).test))
+    await create(context, mngr)
+    agent = mngr.agents[only(context).agent]
+    (agent.state_dir / "plugin/swarm/outputs.tar.gz").unlink()
+    agent.state = "STOPPED"
+    return agent
+
+
 def launched(context: EngineContext) -> Launched:
     record = only(context)
     place = place_of(context.spec, record.agent, 1)
@@ -77,11 +88,7 @@ async def test_a_create_that_never_happened_is_made_up_for(tmp_path: Path, mngr:
 
 async def test_a_half_made_agent_is_removed_and_made_anew(tmp_path: Path, mngr: QuickMngr) -> None:
     context = rehearse(tmp_path, 1, mngr)
-    context.record(Launching(test=only(context).test))
-    await create(context, mngr)
-    agent = mngr.agents[only(context).agent]
-    (agent.state_dir / "plugin/swarm/outputs.tar.gz").unlink()
-    agent.state = "STOPPED"
+    await create_half(context, mngr)
     await resume(context, mngr)
     assert only(context).result is Result.CLEAN
     assert only(context).attempt == 2
@@ -104,11 +111,7 @@ async def test_an_old_agent_of_ours_that_clings_is_removed_later_and_taken_for_n
     mngr = ClingingAgents(tmp_path / "mngr")
     mngr.root.mkdir()
     context = rehearse(tmp_path, 1, mngr)
-    context.record(Launching(test=only(context).test))
-    await create(context, mngr)
-    agent = mngr.agents[only(context).agent]
-    (agent.state_dir / "plugin/swarm/outputs.tar.gz").unlink()
-    agent.state = "STOPPED"
+    agent = await create_half(context, mngr)
     await resume(context, mngr)
     assert any("could not be removed: it clings" in line.text for line in context.state.log)
     assert only(context).result is Result.CLEAN

@@ -168,8 +168,10 @@ def test_somebody_who_only_looks_keeps_no_engine_from_its_sweep(tmp_path: Path) 
     fcntl.flock(looker, fcntl.LOCK_SH)
     leaves = threading.Timer(0.05, os.close, [looker])
     leaves.start()
-    EngineLock(path).acquire()
+    lock = EngineLock(path)
+    lock.acquire()
     leaves.join()
+    assert living_engine(path) == os.getpid()
 
 
 def test_time_in_a_journal_never_runs_backwards(tmp_path: Path) -> None:

@@ -288,8 +288,7 @@ async def test_every_size_of_terminal_is_borne(sweep: AgentSweep, size: tuple[in
     async with room_on(sweep, size) as (app, pilot):
         await pilot.press("t", "pageup", "tab", "tab", "tab")
         await pilot.resize_terminal(100, 30)
-        await pilot.pause()
-        text_on_screen(app)
+        await shown(app, pilot, "words words")
         agent_screen(app)
 
 

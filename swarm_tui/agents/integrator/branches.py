@@ -10,7 +10,7 @@ from typing import Final
 
 from swarm_tui.agents.integrator.inputs import BranchInput, IntegratorInputs
 from swarm_tui.agents.integrator.kinds import Sorting, sort_commit
-from swarm_tui.doors.git import GitError, NoRoomForGit, Repository, fetch_bundle
+from swarm_tui.doors.git import GitError, NoSpaceForGit, Repository, fetch_bundle
 from swarm_tui.errors import SwarmError
 from swarm_tui.model.text import plain
 
@@ -79,7 +79,7 @@ def _find_tip(repository: Repository, source: BranchInput) -> str:
         try:
             into = f"refs/swarm-bundles/{source.branch}"
             tip = fetch_bundle(repository, Path(source.bundle), branch=source.branch, into=into)
-        except NoRoomForGit:
+        except NoSpaceForGit:
             raise
         except SwarmError as error:
             raise CannotTake(f"its commits are gone, and its bundle is no help: {plain(error.message, 200)}") from error
@@ -143,7 +143,7 @@ def read_branches(repository: Repository, inputs: IntegratorInputs) -> tuple[lis
                 raise CannotTake("it holds no commit that changes anything")
         except CannotTake as error:
             refused[source.branch] = error.message
-        except NoRoomForGit:
+        except NoSpaceForGit:
             # That says nothing about this branch: the whole integration is to be repeated.
             raise
         except GitError as error:

@@ -11,7 +11,7 @@ Nothing here writes to the user's checkout or index, and no hook runs.
 
 from swarm_tui.doors.git.bundles import bundle_heads, create_bundle, fetch_bundle
 from swarm_tui.doors.git.checkouts import clone_into, init_repository
-from swarm_tui.doors.git.command import Answer, GitError, NoRoomForGit
+from swarm_tui.doors.git.command import Answer, GitError, NoSpaceForGit
 from swarm_tui.doors.git.names import branch_ref, checked_branch, checked_ref, checked_revision, is_commit_id
 from swarm_tui.doors.git.repository import Identity, RefMoved, Repository
 
@@ -19,7 +19,7 @@ __all__ = [
     "Answer",
     "GitError",
     "Identity",
-    "NoRoomForGit",
+    "NoSpaceForGit",
     "RefMoved",
     "Repository",
     "branch_ref",

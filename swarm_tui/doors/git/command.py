@@ -81,7 +81,7 @@ class GitError(DoorError):
     """A git command failed."""
 
 
-class NoRoomForGit(GitError):
+class NoSpaceForGit(GitError):
     """The disk is full or cannot be written: the same command may do its work when there is room."""
 
 
@@ -195,6 +195,6 @@ def complaint(answer: Answer, arguments: Sequence[str], where: Path) -> DoorErro
     if "unable to create" in lowered and ".lock" in lowered:
         return GitError(words, "another git works in this repository; try again when it has ended")
     if any(sign in lowered for sign in _SIGNS_OF_NO_ROOM):
-        return NoRoomForGit(words, "nothing of yours was changed; make room and try again")
+        return NoSpaceForGit(words, "nothing of yours was changed; make room and try again")
     shown = plain(" ".join(arguments[:2]), 60)
     return GitError(f"`git {shown}` failed with code {answer.code} in {where}", words or "git gave no reason")

@@ -12,7 +12,7 @@ from typing import Final
 
 _LOCK_FILE: Final = "in-use"
 _MEMORY_FOLDER: Final = Path("/dev/shm")
-_ROOM_NEEDED: Final = 512 * 1024 * 1024
+_SPACE_NEEDED: Final = 512 * 1024 * 1024
 
 
 class ScratchFolder:
@@ -53,8 +53,8 @@ def quick_folder() -> Path:
         status = os.statvfs(_MEMORY_FOLDER)
     except OSError:
         return Path(tempfile.gettempdir())
-    has_room = status.f_bavail * status.f_frsize >= _ROOM_NEEDED
-    return _MEMORY_FOLDER if has_room and os.access(_MEMORY_FOLDER, os.W_OK) else Path(tempfile.gettempdir())
+    has_space = status.f_bavail * status.f_frsize >= _SPACE_NEEDED
+    return _MEMORY_FOLDER if has_space and os.access(_MEMORY_FOLDER, os.W_OK) else Path(tempfile.gettempdir())
 
 
 def remove_abandoned(parent: Path, prefix: str) -> None:

@@ -92,12 +92,12 @@ class GatheredScreen(RoomScreen, Generic[Entry]):
         self.rows.title(title, f"{self.rows.cursor + 1:,} of {len(self.entries):,}" if self.entries else "")
         entry = self.current()
         self.detail.title(self.detail_title(entry) if entry is not None else "")
-        room = max(20, self.detail.text_width)
+        across = max(20, self.detail.text_width)
         if entry is not None:
-            self.detail.show(self.draw_detail(entry, room))
+            self.detail.show(self.draw_detail(entry, across))
         else:
             why = "None of them matches the filter." if every else self.WHEN_EMPTY
-            self.detail.show([[Part(row, "dim")] for row in wrap_text(why, room, 6)])
+            self.detail.show([[Part(row, "dim")] for row in wrap_text(why, across, 6)])
 
     def on_lines_cursor_moved(self, event: Lines.CursorMoved) -> None:
         event.stop()
