@@ -3,7 +3,7 @@
 SwarmError               exit 1: something failed
  ├─ UsageError           exit 2: the request itself is wrong; nothing was changed
  ├─ JournalError         the sweep folder cannot be read or written
- └─ DoorError            an outside program failed
+ └─ AdapterError            an outside program failed
      ├─ ProgramMissing   it is not there, or too old
      ├─ ProgramTimeout   it did not answer in time
      ├─ AgentExists      an agent of that name is there already
@@ -38,23 +38,23 @@ class JournalError(SwarmError):
     """The sweep folder cannot be read or written."""
 
 
-class DoorError(SwarmError):
+class AdapterError(SwarmError):
     """An outside program failed."""
 
 
-class ProgramMissing(DoorError):
+class ProgramMissing(AdapterError):
     """An outside program is not on this machine, or is too old."""
 
     exit_code = 2
 
 
-class ProgramTimeout(DoorError):
+class ProgramTimeout(AdapterError):
     """An outside program did not answer in time."""
 
 
-class AgentExists(DoorError):
+class AgentExists(AdapterError):
     """An agent of that name is there already: created before, by us or by somebody else."""
 
 
-class NoTmuxServer(DoorError):
+class NoTmuxServer(AdapterError):
     """No tmux server answers at the place that was named."""

@@ -37,7 +37,7 @@ class GitProject:
             file.write(CONFIG)
 
     def git(self, *arguments: str, stdin: bytes | None = None, codes: tuple[int, ...] | None = (0,)) -> str:
-        """Run git here and give what it prints; a code that is not expected fails the test."""
+        """Run git here and return what it prints; a code that is not expected fails the test."""
         done = self.run(*arguments, stdin=stdin)
         assert codes is None or done.returncode in codes, (arguments, done.returncode, done.stderr)
         return done.stdout.decode("utf-8", "surrogateescape").removesuffix("\n")
@@ -59,7 +59,7 @@ class GitProject:
             path.write_bytes(content.encode() if isinstance(content, str) else content)
 
     def commit(self, message: str, files: Mapping[str, str | bytes | None] | None = None) -> str:
-        """Write files, commit everything, and give the commit."""
+        """Write files, commit everything, and return the commit."""
         self.write(files or {})
         self.git("add", "--all")
         self.git("commit", "--quiet", "--allow-empty", "--no-verify", "-F", "-", stdin=message.encode())
@@ -67,13 +67,13 @@ class GitProject:
 
 
 def quiet_environment() -> dict[str, str]:
-    """Give an environment in which git knows only the config of the repository."""
+    """Return an environment in which git knows only the config of the repository."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     return kept | {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "LC_ALL": "C.UTF-8"}
 
 
 def photograph(root: Path) -> dict[str, bytes]:
-    """Give every file under a folder, `.git` and all, byte for byte: nothing happened when two photographs agree."""
+    """Return every file under a folder, `.git` and all, byte for byte: nothing happened when two photographs agree."""
     photo = {}
     for path in sorted(root.rglob("*")):
         name = os.fsdecode(os.path.relpath(path, root))

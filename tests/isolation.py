@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from swarm_tui.doors.mngr import Mngr, mngr_environment
-from swarm_tui.doors.tmux import Tmux
+from swarm_tui.adapters.mngr import Mngr, mngr_environment
+from swarm_tui.adapters.tmux import Tmux
 from swarm_tui.model.sweep import MngrSettings
 
 SCRIPTED_AGENT = """#!/bin/bash
@@ -36,7 +36,7 @@ class IsolatedMngr:
     root: Path
     settings: MngrSettings
     environment: dict[str, str]
-    door: Mngr
+    adapter: Mngr
     tmux: Tmux
     repository: Path
     """A git repository with one commit on the branch main."""
@@ -45,13 +45,13 @@ class IsolatedMngr:
 
     @property
     def host_dir(self) -> Path:
-        """Give the folder where mngr keeps its agents."""
+        """Return the folder where mngr keeps its agents."""
         return self.root / "home" / ".mngr"
 
 
 @contextlib.contextmanager
 def isolate_mngr(path: str) -> Iterator[IsolatedMngr]:
-    """Give a real mngr in a home of its own; its tmux server and its files are gone afterwards."""
+    """Return a real mngr in a home of its own; its tmux server and its files are gone afterwards."""
     # A tmux socket's path must stay under 107 bytes: pytest's own folders are too long.
     root = Path(tempfile.mkdtemp(dir="/tmp", prefix="sw"))
     for name in ("home", "t", "repo", "bin"):
@@ -64,18 +64,18 @@ def isolate_mngr(path: str) -> Iterator[IsolatedMngr]:
     agent.write_text(SCRIPTED_AGENT)
     agent.chmod(0o755)
     _make_repository(root / "repo", environment)
-    door, tmux = Mngr(path, environment), Tmux(environment)
-    asyncio.run(_switch_off_modal(door))
+    adapter, tmux = Mngr(path, environment), Tmux(environment)
+    asyncio.run(_switch_off_modal(adapter))
     try:
-        yield IsolatedMngr(root, settings, environment, door, tmux, root / "repo", agent)
+        yield IsolatedMngr(root, settings, environment, adapter, tmux, root / "repo", agent)
     finally:
         asyncio.run(tmux.kill_server())
         shutil.rmtree(root, ignore_errors=True)
 
 
-async def _switch_off_modal(door: Mngr) -> None:
-    if any(plugin.name == "modal" for plugin in await door.plugins()):
-        await door.set_config("providers.modal.is_enabled", "false")
+async def _switch_off_modal(adapter: Mngr) -> None:
+    if any(plugin.name == "modal" for plugin in await adapter.plugins()):
+        await adapter.set_config("providers.modal.is_enabled", "false")
 
 
 def _make_repository(folder: Path, environment: dict[str, str]) -> None:

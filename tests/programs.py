@@ -15,7 +15,7 @@ def make_program(path: Path, script: str) -> Path:
 
 
 def make_path(folder: Path, *programs: str) -> Path:
-    """Give a folder that, as PATH, has exactly these programs of this machine."""
+    """Return a folder that, as PATH, has exactly these programs of this machine."""
     folder.mkdir(parents=True, exist_ok=True)
     for program in programs:
         real = shutil.which(program)

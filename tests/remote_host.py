@@ -32,7 +32,7 @@ class RemoteHost:
 
 @contextlib.contextmanager
 def remote_host(mngr: IsolatedMngr) -> Iterator[RemoteHost]:
-    """Give a host named box of the provider pool; it and its tmux server are gone afterwards."""
+    """Return a host named box of the provider pool; it and its tmux server are gone afterwards."""
     place = mngr.root / "far"
     (place / "t").mkdir(parents=True)
     port = _free_port()
@@ -60,7 +60,7 @@ def remote_host(mngr: IsolatedMngr) -> Iterator[RemoteHost]:
 
 
 def _add_provider(mngr: IsolatedMngr, place: Path, port: int) -> None:
-    settings = asyncio.run(mngr.door.config_path("user"))
+    settings = asyncio.run(mngr.adapter.config_path("user"))
     settings.parent.mkdir(parents=True, exist_ok=True)
     pool = {"backend": "ssh", "host_dir": f"{place}/mngr"}
     box = {"address": "127.0.0.1", "user": getpass.getuser(), "key_file": f"{place}/client"}

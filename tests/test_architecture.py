@@ -13,12 +13,12 @@ PACKAGE: Final = Path(__file__).parent.parent / "swarm_tui"
 COPIED: Final = (PACKAGE / "demo" / "sample",)
 
 _GROUND: Final = frozenset({"errors", "model"})
-_MIDDLE: Final = _GROUND | {"journal", "doors"}
+_MIDDLE: Final = _GROUND | {"journal", "adapters"}
 _UPPER: Final = _MIDDLE | {"triage", "insight", "tutorial", "agents", "transcripts"}
 MAY_KNOW: Final[dict[str, frozenset[str]]] = {
     "errors": frozenset(),
     "model": frozenset({"errors"}),
-    "doors": _GROUND,
+    "adapters": _GROUND,
     "journal": _GROUND,
     "transcripts": _GROUND,
     "insight": _GROUND | {"journal"},
@@ -62,7 +62,7 @@ IMPURE_CALLS: Final = frozenset(
 
 
 def sources() -> list[Path]:
-    """Give all modules of the package."""
+    """Return all modules of the package."""
     return [path for path in sorted(PACKAGE.rglob("*.py")) if not any(path.is_relative_to(copied) for copied in COPIED)]
 
 
@@ -71,7 +71,7 @@ def shown(path: Path) -> str:
 
 
 def imports_of(tree: ast.AST) -> Iterator[str]:
-    """Give the full name of every module that is imported, wherever in the file."""
+    """Return the full name of every module that is imported, wherever in the file."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -83,7 +83,7 @@ def imports_of(tree: ast.AST) -> Iterator[str]:
 
 
 def calls_in(tree: ast.AST) -> Iterator[str]:
-    """Give everything that is called, as it is written: `open`, `os.fork`, `path.exists`, or `.exists` of a result."""
+    """Return everything that is called, as written: `open`, `os.fork`, `path.exists`, or `.exists` of a result."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             yield node.func.id
@@ -97,22 +97,22 @@ def is_within(module: str, packages: frozenset[str]) -> bool:
 
 
 def starts_something(tree: ast.AST) -> set[str]:
-    """Give what in a module starts a process or opens a socket."""
+    """Return what in a module starts a process or opens a socket."""
     found = {module for module in imports_of(tree) if is_within(module, STARTERS | STARTING_OS_CALLS)}
     calls = set(calls_in(tree))
     return found | (calls & STARTING_OS_CALLS) | {call for call in calls if call.rpartition(".")[2] in STARTING_CALLS}
 
 
 def does_io(tree: ast.AST) -> set[str]:
-    """Give what in a module is no pure computing."""
+    """Return what in a module is no pure computing."""
     found = {
-        module for module in imports_of(tree) if is_within(module, IMPURE_MODULES | STARTERS | {"swarm_tui.doors"})
+        module for module in imports_of(tree) if is_within(module, IMPURE_MODULES | STARTERS | {"swarm_tui.adapters"})
     }
     return found | {call for call in calls_in(tree) if call.rpartition(".")[2] in IMPURE_CALLS}
 
 
 def neighbours_of(tree: ast.AST) -> set[str]:
-    """Give the parts of swarm-tui that a module knows."""
+    """Return the parts of swarm-tui that a module knows."""
     known = {module.split(".")[1] for module in imports_of(tree) if module.startswith("swarm_tui.")}
     return known - {"__version__"}
 
@@ -128,13 +128,13 @@ def parsed(path: Path) -> ast.Module:
 
 
 def violations(rule: Callable[[Path, ast.Module], Iterable[str]], paths: Iterable[Path]) -> dict[str, list[str]]:
-    """Give the modules that break a rule, each with what breaks it."""
+    """Return the modules that break a rule, each with what breaks it."""
     found = {shown(path): sorted(rule(path, parsed(path))) for path in paths}
     return {name: broken for name, broken in found.items() if broken}
 
 
-def test_only_doors_start_processes_or_open_sockets() -> None:
-    others = [path for path in sources() if part_of(path) != "doors"]
+def test_only_adapters_start_processes_or_open_sockets() -> None:
+    others = [path for path in sources() if part_of(path) != "adapters"]
     assert violations(lambda _, tree: starts_something(tree), others) == {}
 
 
@@ -167,6 +167,15 @@ def test_every_module_says_in_its_first_line_what_it_is_for() -> None:
     assert [shown(path) for path in sources() if not ast.get_docstring(parsed(path))] == []
 
 
+def test_no_class_name_stands_for_two_things() -> None:
+    places: dict[str, list[str]] = {}
+    for path in sources():
+        for node in ast.walk(parsed(path)):
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name, []).append(f"{shown(path)}:{node.lineno}")
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}
+
+
 def test_the_rules_can_be_broken() -> None:
     assert starts_something(ast.parse("def f():\n    import subprocess")) == {"subprocess"}
     assert starts_something(ast.parse("from urllib import request")) == {"urllib.request"}
@@ -176,7 +185,7 @@ def test_the_rules_can_be_broken() -> None:
         "asyncio.create_subprocess_exec"
     }
     assert does_io(ast.parse("from pathlib import Path\nPath('a').read_text()")) == {".read_text"}
-    assert does_io(ast.parse("from swarm_tui.doors import tmux")) >= {"swarm_tui.doors"}
+    assert does_io(ast.parse("from swarm_tui.adapters import tmux")) >= {"swarm_tui.adapters"}
     assert neighbours_of(ast.parse("from swarm_tui import room\nimport swarm_tui.cli.main")) == {"room", "cli"}
 
 

@@ -45,7 +45,7 @@ _RESULT_OF: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class AgentCommit:
+class CommitSummary:
     """A commit that an agent made; its subject begins with its kind."""
 
     commit: str
@@ -65,7 +65,7 @@ class Evidence:
     outcome: Outcome | None = None
     problem: str = ""
     """Why there is no outcome to read, although the agent handed something in."""
-    commits: Sequence[AgentCommit] = field(default=())
+    commits: Sequence[CommitSummary] = field(default=())
     commits_problem: str = ""
     """Why the commits it handed in cannot be had."""
     last_try_passed: bool | None = None
@@ -82,7 +82,7 @@ class Judgement:
 
 
 def judge(evidence: Evidence) -> Judgement:
-    """Give the result of a test from everything that is known of its agent's work."""
+    """Return the result of a test from everything that is known of its agent's work."""
     outcome = evidence.outcome
     if outcome is None:
         reason = evidence.problem or _WITHOUT_ARCHIVE[evidence.end]
@@ -117,7 +117,7 @@ def _why_blocked(outcome: Outcome) -> str | None:
 
 
 def _why_not_believed(evidence: Evidence, outcome: Outcome, succeeded: Sequence[ChangeKind]) -> str:
-    """Give what speaks against the outcome, or nothing."""
+    """Return what speaks against the outcome, or nothing."""
     committed = {commit.kind for commit in evidence.commits}
     missing = [kind.value for kind in succeeded if kind not in committed]
     if missing and evidence.commits_problem:

@@ -24,17 +24,17 @@ SYNC_TEMPLATE: Final = TEMPLATES / "tutorial_sync.md.jinja"
 
 
 def render_prompt(template: Path, task: Task, *, block: str = "") -> str:
-    """Give the prompt for a task; a template that cannot be used is an error with the place in it."""
+    """Return the prompt for a task; a template that cannot be used is an error with the place in it."""
     return _render(template, {"task": task, "test": task.test, "block": block, "command": shlex.join(task.pytest)})
 
 
 def render_tutorial_prompt(template: Path, task: Task, values: Mapping[str, object]) -> str:
-    """Give the prompt for a batch of a tutorial's blocks."""
+    """Return the prompt for a batch of a tutorial's blocks."""
     return _render(template, {"task": task, "check": shlex.join(task.pytest), **values})
 
 
 def render_integrator_prompt(template: Path | None, inputs: IntegratorInputs, sweep_folder: Path) -> str:
-    """Give the prompt for a coding agent that integrates."""
+    """Return the prompt for a coding agent that integrates."""
     values = {
         "inputs": inputs,
         "sweep_folder": str(sweep_folder),
@@ -92,5 +92,5 @@ def _broken(template: Path, error: TemplateSyntaxError) -> UsageError:
 
 
 def message_for(prompt: Path) -> str:
-    """Give the short message that an agent gets: a terminal cuts long lines, a file is read whole."""
+    """Return the short message that an agent gets: a terminal cuts long lines, a file is read whole."""
     return f"Read {prompt} and do everything it says, to its last step."

@@ -31,7 +31,7 @@ main()
 
 
 def live_folder() -> Path:
-    """Give the folder that is put on PYTHONPATH so that pytest finds the live plugin."""
+    """Return the folder that is put on PYTHONPATH so that pytest finds the live plugin."""
     return Path(__file__).parent / "live"
 
 

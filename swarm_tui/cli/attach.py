@@ -12,7 +12,7 @@ from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.model.text import plain, plain_lines
 
 if TYPE_CHECKING:
-    from swarm_tui.doors.attach import Approach, Attacher
+    from swarm_tui.adapters.attach import Approach, Attacher
     from swarm_tui.journal.folder import SweepFolder
     from swarm_tui.journal.open import OpenedSweep
     from swarm_tui.model.state import TestRecord
@@ -42,8 +42,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Attach to the agent that the arguments name."""
-    from swarm_tui.doors.attach import Attacher
-    from swarm_tui.doors.git import Repository
+    from swarm_tui.adapters.attach import Attacher
+    from swarm_tui.adapters.git import Repository
     from swarm_tui.journal.folder import find_sweep
     from swarm_tui.journal.open import open_sweep
 
@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def find_integrator(sweep: OpenedSweep, target: str) -> TestRecord | None:
-    """Give what stands for the integrator when a person means it, and no test is called so."""
+    """Return what stands for the integrator when a person means it, and no test is called so."""
     from swarm_tui.engine.names import integrator_of
     from swarm_tui.model.state import TestRecord
     from swarm_tui.model.sweep import INTEGRATOR_SLUG
@@ -75,7 +75,7 @@ def find_integrator(sweep: OpenedSweep, target: str) -> TestRecord | None:
 
 
 def find_test(sweep: OpenedSweep, target: str) -> TestRecord:
-    """Give the test that a person means: by node id, by agent, or by a part that only one has."""
+    """Return the test that a person means: by node id, by agent, or by a part that only one has."""
     records = list(sweep.state.tests())
     exact = [record for record in records if target in (record.test, record.agent, record.agent_id)]
     ends = [record for record in records if record.test.endswith((f"::{target}", f"/{target}"))]

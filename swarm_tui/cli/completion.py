@@ -63,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def complete(typed: list[str], folder: Path) -> list[str]:
-    """Give what the last of the typed words may become."""
+    """Return what the last of the typed words may become."""
     *before, begun = typed
     if not before:
         return [command.name for command in COMMANDS if command.name.startswith(begun)]

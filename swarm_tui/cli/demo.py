@@ -93,7 +93,7 @@ def _farewell(folder: SweepFolder) -> str:
 
 
 def _program() -> str:
-    """Give how swarm-tui is called from anywhere: by its name, if the shell finds it, else by its path."""
+    """Return how swarm-tui is called from anywhere: by its name, if the shell finds it, else by its path."""
     if shutil.which("swarm-tui") is not None:
         return "swarm-tui"
     script = Path(sys.argv[0]).absolute()

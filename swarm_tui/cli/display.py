@@ -46,7 +46,7 @@ class Display(Protocol):
 
 @contextmanager
 def display_for(told: LogLine | None = None) -> Iterator[Display]:
-    """Give the display that fits stderr; it begins after the line that was told last."""
+    """Return the display that fits stderr; it begins after the line that was told last."""
     if not sys.stderr.isatty():
         yield PlainDisplay(told)
         return
@@ -58,13 +58,13 @@ def display_for(told: LogLine | None = None) -> Iterator[Display]:
 
 
 class Untold:
-    """Gives each line of a log once. Where a clock was set back many bear one time: the line itself is known again."""
+    """Returns each line of a log once; after a clock was set back, lines are told apart by their text."""
 
     def __init__(self, told: LogLine | None) -> None:
         self._told = told
 
     def take(self, log: deque[LogLine]) -> list[LogLine]:
-        """Give the lines after the one that was told last; all that are kept when it is not among them any more."""
+        """Return the lines after the one that was told last; all that are kept when it is not among them any more."""
         new: list[LogLine] = []
         for line in reversed(log):
             if line is self._told:

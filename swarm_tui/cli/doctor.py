@@ -71,7 +71,7 @@ def _as_json(check: Check) -> dict[str, str | bool]:
 
 
 def _as_text(check: Check, width: int) -> str:
-    """Give a finding as lines that fit the terminal: what was found, and unless that is enough, what is needed."""
+    """Return a finding as lines that fit the terminal: what was found, and unless that is enough, what is needed."""
     mark = "✗" if not check.ok else "!" if check.fix else "✓"
     margin = " " * (width + 4)
     columns = max(MIN_COLUMNS, shutil.get_terminal_size().columns)

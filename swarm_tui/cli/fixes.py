@@ -99,7 +99,7 @@ def _show_screen(arguments: argparse.Namespace) -> int:
     # Modules are no garbage: the room looks for some again when it stands.
     gc.disable()
     with splash(name, panel="Ranked"):
-        from swarm_tui.doors.git import Repository
+        from swarm_tui.adapters.git import Repository
         from swarm_tui.triage.review import Review
 
         repository = Repository.open(Path.cwd())
@@ -116,7 +116,7 @@ def _show_screen(arguments: argparse.Namespace) -> int:
 
 
 def _find_folder(target: str | None) -> SweepFolder:
-    from swarm_tui.doors.git import Repository
+    from swarm_tui.adapters.git import Repository
     from swarm_tui.journal.folder import find_sweep
 
     is_path = target is not None and "/" in target
@@ -125,10 +125,10 @@ def _find_folder(target: str | None) -> SweepFolder:
 
 @contextmanager
 def _open_review(arguments: argparse.Namespace) -> Iterator[tuple[Review, str]]:
-    """Give the review that the arguments mean, and the name of its sweep (empty without one)."""
-    from swarm_tui.doors.git import Repository
-    from swarm_tui.triage.of_sweep import review_sweep
+    """Return the review that the arguments mean, and the name of its sweep (empty without one)."""
+    from swarm_tui.adapters.git import Repository
     from swarm_tui.triage.review import Review
+    from swarm_tui.triage.sweep_review import review_sweep
 
     if arguments.base is not None:
         repository = Repository.open(Path.cwd())
@@ -163,7 +163,7 @@ def _names(given: Iterable[str]) -> list[str]:
 
 
 def _find_fix(review: Review, name: str) -> Fix:
-    """Give the fix that is named by its rank, such as 3 or #3, or by any revision."""
+    """Return the fix that is named by its rank, such as 3 or #3, or by any revision."""
     commit: str | None = ""
     by_rank = {str(fix.rank): fix for fix in review.fixes}
     found = by_rank.get(name.removeprefix("#"))
@@ -198,7 +198,7 @@ def _apply(
 
 def _print_diff(review: Review, preview: Preview) -> None:
     """Print what the plan does to the base: harmless on a terminal, else as it is, for `git apply`."""
-    from swarm_tui.triage.telling import conflict_words
+    from swarm_tui.triage.review_text import conflict_words
 
     if preview.tree is None:
         print(f"the plan does not build: {conflict_words(review.branch, preview)}", file=sys.stderr)
@@ -218,7 +218,7 @@ def _print(
     told: dict[str, Any],
 ) -> None:
     from swarm_tui.triage.plan import closing_line
-    from swarm_tui.triage.telling import conflict_words, pull_request_text, review_as_json, review_as_list
+    from swarm_tui.triage.review_text import conflict_words, pull_request_text, review_as_json, review_as_list
 
     if arguments.json:
         print(json.dumps(review_as_json(review.branch, verdicts, preview) | told, indent=2))

@@ -40,7 +40,7 @@ class CommandParser(argparse.ArgumentParser):
 
 
 def run_command_line(words: Sequence[str]) -> int:
-    """Run the command that the words name and give its exit code."""
+    """Run the command that the words name and return its exit code."""
     try:
         code = _dispatch(list(words))
         if sys.stdout is not None:
@@ -106,7 +106,7 @@ def _dispatch(words: list[str]) -> int:
 
 
 def build_parser(name: str, module: CommandModule) -> argparse.ArgumentParser:
-    """Give the parser of one command's words."""
+    """Return the parser of one command's words."""
     parser = CommandParser(
         prog=f"swarm-tui {name}",
         description=module.DESCRIPTION,
@@ -119,7 +119,7 @@ def build_parser(name: str, module: CommandModule) -> argparse.ArgumentParser:
 
 
 def overview() -> str:
-    """Give the text of `swarm-tui --help`."""
+    """Return the text of `swarm-tui --help`."""
     width = max((len(command.name) for command in COMMANDS), default=0)
     rows = "\n".join(f"  {command.name:{width}}  {command.summary}" for command in COMMANDS)
     return (

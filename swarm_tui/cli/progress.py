@@ -32,7 +32,7 @@ def say(text: str) -> None:
 
 
 def exit_code_of(counts: Counter[str], is_whole: bool) -> int:
-    """Give 0 when all is harvested and integrated, and nothing failed or is blocked, else 1."""
+    """Return 0 when all is harvested and integrated, and nothing failed or is blocked, else 1."""
     return EXIT_WELL if is_whole and not counts["failed"] and not counts["blocked"] else EXIT_FAILED
 
 
@@ -68,9 +68,9 @@ def follow_sweep(folder: SweepFolder, *, is_json: bool = False, known: OpenedSwe
 
 
 def _ending(opened: OpenedSweep) -> list[str]:
-    """Give what is still open at the end, and what was left out of the integrated branch."""
-    from swarm_tui.cli.ending import integration_lines, left_out_lines, open_lines
-    from swarm_tui.triage.of_sweep import read_integrator_outcome
+    """Return what is still open at the end, and what was left out of the integrated branch."""
+    from swarm_tui.cli.sweep_summary import integration_lines, left_out_lines, open_lines
+    from swarm_tui.triage.sweep_review import read_integrator_outcome
 
     outcome, _ = read_integrator_outcome(opened.folder)
     if opened.state.integration.state == "failed":
@@ -112,14 +112,14 @@ def _follow_on(opened: OpenedSweep, show: Callable[[OpenedSweep], None]) -> None
 
 
 def _why_dead(opened: OpenedSweep) -> str:
-    from swarm_tui.engine.begin import last_words
+    from swarm_tui.engine.start import last_words
 
     root = opened.folder.root
     return why_dead(plain(last_words(opened.folder), 500), root, shutil.disk_usage(root).free)
 
 
 def why_dead(words: str, root: Path, free: int) -> str:
-    """Give what is known of an engine's end, from its last words and the room that is left on the disk."""
+    """Return what is known of an engine's end, from its last words and the room that is left on the disk."""
     if words:
         return f"the engine has ended: {words}"
     return f"the engine has died: the disk of {root} is full" if free < _NO_ROOM else "the engine has died"

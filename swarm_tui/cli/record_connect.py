@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Attach, record, and say where the recording is."""
-    from swarm_tui.doors.recorder import record_program
+    from swarm_tui.adapters.recorder import record_program
 
     agent = os.environ.get(AGENT_VARIABLE, "")
     if not agent:
@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def connect_command(agent: str, environment: dict[str, str]) -> list[str]:
-    """Give the command that attaches: tmux itself on this machine, mngr for another one."""
+    """Return the command that attaches: tmux itself on this machine, mngr for another one."""
     session = environment.get(SESSION_VARIABLE, "")
     if environment.get(LOCAL_VARIABLE) == "true" and session:
         return ["tmux", "attach-session", "-t", f"={session}"]
@@ -59,7 +59,7 @@ def connect_command(agent: str, environment: dict[str, str]) -> list[str]:
 
 
 def place_of_recording(agent: str, sweep: str | None, folder: Path) -> Path:
-    """Give a new file for a recording: with the agent in its sweep, else in the user's state folder."""
+    """Return a new file for a recording: with the agent in its sweep, else in the user's state folder."""
     name = f"connect-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.cast"
     kept = _recordings_of_agent(agent, sweep, folder)
     if kept is not None:

@@ -29,8 +29,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from swarm_tui.adapters.web import serve_folder
     from swarm_tui.cli.sweeps import opened_sweep
-    from swarm_tui.doors.web import serve_folder
     from swarm_tui.report.folder import write_report
 
     sweep = opened_sweep(arguments.sweep, Path.cwd())

@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Ask the engine."""
-    from swarm_tui.cli.asking import ask
+    from swarm_tui.cli.engine_requests import ask
     from swarm_tui.cli.progress import say
     from swarm_tui.cli.sweeps import opened_sweep
     from swarm_tui.model.requests import RequestKind
@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def find_test(state: SweepState, name: str) -> str:
-    """Give the test that a name means: a node id, an agent, or a part of one that fits only one test."""
+    """Return the test that a name means: a node id, an agent, or a part of one that fits only one test."""
     if name in state.records:
         return name
     exact = [record.test for record in state.tests() if record.agent == name]

@@ -29,8 +29,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Start the engine again and show the sweep."""
     from swarm_tui.cli.progress import say
     from swarm_tui.cli.sweeps import opened_sweep
-    from swarm_tui.engine.begin import start_engine
     from swarm_tui.engine.resume import check_continued
+    from swarm_tui.engine.start import start_engine
     from swarm_tui.errors import UsageError
     from swarm_tui.journal.append import living_engine
     from swarm_tui.journal.requests import append_request

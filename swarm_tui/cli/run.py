@@ -64,8 +64,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Begin a sweep and show it."""
     from swarm_tui.cli.progress import say
-    from swarm_tui.engine.begin import start_engine
     from swarm_tui.engine.order import begin_sweep, prepare_sweep
+    from swarm_tui.engine.start import start_engine
 
     spec, tests = asyncio.run(prepare_sweep(_order(arguments), say))
     folder = begin_sweep(spec, tests)

@@ -70,7 +70,7 @@ def _folder(arguments: argparse.Namespace) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def _feeder(arguments: argparse.Namespace, folder: Path) -> Iterator[int]:
-    from swarm_tui.doors.process import start_detached
+    from swarm_tui.adapters.process import start_detached
 
     words = [sys.executable, "-m", "swarm_tui.simulate.feeder", str(folder)]
     for name in ("tests", "rate", "seed", "slots", "ahead"):

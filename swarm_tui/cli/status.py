@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def describe_sweep(opened: OpenedSweep, records: Iterable[TestRecord] | None = None) -> dict[str, Any]:
-    """Give what a machine is told of a sweep."""
+    """Return what a machine is told of a sweep."""
     state, spec = opened.state, opened.spec
     tests = list(state.tests() if records is None else records)
     return {
@@ -72,7 +72,7 @@ def describe_sweep(opened: OpenedSweep, records: Iterable[TestRecord] | None = N
 
 
 def hard_to_use(opened: OpenedSweep) -> list[tuple[str, Escalation]]:
-    """Give what agents could not write, or wrote wrongly: where the program's interface stood in their way."""
+    """Return what agents could not write, or wrote wrongly: where the program's interface stood in their way."""
     return [
         (record.test, each)
         for record in opened.state.tests()
@@ -82,7 +82,7 @@ def hard_to_use(opened: OpenedSweep) -> list[tuple[str, Escalation]]:
 
 
 def hard_to_use_lines(opened: OpenedSweep) -> list[str]:
-    """Give the same as lines; none when nothing was hard."""
+    """Return the same as lines; none when nothing was hard."""
     found = hard_to_use(opened)
     lines = [f"hard to use here: {len(found)}"] if found else []
     for _, each in found:
@@ -93,7 +93,7 @@ def hard_to_use_lines(opened: OpenedSweep) -> list[str]:
 
 
 def describe_test(record: TestRecord) -> dict[str, Any]:
-    """Give what a machine is told of one test."""
+    """Return what a machine is told of one test."""
     return {
         "test": record.test,
         "agent": record.agent,
@@ -120,7 +120,7 @@ def describe_test(record: TestRecord) -> dict[str, Any]:
 
 
 def sweep_state(opened: OpenedSweep) -> str:
-    """Give one word for a sweep: begun, running, integrating, finished, stopped, failed or lost."""
+    """Return one word for a sweep: begun, running, integrating, finished, stopped, failed or lost."""
     state = opened.state
     if opened.has_living_engine:
         return "integrating" if state.integration.state == "integrating" else "running"
@@ -131,7 +131,7 @@ def sweep_state(opened: OpenedSweep) -> str:
 
 
 def _table(opened: OpenedSweep, records: list[TestRecord]) -> Iterable[str]:
-    from swarm_tui.cli.ending import integration_lines
+    from swarm_tui.cli.sweep_summary import integration_lines
 
     state = opened.state
     counts = " · ".join(f"{count} {mark.replace('_', ' ')}" for mark, count in sorted(state.counts.items()) if count)

@@ -19,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Ask the engine to stop and wait until it has."""
-    from swarm_tui.cli.asking import ask, wait_for_end
+    from swarm_tui.cli.engine_requests import ask, wait_for_end
     from swarm_tui.cli.progress import say
     from swarm_tui.cli.sweeps import opened_sweep
     from swarm_tui.model.requests import RequestKind

@@ -17,7 +17,7 @@ _SECONDS: Final = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def add_agent_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
-    """Declare who works, and how; give the group, for what one command has besides."""
+    """Declare who works, and how; return the group, for what one command has besides."""
     agents = parser.add_argument_group("the agents")
     agents.add_argument("--agent", default="claude", metavar="TYPE", help="claude, offline, or any agent type of mngr")
     agents.add_argument(
@@ -62,7 +62,7 @@ def duration(text: str) -> float:
 
 
 def order_of(arguments: argparse.Namespace, **besides: Any) -> Order:
-    """Give what is ordered by the options, and by what one command has besides."""
+    """Return what is ordered by the options, and by what one command has besides."""
     from swarm_tui.engine.order import Order
 
     return Order(

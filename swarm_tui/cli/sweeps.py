@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def repository_root(folder: Path) -> Path:
-    """Give the top of the repository that a folder belongs to, without asking git: a `.git` or a `.swarm` marks it."""
+    """Return the top of the repository that holds a folder, found by its `.git` or `.swarm`, without asking git."""
     for candidate in (folder, *folder.parents):
         if (candidate / ".swarm").is_dir() or (candidate / ".git").exists():
             return candidate
@@ -19,7 +19,7 @@ def repository_root(folder: Path) -> Path:
 
 
 def chosen_sweep(name: str | None, folder: Path) -> SweepFolder:
-    """Give the sweep of that name, beginning or path, or the newest one."""
+    """Return the sweep of that name, beginning or path, or the newest one."""
     from swarm_tui.journal.folder import find_sweep
 
     return find_sweep(repository_root(folder), name)

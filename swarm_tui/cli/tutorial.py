@@ -79,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _list_blocks(path: Path, *, as_json: bool) -> int:
     from swarm_tui.tutorial.files import read_blocks
-    from swarm_tui.tutorial.words import blocks_as_json, blocks_in_words
+    from swarm_tui.tutorial.output import blocks_as_json, blocks_in_words
 
     blocks = read_blocks(path)
     print(json.dumps(blocks_as_json(str(path), blocks), indent=2) if as_json else blocks_in_words(str(path), blocks))
@@ -90,7 +90,7 @@ def _check(arguments: argparse.Namespace) -> int:
     from swarm_tui.tutorial.check import check_tutorial
     from swarm_tui.tutorial.files import read_blocks, read_tests
     from swarm_tui.tutorial.narrowing import choose_blocks, narrow_check
-    from swarm_tui.tutorial.words import check_as_json, check_in_words
+    from swarm_tui.tutorial.output import check_as_json, check_in_words
 
     path, is_lenient = arguments.file, arguments.lenient
     blocks = read_blocks(path)
@@ -107,7 +107,7 @@ def _check_comments(path: Path, names: Sequence[str], *, as_json: bool) -> int:
     from swarm_tui.tutorial.blocks import parse_blocks, parse_unfilled
     from swarm_tui.tutorial.files import read_text
     from swarm_tui.tutorial.narrowing import choose_blocks
-    from swarm_tui.tutorial.words import comments_as_json, comments_in_words
+    from swarm_tui.tutorial.output import comments_as_json, comments_in_words
 
     text = read_text(path)
     blocks, waiting = parse_blocks(text), parse_unfilled(text)

@@ -37,8 +37,8 @@ def add_sweep_arguments(parser: argparse.ArgumentParser) -> None:
 def sweep_tutorial(arguments: argparse.Namespace) -> int:
     """Begin a sweep over a tutorial's blocks and show it; 0 when nothing is left to do."""
     from swarm_tui.cli.progress import say
-    from swarm_tui.engine.begin import start_engine
     from swarm_tui.engine.order import begin_sweep
+    from swarm_tui.engine.start import start_engine
     from swarm_tui.engine.tutorial_order import TutorialWish, prepare_tutorial
 
     wish = TutorialWish(

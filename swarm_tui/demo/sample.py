@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-from swarm_tui.doors.git import init_repository
+from swarm_tui.adapters.git import init_repository
 from swarm_tui.errors import SwarmError, UsageError
 
 SAMPLE: Final = Path(__file__).parent / "sample"
@@ -26,7 +26,7 @@ _LITTER: Final = shutil.ignore_patterns("__pycache__", "*.pyc", ".pytest_cache",
 
 
 def sample_repository(folder: Path | None) -> Path:
-    """Give a repository of the sample: made in a folder that is new or empty, or the one of an earlier demo."""
+    """Return a repository of the sample: made in a folder that is new or empty, or the one of an earlier demo."""
     if folder is None:
         return _make(Path(tempfile.mkdtemp(prefix="swarm-demo-")) / PROJECT)
     folder = folder.expanduser().absolute()

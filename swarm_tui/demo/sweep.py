@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from swarm_tui.adapters.mngr import Mngr, mngr_environment
+from swarm_tui.adapters.provision import MngrFound, find_mngr, install_mngr
 from swarm_tui.demo.sample import RECORDS, TESTS, TUTORIAL, sample_repository
-from swarm_tui.doors.mngr import Mngr, mngr_environment
-from swarm_tui.doors.provision import MngrFound, find_mngr, install_mngr
-from swarm_tui.engine.begin import start_engine
 from swarm_tui.engine.order import Order, begin_sweep, check_order, prepare_sweep
+from swarm_tui.engine.start import start_engine
 from swarm_tui.errors import ProgramMissing
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.model.sweep import MngrSettings

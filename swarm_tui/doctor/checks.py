@@ -9,14 +9,14 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from swarm_tui.doors.interpreters import find_interpreter
-from swarm_tui.doors.mngr import Mngr, current_settings, mngr_environment
-from swarm_tui.doors.packages import how_to_get
-from swarm_tui.doors.probe import can_list_processes
-from swarm_tui.doors.process import run_process, scrubbed_environment
-from swarm_tui.doors.provision import NEEDED_PYTHON, PLUGIN_PACKAGES, MngrFound, find_mngr
-from swarm_tui.doors.tmux import Tmux
-from swarm_tui.errors import DoorError, ProgramMissing
+from swarm_tui.adapters.interpreters import find_interpreter
+from swarm_tui.adapters.mngr import Mngr, current_settings, mngr_environment
+from swarm_tui.adapters.packages import how_to_get
+from swarm_tui.adapters.probe import can_list_processes
+from swarm_tui.adapters.process import run_process, scrubbed_environment
+from swarm_tui.adapters.provision import NEEDED_PYTHON, PLUGIN_PACKAGES, MngrFound, find_mngr
+from swarm_tui.adapters.tmux import Tmux
+from swarm_tui.errors import AdapterError, ProgramMissing
 from swarm_tui.model.text import plain
 
 NEEDED_GIT: Final = (2, 38)
@@ -86,7 +86,7 @@ async def check_rsync(wishes: Wishes, surroundings: Surroundings) -> list[Check]
     needed = f"to copy files from and to {wishes.provider}" if is_remote else "only with remote providers"
     try:
         finished = await run_process(["rsync", "--version"], environment=_environment(surroundings))
-    except DoorError as error:
+    except AdapterError as error:
         return [Check("rsync", not is_remote, "not installed", needed, error.hint if is_remote else "")]
     return [Check("rsync", True, plain(finished.text.split("\n")[0].replace("  ", " "), 60), needed)]
 
@@ -99,11 +99,11 @@ async def check_mngr(wishes: Wishes, surroundings: Surroundings) -> list[Check]:
         return [Check("mngr", False, error.message, "0.3", fix)]
     check = Check("mngr", True, f"{found.version} at {found.path} ({found.origin})", "0.3")
     settings = current_settings(found.path, surroundings.environment)
-    door = Mngr(found.path, mngr_environment(settings, _tokens(surroundings)))
+    adapter = Mngr(found.path, mngr_environment(settings, _tokens(surroundings)))
     try:
-        plugins = {plugin.name for plugin in await door.plugins() if plugin.is_enabled}
-        problems = (await door.list_agents(provider=None)).errors if "modal" in plugins else ()
-    except DoorError as error:
+        plugins = {plugin.name for plugin in await adapter.plugins() if plugin.is_enabled}
+        problems = (await adapter.list_agents(provider=None)).errors if "modal" in plugins else ()
+    except AdapterError as error:
         fix = error.hint or f"run `{found.path} list` to see more"
         return [replace(check, ok=False, found=plain(error.message, 300), fix=fix)]
     is_modal_dirty = any(problem.provider_name == "modal" for problem in problems)
@@ -121,7 +121,7 @@ async def check_claude(wishes: Wishes, surroundings: Surroundings) -> list[Check
         return []
     try:
         finished = await run_process(["claude", "--version"], environment=_environment(surroundings), timeout=30)
-    except DoorError as error:
+    except AdapterError as error:
         return [Check("claude", False, plain(error.message, 200), "for Claude agents", error.hint)]
     is_fit = finished.code == 0
     found = plain(finished.text or finished.error_text, 100)
@@ -136,7 +136,7 @@ async def check_keys(_: Wishes, surroundings: Surroundings) -> list[Check]:
     try:
         armed = await tmux.deadly_keys()
         prefix = await tmux.prefix_key() if armed else ""
-    except DoorError:
+    except AdapterError:
         armed, prefix = (), ""
     if not armed:
         return [Check("keys", True, "not bound", needed)]
@@ -190,7 +190,7 @@ async def _version_check(name: str, words: list[str], needed: tuple[int, int], s
     shown = f"{needed[0]}.{needed[1]} or newer"
     try:
         finished = await run_process(words, environment=_environment(surroundings), timeout=20)
-    except DoorError as error:
+    except AdapterError as error:
         return Check(name, False, plain(error.message, 200), shown, error.hint)
     version = _NUMBERS.search(finished.text)
     found = plain(finished.text.removeprefix(f"{name} ").removeprefix("version "), 60)
@@ -261,7 +261,7 @@ def _way_to_plugin(plugin: str, mngr: MngrFound) -> str:
 
 
 def _environment(surroundings: Surroundings) -> dict[str, str]:
-    """Give the scrubbed environment with the PATH that is examined."""
+    """Return the scrubbed environment with the PATH that is examined."""
     names = {name: surroundings.environment[name] for name in ("PATH", "HOME") if name in surroundings.environment}
     return scrubbed_environment(names)
 
@@ -271,7 +271,7 @@ def _tokens(surroundings: Surroundings) -> dict[str, str]:
 
 
 def current_surroundings() -> Surroundings:
-    """Give the place that swarm-tui runs in now."""
+    """Return the place that swarm-tui runs in now."""
     try:
         size = os.get_terminal_size(sys.__stderr__.fileno() if sys.__stderr__ is not None else 2)
     except OSError:

@@ -6,13 +6,13 @@ import asyncio
 from collections.abc import Callable
 from itertools import chain
 
+from swarm_tui.adapters.provision import find_mngr, install_mngr
 from swarm_tui.doctor.checks import CHECKS, Check, Surroundings, Wishes
-from swarm_tui.doors.provision import find_mngr, install_mngr
 from swarm_tui.errors import ProgramMissing, UsageError
 
 
 async def examine(wishes: Wishes, surroundings: Surroundings) -> list[Check]:
-    """Give all findings, in the order of the checks."""
+    """Return all findings, in the order of the checks."""
     return list(chain.from_iterable(await asyncio.gather(*(check(wishes, surroundings) for check in CHECKS))))
 
 

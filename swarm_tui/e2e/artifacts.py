@@ -17,7 +17,7 @@ _LONGEST_NAME: Final = 150
 
 
 def folder_name(node_id: str) -> str:
-    """Give a folder's name for a test: readable, safe, and another one for each node id."""
+    """Return a folder's name for a test: readable, safe, and another one for each node id."""
     path, *names = node_id.split("::")
     readable = ".".join([path.removesuffix(".py").replace("/", "."), *names])
     if _PLAIN_NAME.fullmatch(readable) and len(readable) <= _LONGEST_NAME and not readable.startswith("."):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from swarm_tui.doors.process import scrubbed_environment
+from swarm_tui.adapters.process import scrubbed_environment
 
 MARK_NAME: Final = "SWARM_E2E_SESSION"
 
@@ -39,7 +39,7 @@ class Isolation:
 
     @property
     def mark(self) -> str:
-        """Give the value that marks the processes of this test."""
+        """Return the value that marks the processes of this test."""
         return self.base.name
 
 
@@ -55,7 +55,7 @@ def make_isolation() -> Isolation:
 
 
 def isolated_environment(isolation: Isolation, program_folder: Path) -> dict[str, str]:
-    """Give the environment of a test's commands: ours without what is personal, with the test's own folders."""
+    """Return the environment of a test's commands: ours without what is personal, with the test's own folders."""
     environment = {
         name: value
         for name, value in scrubbed_environment().items()
@@ -84,7 +84,7 @@ def remove_isolation(isolation: Isolation) -> None:
 
 
 def _path_with(environment: Mapping[str, str], program_folder: Path) -> str:
-    """Give PATH with the running interpreter's programs: what is installed beside it is found."""
+    """Return PATH with the running interpreter's programs: what is installed beside it is found."""
     folders = environment.get("PATH", os.defpath).split(os.pathsep)
     if str(program_folder) in folders:
         return os.pathsep.join(folders)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from swarm_tui.e2e.record import TestRecord
+    from swarm_tui.e2e.record import E2eTestRecord
     from swarm_tui.e2e.session import E2eSession
 
 _WHEN = ("always", "on-failure", "never")
-_RECORD: pytest.StashKey[TestRecord] = pytest.StashKey()
+_RECORD: pytest.StashKey[E2eTestRecord] = pytest.StashKey()
 _RUN_NAME = pytest.StashKey[str]()
 _KEPT = "swarm_e2e_environment"
 _WORKER_INPUT = "swarm_e2e_run_name"
@@ -50,7 +50,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: object) -> None:
-    """Give all workers of one parallel run the same run name."""
+    """Return all workers of one parallel run the same run name."""
     node.workerinput[_WORKER_INPUT] = _run_name(node.config)  # type: ignore[attr-defined]
 
 
@@ -86,10 +86,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 @pytest.fixture
 def e2e(request: pytest.FixtureRequest) -> Iterator[E2eSession]:
     """Run commands in an isolated home, folder and tmux server, and keep a transcript."""
-    from swarm_tui.e2e.record import TestRecord
+    from swarm_tui.e2e.record import E2eTestRecord
 
     config = request.config
-    record = TestRecord(
+    record = E2eTestRecord(
         root=config.rootpath,
         run_name=_run_name(config),
         node_id=request.node.nodeid,

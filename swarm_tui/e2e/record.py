@@ -17,7 +17,7 @@ from swarm_tui.tutorial.citations import docstring_part
 _SHOWN_CHARACTERS = 6_000
 
 
-class TestRecord:
+class E2eTestRecord:
     """What is known of one test from its set-up to its end."""
 
     # pytest would take the class for a test where it is imported.
@@ -36,7 +36,7 @@ class TestRecord:
         self._keep_environment = keep_environment
 
     def note_failure(self, error: BaseException | None) -> list[tuple[str, str]]:
-        """Note that the test failed; give the sections that its report should show."""
+        """Note that the test failed; return the sections that its report should show."""
         self.has_failed = True
         words = []
         if not isinstance(error, ExpectationFailed) and self.session.transcript:
@@ -104,7 +104,7 @@ def _is_wanted(when: str, has_failed: bool) -> bool:
 
 
 def _last_part(text: str) -> str:
-    """Give the end of a long text, from the start of a line."""
+    """Return the end of a long text, from the start of a line."""
     if len(text) <= _SHOWN_CHARACTERS:
         return text
     return "[...]\n" + text[-_SHOWN_CHARACTERS:].partition("\n")[2]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
-from swarm_tui.doors.shell import Segment, Source
+from swarm_tui.adapters.shell import OutputSource, Segment
 
 
 class CapturedText(str):
@@ -26,7 +26,7 @@ class CapturedText(str):
 class OutputLine(NamedTuple):
     """One line of output, without its end."""
 
-    source: Source
+    source: OutputSource
     text: str
 
 
@@ -45,25 +45,25 @@ class CommandResult:
 
     @cached_property
     def stdout(self) -> CapturedText:
-        """Give what was written to the standard output."""
-        return self._captured(Source.STDOUT)
+        """Return what was written to the standard output."""
+        return self._captured(OutputSource.STDOUT)
 
     @cached_property
     def stderr(self) -> CapturedText:
-        """Give what was written to the standard error."""
-        return self._captured(Source.STDERR)
+        """Return what was written to the standard error."""
+        return self._captured(OutputSource.STDERR)
 
     @cached_property
     def output(self) -> CapturedText:
-        """Give both outputs as a terminal would have shown them, in the order in which they were written."""
-        return self._captured(*Source)
+        """Return both outputs as a terminal would have shown them, in the order in which they were written."""
+        return self._captured(*OutputSource)
 
     @cached_property
     def lines(self) -> tuple[OutputLine, ...]:
-        """Give the lines of both outputs; a line stands where its first character was written."""
+        """Return the lines of both outputs; a line stands where its first character was written."""
         return ordered_lines(self.segments)
 
-    def _captured(self, *sources: Source) -> CapturedText:
+    def _captured(self, *sources: OutputSource) -> CapturedText:
         from swarm_tui.e2e.transcript import recent_story
 
         data = b"".join(segment.data for segment in self.segments if segment.source in sources)
@@ -73,8 +73,8 @@ class CommandResult:
 
 def ordered_lines(segments: tuple[Segment, ...]) -> tuple[OutputLine, ...]:
     """Cut what was written into lines, each whole even when the other output was written in its middle."""
-    lines: list[tuple[Source, bytes]] = []
-    unfinished: dict[Source, int] = {}
+    lines: list[tuple[OutputSource, bytes]] = []
+    unfinished: dict[OutputSource, int] = {}
     for source, data in ((segment.source, segment.data) for segment in segments):
         *whole, rest = data.split(b"\n")
         place = unfinished.pop(source, None)

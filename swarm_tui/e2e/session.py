@@ -9,12 +9,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from swarm_tui.doors.leftovers import end_marked_processes
-from swarm_tui.doors.shell import BackgroundOutput, run_shell
+from swarm_tui.adapters.marked_processes import end_marked_processes
+from swarm_tui.adapters.shell import BackgroundOutput, run_shell
 from swarm_tui.e2e.isolation import MARK_NAME, Isolation, isolated_environment, make_isolation, remove_isolation
 from swarm_tui.e2e.result import CommandResult, ordered_lines
 from swarm_tui.e2e.transcript import output_lines, result_lines
-from swarm_tui.errors import DoorError
+from swarm_tui.errors import AdapterError
 
 if TYPE_CHECKING:
     from swarm_tui.e2e.terminal import Terminal
@@ -43,32 +43,32 @@ class E2eSession:
 
     @property
     def home(self) -> Path:
-        """Give the test's home folder."""
+        """Return the test's home folder."""
         return self._isolation.home
 
     @property
     def folder(self) -> Path:
-        """Give the folder in which the test's commands run."""
+        """Return the folder in which the test's commands run."""
         return self._isolation.folder
 
     @property
     def isolation(self) -> Isolation:
-        """Give all folders of the test."""
+        """Return all folders of the test."""
         return self._isolation
 
     @property
     def transcript(self) -> str:
-        """Give what happened so far."""
+        """Return what happened so far."""
         return "".join(f"{line}\n" for line in self._transcript)
 
     @property
     def tutorial_blocks(self) -> tuple[str, ...]:
-        """Give the blocks that the test has cited so far."""
+        """Return the blocks that the test has cited so far."""
         return tuple(self._blocks)
 
     @property
     def recordings(self) -> tuple[Path, ...]:
-        """Give the recordings of the test's terminals: an asciicast for each."""
+        """Return the recordings of the test's terminals: an asciicast for each."""
         return tuple(terminal.recording for terminal in self._terminals)
 
     def write_tutorial_block(self, text: str) -> None:
@@ -87,7 +87,7 @@ class E2eSession:
         env: Mapping[str, str] | None = None,
         stdin: str | bytes = b"",
     ) -> CommandResult:
-        """Run a shell line to its end in the test's folder and give what became of it.
+        """Run a shell line to its end in the test's folder and return what became of it.
 
         A command that overstays its timeout is ended with all it has started, and gives exit code 124.
         """
@@ -144,7 +144,7 @@ class E2eSession:
         """End what the test has left running, and only that, and note it in the transcript."""
         for terminal in self._terminals:
             # A test may have ended the terminal's server itself.
-            with contextlib.suppress(DoorError):
+            with contextlib.suppress(AdapterError):
                 terminal.close()
         leftovers = end_marked_processes(MARK_NAME, self._isolation.mark)
         self._transcript += [f"# was still running and was ended: {line}" for line in leftovers]

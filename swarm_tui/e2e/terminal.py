@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final
 
-from swarm_tui.doors.driven_terminal import DrivenTerminal, ScreenShot
+from swarm_tui.adapters.driven_terminal import DrivenTerminal, ScreenShot
 from swarm_tui.e2e.expectations import ExpectationFailed
 from swarm_tui.e2e.result import CapturedText
 from swarm_tui.e2e.transcript import command_lines, comment_lines
@@ -61,7 +61,7 @@ class Terminal:
 
     @property
     def recording(self) -> Path:
-        """Give the file with what the program wrote so far: an asciicast."""
+        """Return the file with what the program wrote so far: an asciicast."""
         return self._driven.recording
 
     def send_keys(self, *keys: str) -> None:
@@ -78,26 +78,26 @@ class Terminal:
         self._driven.type_text(text)
 
     def resize(self, width: int, height: int) -> None:
-        """Give the terminal another size."""
+        """Return the terminal another size."""
         self._keys.append(f"(resized to {width}x{height})")
         self._driven.resize(width, height)
 
     def screen(self) -> CapturedText:
-        """Give what the terminal shows now, and write it into the transcript."""
+        """Return what the terminal shows now, and write it into the transcript."""
         return self._kept(self._driven.look())
 
     def wait_for(self, wanted: str | re.Pattern[str], timeout: float = DEFAULT_WAIT) -> CapturedText:
-        """Wait until the screen shows a text, or matches a compiled expression, and give the screen."""
+        """Wait until the screen shows a text, or matches a compiled expression, and return the screen."""
         __tracebackhide__ = True
         return self._wait(f"to show {_shown(wanted)}", lambda text: _holds(text, wanted), timeout)
 
     def wait_until_gone(self, unwanted: str | re.Pattern[str], timeout: float = DEFAULT_WAIT) -> CapturedText:
-        """Wait until the screen shows a text no more, and give the screen."""
+        """Wait until the screen shows a text no more, and return the screen."""
         __tracebackhide__ = True
         return self._wait(f"to show {_shown(unwanted)} no more", lambda text: not _holds(text, unwanted), timeout)
 
     def wait_for_exit(self, timeout: float = DEFAULT_WAIT) -> int:
-        """Wait until the program has ended, and give its exit code."""
+        """Wait until the program has ended, and return its exit code."""
         __tracebackhide__ = True
         deadline = time.monotonic() + timeout
         pause = _FIRST_PAUSE
@@ -150,7 +150,7 @@ class Terminal:
 
 
 def framed(rows: list[str]) -> str:
-    """Give the rows of a screen between two rules, harmless to a terminal."""
+    """Return the rows of a screen between two rules, harmless to a terminal."""
     inert = [plain_lines(row) for row in rows]
     rule = "-" * min(max(map(len, inert), default=0), 120)
     return "\n".join([rule, *inert, rule])

@@ -7,34 +7,34 @@ from __future__ import annotations
 
 from typing import Final
 
-from swarm_tui.doors.shell import Source
+from swarm_tui.adapters.shell import OutputSource
 from swarm_tui.e2e.result import CommandResult, OutputLine
 from swarm_tui.model.text import plain_lines
 
-_PREFIXES: Final = {Source.STDOUT: "  ", Source.STDERR: "! "}
+_PREFIXES: Final = {OutputSource.STDOUT: "  ", OutputSource.STDERR: "! "}
 _SHOWN_LINES: Final = 60
 _SHOWN_EARLIER_LINES: Final = 12
 _SHOWN_WIDTH: Final = 400
 
 
 def comment_lines(comment: str) -> list[str]:
-    """Give the lines of a comment; none for an empty one."""
+    """Return the lines of a comment; none for an empty one."""
     return [f"# {line}".rstrip() for line in comment.strip().split("\n")] if comment.strip() else []
 
 
 def command_lines(command: str) -> list[str]:
-    """Give the lines of a command, its further lines marked as a shell would mark them."""
+    """Return the lines of a command, its further lines marked as a shell would mark them."""
     first, *further = command.strip("\n").split("\n")
     return [f"$ {first}", *(f"> {line}" for line in further)]
 
 
 def output_lines(lines: tuple[OutputLine, ...]) -> list[str]:
-    """Give lines of output, each with the mark of where it was written to."""
+    """Return lines of output, each with the mark of where it was written to."""
     return [_PREFIXES[line.source] + line.text for line in lines]
 
 
 def result_lines(result: CommandResult) -> list[str]:
-    """Give all lines of one command."""
+    """Return all lines of one command."""
     ended = [f"# it did not end by itself and was stopped after {result.seconds:.1f} s"] if result.is_timed_out else []
     return [
         *comment_lines(result.comment),
@@ -46,7 +46,7 @@ def result_lines(result: CommandResult) -> list[str]:
 
 
 def recent_story(result: CommandResult) -> str:
-    """Give the transcript around a command, short and harmless to a terminal: for the message of a failure."""
+    """Return the transcript around a command, short and harmless to a terminal: for the message of a failure."""
     parts = [_shortened(result_lines(earlier), _SHOWN_EARLIER_LINES) for earlier in result.earlier]
     parts.append(_shortened(result_lines(result), _SHOWN_LINES))
     return "\n".join(_inert(line) for part in parts for line in part)

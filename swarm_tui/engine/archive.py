@@ -67,7 +67,7 @@ def unpack_archive(archive: Path, target: Path) -> Unpacked:
 
 
 class _Bounded(io.RawIOBase):
-    """Gives the content of a stream and refuses to give more than a sane archive holds."""
+    """Returns the content of a stream and refuses to give more than a sane archive holds."""
 
     def __init__(self, stream: gzip.GzipFile) -> None:
         self._stream = stream
@@ -86,7 +86,7 @@ class _Bounded(io.RawIOBase):
 
 
 def _place_of(member: tarfile.TarInfo) -> PurePosixPath | None:
-    """Give where a member may be written below the target, or None for what is refused."""
+    """Return where a member may be written below the target, or None for what is refused."""
     path = PurePosixPath(member.name)
     parts = [part for part in path.parts if part != "."]
     if not (member.isfile() or member.isdir()) or path.is_absolute() or ".." in parts or "\0" in member.name:

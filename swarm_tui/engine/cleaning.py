@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from swarm_tui.adapters.git import Repository
+from swarm_tui.adapters.git.names import branch_ref
+from swarm_tui.adapters.mngr import Mngr, mngr_environment
+from swarm_tui.adapters.probe import LocalAgent, LocalProbe, Probed
+from swarm_tui.adapters.tmux import Tmux
 from swarm_tui.agents.contract import ARCHIVE_PATH
-from swarm_tui.doors.git import Repository
-from swarm_tui.doors.git.names import branch_ref
-from swarm_tui.doors.mngr import Mngr, mngr_environment
-from swarm_tui.doors.probe import LocalAgent, LocalProbe, Probed
-from swarm_tui.doors.tmux import Tmux
 from swarm_tui.engine.commits import uncommitted_paths
 from swarm_tui.engine.names import LABEL_SWEEP, harvest_ref, place_of
 from swarm_tui.errors import SwarmError, UsageError
@@ -60,7 +60,7 @@ async def find_leftovers(opened: OpenedSweep) -> Leftovers:
 
 
 def original_of(opened: OpenedSweep) -> Path | None:
-    """Give the sweep's own folder when this one is a copy of it: agents and refs belong to the original."""
+    """Return the sweep's own folder when this one is a copy of it: agents and refs belong to the original."""
     spec = opened.spec
     own = runs_folder(Path(spec.repository)) / spec.sweep
     is_copy = (own / "sweep.json").is_file() and own.resolve() != opened.folder.root.resolve()
@@ -68,7 +68,7 @@ def original_of(opened: OpenedSweep) -> Path | None:
 
 
 async def remove_leftovers(opened: OpenedSweep, leftovers: Leftovers) -> list[str]:
-    """Remove it all; give what could not be removed."""
+    """Remove it all; return what could not be removed."""
     problems: list[str] = []
     spec = opened.spec
     environment = mngr_environment(spec.mngr)
@@ -126,7 +126,7 @@ def _lost_with(agent: LocalAgent, record: TestRecord | None) -> list[str]:
 
 
 def _find_refs(opened: OpenedSweep) -> tuple[list[tuple[str, str]], list[str]]:
-    """Give the refs to delete, and which of their commits are on no branch of the user."""
+    """Return the refs to delete, and which of their commits are on no branch of the user."""
     spec = opened.spec
     if not Path(spec.repository).is_dir():
         return [], []
@@ -159,7 +159,7 @@ def _delete_refs(folder: Path, refs: tuple[tuple[str, str], ...]) -> list[str]:
 
 
 def private_home(spec: SweepSpec) -> Path | None:
-    """Give the folder that was made for this sweep's mngr alone, if it is there and looks like one that we make.
+    """Return the folder that was made for this sweep's mngr alone, if it is there and looks like one that we make.
 
     sweep.json is a file that anybody may have written: nothing is removed on its word alone.
     """

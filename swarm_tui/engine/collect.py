@@ -9,9 +9,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from swarm_tui.adapters.git import Repository
+from swarm_tui.adapters.pytest import Collected, PytestAdapter
 from swarm_tui.agents.shipped import live_folder
-from swarm_tui.doors.git import Repository
-from swarm_tui.doors.pytest import Collected, PytestDoor
 from swarm_tui.errors import ProgramMissing, SwarmError, UsageError
 from swarm_tui.journal.folder import find_sweep
 from swarm_tui.journal.open import open_sweep
@@ -56,13 +56,13 @@ async def find_tests(
 ) -> Found:
     """Collect in the project's interpreter and choose; errors are told as pytest tells them."""
     progress("collecting the tests")
-    door, collected = await collect_tests(repository, folder, python, arguments)
+    adapter, collected = await collect_tests(repository, folder, python, arguments)
     refuse_errors(collected)
     if not collected.tests:
         raise UsageError("pytest finds no tests here", "`pytest --collect-only` shows what it sees")
     top = repository.root.resolve()
     root = checked_root(collected, top)
-    wanted = await _chosen(door, arguments, collected, repository, root, selection, progress)
+    wanted = await _chosen(adapter, arguments, collected, repository, root, selection, progress)
     tests = tuple(
         (found.test, _file_of(found.test, root, top), found.line)
         for found in collected.tests
@@ -72,7 +72,7 @@ async def find_tests(
         raise UsageError(f"none of the {len(collected.tests)} tests is chosen", _why_none(selection))
     return Found(
         tests=tests,
-        python=door.python,
+        python=adapter.python,
         folder=path_below(folder.resolve(), top),
         root=path_below(root, top),
         run_options=options_of(arguments, collected.positional),
@@ -82,21 +82,21 @@ async def find_tests(
 
 async def collect_tests(
     repository: Repository, folder: Path, python: str | None, arguments: Sequence[str]
-) -> tuple[PytestDoor, Collected]:
-    """Give pytest in the project's interpreter, and what it collects there."""
+) -> tuple[PytestAdapter, Collected]:
+    """Return pytest in the project's interpreter, and what it collects there."""
     candidates = [_checked_python(python)] if python else list(_candidates(repository.root, folder))
     missing: ProgramMissing | None = None
     for candidate in candidates:
-        door = PytestDoor(candidate, folder, live_folder())
+        adapter = PytestAdapter(candidate, folder, live_folder())
         try:
-            return door, await door.collect(arguments)
+            return adapter, await adapter.collect(arguments)
         except ProgramMissing as error:
             missing = missing or error
     raise missing or UsageError("no Python was found for this project", "name one with --python")
 
 
 def checked_root(collected: Collected, top: Path) -> Path:
-    """Give where node ids begin; outside of the repository nothing could be told by them."""
+    """Return where node ids begin; outside of the repository nothing could be told by them."""
     root = collected.root.resolve()
     if not root.is_relative_to(top):
         raise UsageError(f"pytest's rootdir {root} lies outside of the repository {top}", "give --rootdir after --")
@@ -117,7 +117,7 @@ def _checked_python(python: str) -> str:
 
 
 def _candidates(top: Path, folder: Path) -> Iterator[str]:
-    """Give the project's interpreter: its venv, else the active one; without any, those that may do."""
+    """Return the project's interpreter: its venv, else the active one; without any, those that may do."""
     venvs = [place / name for place in dict.fromkeys((folder, top)) for name in (".venv", "venv")]
     active = os.environ.get("VIRTUAL_ENV")
     for venv in [*venvs, *([Path(active)] if active else [])]:
@@ -133,7 +133,7 @@ def _candidates(top: Path, folder: Path) -> Iterator[str]:
 
 
 def options_of(arguments: Sequence[str], positional: Sequence[str]) -> tuple[str, ...]:
-    """Give the arguments without the files and node ids among them: those say what is collected, not how it is run."""
+    """Return the arguments without files and node ids: those say what is collected, not how it is run."""
     left = list(positional)
     options = []
     for word in arguments:
@@ -145,7 +145,7 @@ def options_of(arguments: Sequence[str], positional: Sequence[str]) -> tuple[str
 
 
 def import_roots(collected: Collected, top: Path) -> tuple[str, ...]:
-    """Give the folders of the repository that its modules are imported from without pytest's help.
+    """Return the folders of the repository that its modules are imported from without pytest's help.
 
     Those stand on the interpreter's own path (an editable install, PYTHONPATH), or were found by an import hook
     (the other kind of editable install). In a copy of the repository they would lead back to the user's checkout.
@@ -164,7 +164,7 @@ def import_roots(collected: Collected, top: Path) -> tuple[str, ...]:
 
 
 def path_below(path: Path, top: Path) -> str:
-    """Give a folder from the top of the repository; empty for the top, and for what lies outside."""
+    """Return a folder from the top of the repository; empty for the top, and for what lies outside."""
     if not path.is_relative_to(top) or path == top:
         return ""
     return path.relative_to(top).as_posix()
@@ -176,7 +176,7 @@ def _file_of(test: str, root: Path, top: Path) -> str:
 
 
 async def _chosen(
-    door: PytestDoor,
+    adapter: PytestAdapter,
     arguments: Sequence[str],
     collected: Collected,
     repository: Repository,
@@ -184,7 +184,7 @@ async def _chosen(
     selection: Selection,
     progress: Progress,
 ) -> Collection[str] | None:
-    """Give the tests that the selection leaves, or None for all."""
+    """Return the tests that the selection leaves, or None for all."""
     wanted: set[str] | None = None
     if selection.only_failed_of:
         wanted = _failed_of(repository.root, selection.only_failed_of)
@@ -194,7 +194,7 @@ async def _chosen(
         wanted = kept if wanted is None else wanted & kept
     if selection.is_only_red:
         progress("running the tests once, to see which are red")
-        failed = (await door.run(arguments)).failed
+        failed = (await adapter.run(arguments)).failed
         # xdist's loadgroup appends its group to the id.
         kept = {found.test for found in collected.tests if found.test in failed} | {
             test.rpartition("@")[0] for test in failed
@@ -232,7 +232,7 @@ def _why_none(selection: Selection) -> str:
 
 
 def _told(collected: Collected) -> str:
-    """Give the collection errors as pytest shows them, also where the project has silenced its terminal."""
+    """Return the collection errors as pytest shows them, also where the project has silenced its terminal."""
     words = plain_lines(collected.text).strip()
     if "ERROR" in words:
         return f"pytest cannot collect these tests\n\n{words}\n"

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from swarm_tui.adapters.git import NoSpaceForGit, Repository, fetch_bundle
+from swarm_tui.adapters.git.names import branch_ref, checked_ref
 from swarm_tui.agents.contract import OUTPUT_FOLDER
-from swarm_tui.agents.judging import AgentCommit
-from swarm_tui.doors.git import NoSpaceForGit, Repository, fetch_bundle
-from swarm_tui.doors.git.names import branch_ref, checked_ref
+from swarm_tui.agents.judging import CommitSummary
 from swarm_tui.errors import SwarmError
 from swarm_tui.journal.folder import write_beside
 
@@ -25,7 +25,7 @@ class Brought:
     """The commits of one agent, now in the user's repository."""
 
     tip: str = ""
-    commits: tuple[AgentCommit, ...] = ()
+    commits: tuple[CommitSummary, ...] = ()
     problem: str = ""
 
 
@@ -78,12 +78,12 @@ def _open_copy(copy: Path) -> Repository:
 def _look_at(repository: Repository, base: str, tip: str) -> Brought:
     limit = f"--max-count={COMMIT_LIMIT}"
     rows = repository.run("log", "-z", "--reverse", limit, "--format=%H %s", tip, f"^{base}", "--").fields
-    commits = tuple(AgentCommit(commit, subject) for commit, _, subject in (row.partition(" ") for row in rows))
+    commits = tuple(CommitSummary(commit, subject) for commit, _, subject in (row.partition(" ") for row in rows))
     return Brought(tip, commits)
 
 
 def uncommitted_paths(copy: Path) -> tuple[str, ...]:
-    """Give what a copy holds beyond its last commit, its test output aside; nothing when it is no copy any more."""
+    """Return what a copy holds beyond its last commit, its test output aside; nothing when it is no copy any more."""
     if not (copy / ".git").exists():
         return ()
     dirty = _open_copy(copy).dirty_paths()
@@ -115,7 +115,7 @@ def _whole_difference(repository: Repository) -> bytes:
 
 
 def _is_larger(copy: Path, paths: Iterable[str], limit: int) -> bool:
-    """Tell whether files and whole folders of a copy hold more than so many bytes; links are not followed."""
+    """Return whether files and whole folders of a copy hold more than so many bytes; links are not followed."""
     left, waiting = limit, [copy / path for path in paths]
     while waiting and left >= 0:
         path = waiting.pop()

@@ -1,4 +1,4 @@
-"""What every part of the engine works with: the sweep, its journal and the doors to mngr, tmux and git."""
+"""What every part of the engine works with: the sweep, its journal and the adapters to mngr, tmux and git."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from swarm_tui.doors.git import Repository
-from swarm_tui.doors.mngr import MngrDoor
-from swarm_tui.doors.tmux import Tmux
+from swarm_tui.adapters.git import Repository
+from swarm_tui.adapters.mngr import MngrAdapter
+from swarm_tui.adapters.tmux import Tmux
 from swarm_tui.journal.append import JournalWriter
 from swarm_tui.journal.fold import SweepState
 from swarm_tui.journal.folder import SweepFolder
@@ -24,7 +24,7 @@ class EngineContext:
     spec: SweepSpec
     writer: JournalWriter
     state: SweepState
-    mngr: MngrDoor
+    mngr: MngrAdapter
     tmux: Tmux
     repository: Repository
     """The user's repository: its objects and refs, never its checkout."""
@@ -38,7 +38,7 @@ class EngineContext:
         self.record(Noted(level=level, text=text, test=test))
 
     def agent_folder(self, agent: str) -> Path:
-        """Give the folder of what is known of one agent; it is made when missing."""
+        """Return the folder of what is known of one agent; it is made when missing."""
         folder = self.folder.agent(agent)
         folder.mkdir(parents=True, exist_ok=True)
         return folder

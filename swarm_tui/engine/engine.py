@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Literal
 
 from swarm_tui import __version__
-from swarm_tui.doors.git import Repository
-from swarm_tui.doors.mngr import Mngr, mngr_environment
-from swarm_tui.doors.probe import LocalProbe
-from swarm_tui.doors.tmux import Tmux
-from swarm_tui.engine.conductor import Conductor
+from swarm_tui.adapters.git import Repository
+from swarm_tui.adapters.mngr import Mngr, mngr_environment
+from swarm_tui.adapters.probe import LocalProbe
+from swarm_tui.adapters.tmux import Tmux
 from swarm_tui.engine.context import EngineContext
-from swarm_tui.engine.inbox import Inbox
+from swarm_tui.engine.request_handler import RequestHandler
 from swarm_tui.engine.resume import Resumer, check_continued
+from swarm_tui.engine.sweep_runner import SweepRunner
 from swarm_tui.errors import SwarmError
 from swarm_tui.journal.append import EngineLock, JournalWriter
 from swarm_tui.journal.fold import SweepState
@@ -30,7 +30,7 @@ from swarm_tui.model.sweep import SweepSpec
 
 
 def run_engine(root: Path, *, is_relaunching: bool = False) -> int:
-    """Work on the sweep in a folder until it is done; give the exit code."""
+    """Work on the sweep in a folder until it is done; return the exit code."""
     folder = SweepFolder(root)
     lock = EngineLock(folder.lock)
     lock.acquire()
@@ -66,7 +66,7 @@ async def _work(folder: SweepFolder, is_relaunching: bool) -> int:
 
 
 def make_context(folder: SweepFolder, spec: SweepSpec, writer: JournalWriter, state: SweepState) -> EngineContext:
-    """Open the doors that a sweep is worked on through."""
+    """Open the adapters that a sweep is worked on through."""
     passed = {name: os.environ[name] for name in spec.passed_environment if name in os.environ}
     environment = mngr_environment(spec.mngr, passed)
     repository = Path(spec.repository)
@@ -87,7 +87,7 @@ async def _conduct(
     spec = context.spec
     home = Path(spec.mngr.host_dir or "~/.mngr").expanduser()
     probe = LocalProbe(home, spec.mngr.prefix, context.tmux, Path(spec.repository))
-    conductor = Conductor(context, probe)
+    conductor = SweepRunner(context, probe)
     working = asyncio.ensure_future(_resume_and_conduct(context, conductor, probe, events, is_relaunching))
     # Asked to end, the engine lets go at once: the agents work on, and `resume` takes them up again.
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, working.cancel)
@@ -104,18 +104,18 @@ async def _conduct(
 
 
 async def _resume_and_conduct(
-    context: EngineContext, conductor: Conductor, probe: LocalProbe, events: Sequence[Event], is_relaunching: bool
+    context: EngineContext, conductor: SweepRunner, probe: LocalProbe, events: Sequence[Event], is_relaunching: bool
 ) -> None:
     if any(isinstance(event, EngineStarted) for event in events):
         await Resumer(context, conductor, probe, is_relaunching).resume(events)
     try:
-        await conductor.conduct(Inbox(context, conductor))
+        await conductor.conduct(RequestHandler(context, conductor))
     except BaseExceptionGroup as errors:
         raise _first(errors) from errors
 
 
 def _first(error: BaseException) -> BaseException:
-    """Give the first error inside groups of errors."""
+    """Return the first error inside groups of errors."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error

@@ -6,6 +6,7 @@ import asyncio
 import os
 from typing import Final
 
+from swarm_tui.adapters.git import Repository, fetch_bundle
 from swarm_tui.agents.contract import BUNDLE_FILE
 from swarm_tui.agents.integrator.inputs import (
     INPUTS_FILE,
@@ -16,7 +17,6 @@ from swarm_tui.agents.integrator.inputs import (
     TestInput,
     why_not_taken,
 )
-from swarm_tui.doors.git import Repository, fetch_bundle
 from swarm_tui.engine.context import EngineContext
 from swarm_tui.engine.integrated import integrated_branch, set_branch, with_open_tests, write_outcome
 from swarm_tui.engine.integrator_agent import HandedIn, IntegratorFailed, run_integrator

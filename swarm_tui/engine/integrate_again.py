@@ -21,7 +21,7 @@ Who = Literal["builtin", "agent"]
 
 
 def integrate_again(folder: SweepFolder, by: Who | None = None) -> SweepState:
-    """Integrate what the agents have made so far and give the state after it; `by` None is who it was asked of."""
+    """Integrate what the agents have made so far and return the state after it; `by` None is who it was asked of."""
     spec = folder.read_spec()
     if is_newer_format(spec):
         raise UsageError(f"{folder.name} was made by a newer swarm-tui", "it can be looked at, not continued")

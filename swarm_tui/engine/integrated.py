@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from swarm_tui.doors.git import Repository
+from swarm_tui.adapters.git import Repository
 from swarm_tui.engine.context import EngineContext
 from swarm_tui.errors import SwarmError
 from swarm_tui.journal.folder import write_beside
@@ -30,7 +30,7 @@ def set_branch(repository: Repository, spec: SweepSpec, tip: str) -> None:
 
 
 def integrated_branch(spec: SweepSpec) -> str:
-    """Give the name of the branch that a sweep's work ends on."""
+    """Return the name of the branch that a sweep's work ends on."""
     return f"swarm/{spec.sweep}/integrated"
 
 

@@ -11,22 +11,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from swarm_tui.adapters.git import clone_into
+from swarm_tui.adapters.mngr_messages import CreateRequest
+from swarm_tui.adapters.probe import LocalProbe, Probed
+from swarm_tui.adapters.process import run_process, scrubbed_environment
 from swarm_tui.agents.contract import ARCHIVE_PATH, BUNDLE_FILE, PACKED_OUTPUT_FOLDER
 from swarm_tui.agents.integrator.inputs import INPUTS_FILE, IntegratorInputs
 from swarm_tui.agents.prompting import message_for, render_integrator_prompt
 from swarm_tui.agents.shipped import INTEGRATOR_NAME, write_integrator_program
-from swarm_tui.doors.git import clone_into
-from swarm_tui.doors.mngr_words import CreateRequest
-from swarm_tui.doors.probe import LocalProbe, Probed
-from swarm_tui.doors.process import run_process, scrubbed_environment
 from swarm_tui.engine.archive import BadArchive, unpack_archive
 from swarm_tui.engine.context import EngineContext
+from swarm_tui.engine.file_tail import Tail
 from swarm_tui.engine.launch import destroy_agent, protect
 from swarm_tui.engine.names import LABEL_ROLE, LABEL_SWEEP, AgentPlace, integrator_of, place_of
 from swarm_tui.engine.pull import find_transcript
 from swarm_tui.engine.reach import LocalFiles
-from swarm_tui.engine.tail import Tail
-from swarm_tui.engine.words import Words
+from swarm_tui.engine.transcript_summary import Words
 from swarm_tui.errors import AgentExists, SwarmError
 from swarm_tui.model.events import AgentsStopped, IntegratorSaid
 from swarm_tui.model.outcome import INTEGRATOR_OUTCOME_FILE, OUTCOME_SIZE_LIMIT
@@ -56,7 +56,7 @@ class HandedIn:
 
 
 async def run_integrator(context: EngineContext, inputs: IntegratorInputs, by: str) -> HandedIn:
-    """Run an integrator to its end and give what it handed in."""
+    """Run an integrator to its end and return what it handed in."""
     spec = context.spec
     agent = integrator_of(spec)
     place = await _free_place(context, agent)
@@ -82,7 +82,7 @@ async def run_integrator(context: EngineContext, inputs: IntegratorInputs, by: s
 
 
 async def _free_place(context: EngineContext, agent: str) -> AgentPlace:
-    """Give a place for the integrator that no earlier one has had; an earlier one goes, for it begins anew."""
+    """Return a place for the integrator that no earlier one has had; an earlier one goes, for it begins anew."""
     for attempt in range(1, ATTEMPTS_KNOWN):
         place = place_of(context.spec, agent, attempt)
         if not place.state_dir.exists() and not place.work_dir.exists():

@@ -10,16 +10,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from swarm_tui.adapters.mngr_messages import CreateRequest
 from swarm_tui.agents.contract import OUTPUT_FOLDER, TASK_VARIABLE
 from swarm_tui.agents.prompting import MAPPER_TEMPLATE, message_for, render_prompt
 from swarm_tui.agents.shipped import live_folder, write_command, write_offline_program
 from swarm_tui.agents.task import Task
-from swarm_tui.doors.mngr_words import CreateRequest
 from swarm_tui.engine.context import EngineContext
 from swarm_tui.engine.names import LABEL_ROLE, LABEL_SWEEP, LABEL_TEST, ROLE_MAPPER, AgentPlace, place_of
 from swarm_tui.engine.recording import record_agent
 from swarm_tui.engine.tutorial_task import tutorial_prompt
-from swarm_tui.errors import AgentExists, DoorError, UsageError
+from swarm_tui.errors import AdapterError, AgentExists, UsageError
 from swarm_tui.model.events import Launched, Launching
 from swarm_tui.model.outcome import OUTCOME_FILE
 from swarm_tui.model.state import TestRecord
@@ -32,7 +32,7 @@ _PLAIN_WORDS: Final = re.compile(r"[\w.@+ -]+")
 
 
 async def launch(context: EngineContext, test: str, attempt: int) -> None:
-    """Create the agent of a test and record it; DoorError when it could not be created."""
+    """Create the agent of a test and record it; AdapterError when it could not be created."""
     spec, record = context.spec, context.state.records[test]
     context.record(Launching(test=test, attempt=attempt))
     place = place_of(spec, record.agent, attempt)
@@ -46,7 +46,7 @@ async def launch(context: EngineContext, test: str, attempt: int) -> None:
         if (place.state_dir / "data.json").exists():
             is_adopted = True
         elif any(_earlier_places(context, record.agent, attempt)):
-            raise DoorError(f"the agent of an earlier attempt is still there: {record.agent}") from None
+            raise AdapterError(f"the agent of an earlier attempt is still there: {record.agent}") from None
         else:
             raise UsageError(
                 f"mngr has another agent named {record.agent}, which this sweep did not make", "rename or destroy it"
@@ -70,7 +70,7 @@ async def protect(context: EngineContext, agent: str) -> None:
     """Keep mngr's deadly keys from the agent's session; an agent without this protection is still an agent."""
     try:
         await context.tmux.protect_session(f"{context.spec.mngr.prefix}{agent}")
-    except DoorError as error:
+    except AdapterError as error:
         context.note(f"{agent} could not be kept from mngr's ctrl+q and ctrl+t: {error}", level="warning")
 
 
@@ -81,7 +81,7 @@ async def clear_debris(context: EngineContext, agent: str, attempt: int) -> None
 
 
 def _earlier_places(context: EngineContext, agent: str, attempt: int) -> Iterator[AgentPlace]:
-    """Give where agents of attempts before this one still live."""
+    """Return where agents of attempts before this one still live."""
     places = (place_of(context.spec, agent, number) for number in range(1, attempt))
     return (place for place in places if place.state_dir.exists())
 
@@ -96,11 +96,11 @@ async def destroy_agent(context: EngineContext, agent: str, state_dir: Path) -> 
         return
     report = await context.mngr.destroy([agent], is_branch_deleted=context.spec.transfer == "worktree")
     if report.failed:
-        raise DoorError(f"mngr could not destroy {agent}", report.failed[0].error)
+        raise AdapterError(f"mngr could not destroy {agent}", report.failed[0].error)
 
 
 def create_request(context: EngineContext, record: TestRecord, place: AgentPlace) -> CreateRequest:
-    """Give what mngr is asked for; the task and the prompt are written beside."""
+    """Return what mngr is asked for; the task and the prompt are written beside."""
     spec = context.spec
     folder = context.agent_folder(record.agent).absolute()
     task, asked = _asked_of(context, record)
@@ -134,7 +134,7 @@ def create_request(context: EngineContext, record: TestRecord, place: AgentPlace
 
 
 def _asked_of(context: EngineContext, record: TestRecord) -> tuple[Task, str]:
-    """Give the task and the prompt of one agent."""
+    """Return the task and the prompt of one agent."""
     spec = context.spec
     if spec.kind != "tests":
         command = write_command(context.folder.root.absolute())
@@ -145,7 +145,7 @@ def _asked_of(context: EngineContext, record: TestRecord) -> tuple[Task, str]:
 
 
 def environment_for(spec: SweepSpec, place: AgentPlace, task_file: Path) -> dict[str, str]:
-    """Give the variables of an agent: its task, and a PYTHONPATH on which its copy comes before the user's checkout."""
+    """Return the variables of an agent: its task, and a PYTHONPATH with its copy before the user's checkout."""
     own = [str(place.work_dir / root) if root != "." else str(place.work_dir) for root in spec.import_roots]
     given = [entry for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
     behind = [_moved(entry, spec.repository, place.work_dir) for entry in given]
@@ -165,14 +165,14 @@ def environment_for(spec: SweepSpec, place: AgentPlace, task_file: Path) -> dict
 
 
 def _moved(entry: str, repository: str, copy: Path) -> str:
-    """Give the copy's folder for one inside the user's checkout; others stay."""
+    """Return the copy's folder for one inside the user's checkout; others stay."""
     path = Path(entry)
     is_inside = path.is_absolute() and path.is_relative_to(repository)
     return str(copy / path.relative_to(repository)) if is_inside else entry
 
 
 def task_for(spec: SweepSpec, record: TestRecord) -> Task:
-    """Give the task file's content for one test."""
+    """Return the task file's content for one test."""
     return Task(
         sweep=spec.sweep,
         test=record.test,
@@ -192,7 +192,7 @@ def task_for(spec: SweepSpec, record: TestRecord) -> Task:
 
 
 def argument_for(spec: SweepSpec, record: TestRecord) -> str:
-    """Give the test as pytest is told it: node ids begin at the rootdir, arguments at the folder pytest is run in."""
+    """Return the test as pytest is told it: node ids begin at the rootdir, arguments at the folder pytest is run in."""
     _, separator, rest = record.test.partition("::")
     file = os.path.relpath(record.file, spec.folder or ".")
     return ("./" if file.startswith("-") else "") + file + separator + rest

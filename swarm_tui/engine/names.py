@@ -16,7 +16,7 @@ ROLE_MAPPER: Final = "mapper"
 
 
 def integrator_of(spec: SweepSpec) -> str:
-    """Give the name of the agent that integrates a sweep."""
+    """Return the name of the agent that integrates a sweep."""
     return f"swarm-{spec.sweep}-{INTEGRATOR_SLUG}"
 
 
@@ -42,5 +42,5 @@ def place_of(spec: SweepSpec, agent: str, attempt: int) -> AgentPlace:
 
 
 def harvest_ref(spec: SweepSpec, branch: str) -> str:
-    """Give the ref under which an agent's commits are kept in the user's repository."""
+    """Return the ref under which an agent's commits are kept in the user's repository."""
     return f"refs/swarm/{spec.sweep}/{branch.rsplit('/', 1)[-1]}"

@@ -11,16 +11,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
 
+from swarm_tui.adapters.git import Repository
+from swarm_tui.adapters.mngr import Mngr, current_settings, mngr_environment
+from swarm_tui.adapters.packages import how_to_get
+from swarm_tui.adapters.provision import find_mngr
 from swarm_tui.agents.prompting import MAPPER_TEMPLATE, check_template, render_prompt
-from swarm_tui.doors.git import Repository
-from swarm_tui.doors.mngr import Mngr, current_settings, mngr_environment
-from swarm_tui.doors.packages import how_to_get
-from swarm_tui.doors.provision import find_mngr
-from swarm_tui.engine.begin import new_sweep_name, write_sweep
 from swarm_tui.engine.collect import Found, Progress, Selection, find_tests
 from swarm_tui.engine.launch import OFFLINE, environment_for, task_for
 from swarm_tui.engine.names import place_of
 from swarm_tui.engine.reach import files_of
+from swarm_tui.engine.start import new_sweep_name, write_sweep
 from swarm_tui.errors import JournalError, ProgramMissing, UsageError
 from swarm_tui.journal.folder import SweepFolder, runs_folder
 from swarm_tui.model.state import TestRecord
@@ -66,7 +66,7 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class Preconditions:
     """What a sweep stands on, found to be there: the repository, its commit, who commits, and a mngr."""
 
     repository: Repository
@@ -75,7 +75,7 @@ class Ground:
     settings: MngrSettings
 
 
-async def check_ground(order: Order) -> Ground:
+async def check_ground(order: Order) -> Preconditions:
     """Check all of an order that does not depend on what it is about."""
     check_order(order)
     files_of(order.provider, Path(), Path())
@@ -96,11 +96,11 @@ async def check_ground(order: Order) -> Ground:
         )
     settings = await _settings(order)
     await _check_agent_type(order, settings, repository.root)
-    return Ground(repository, base, (identity.name, identity.email), settings)
+    return Preconditions(repository, base, (identity.name, identity.email), settings)
 
 
 async def prepare_sweep(order: Order, progress: Progress) -> tuple[SweepSpec, list[SweptTest]]:
-    """Check an order and give what the sweep is to be; its name is not taken yet."""
+    """Check an order and return what the sweep is to be; its name is not taken yet."""
     ground = await check_ground(order)
     found = await find_tests(
         ground.repository,
@@ -117,7 +117,7 @@ async def prepare_sweep(order: Order, progress: Progress) -> tuple[SweepSpec, li
     return spec, tests
 
 
-async def tell_dirty(ground: Ground, progress: Progress) -> None:
+async def tell_dirty(ground: Preconditions, progress: Progress) -> None:
     """Say that what is not committed stays with the person."""
     dirty = await asyncio.to_thread(ground.repository.dirty_paths)
     if dirty:
@@ -204,8 +204,8 @@ def _types_in_settings(settings: MngrSettings, repository: Path) -> set[str]:
     return types
 
 
-def compose_spec(order: Order, found: Found, ground: Ground) -> SweepSpec:
-    """Give what is written down of a sweep; its name may turn out to be taken."""
+def compose_spec(order: Order, found: Found, ground: Preconditions) -> SweepSpec:
+    """Return what is written down of a sweep; its name may turn out to be taken."""
 
     def path(given: Path | None) -> str | None:
         return str(given.absolute()) if given is not None else None
@@ -251,7 +251,7 @@ def compose_spec(order: Order, found: Found, ground: Ground) -> SweepSpec:
 
 def _check_launch(spec: SweepSpec, test: SweptTest) -> None:
     """Find out now what would make every launch fail: the prompt, and paths that cannot be given to an agent."""
-    from swarm_tui.doors.mngr_words import CreateRequest
+    from swarm_tui.adapters.mngr_messages import CreateRequest
 
     record = TestRecord(test=test.test, agent=test.agent, branch=test.branch, file=test.file)
     template = Path(spec.mapper_prompt) if spec.mapper_prompt else MAPPER_TEMPLATE

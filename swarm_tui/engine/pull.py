@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from swarm_tui.adapters.git import NoSpaceForGit
 from swarm_tui.agents.contract import ARCHIVE_PATH, BUNDLE_FILE, PACKED_OUTPUT_FOLDER
-from swarm_tui.doors.git import NoSpaceForGit
 from swarm_tui.engine.archive import BadArchive, unpack_archive
 from swarm_tui.engine.commits import Brought, bring_commits, keep_uncommitted
 from swarm_tui.engine.context import EngineContext
 from swarm_tui.engine.names import harvest_ref
 from swarm_tui.engine.reach import AgentFiles, LocalFiles, Place
-from swarm_tui.errors import DoorError, JournalError, SwarmError
+from swarm_tui.errors import AdapterError, JournalError, SwarmError
 from swarm_tui.journal.folder import write_beside
 from swarm_tui.model.outcome import OUTCOME_FILE, OUTCOME_SIZE_LIMIT, BrokenReport, Outcome, parse_outcome
 from swarm_tui.model.state import TestRecord
@@ -65,7 +65,7 @@ async def _pull(context: EngineContext, record: TestRecord, files: LocalFiles, s
 
 
 async def _pull_archive(files: AgentFiles, folder: Path, notes: list[str]) -> str | None:
-    """Copy and unpack the archive; give what is wrong with it ("" when nothing is), or None when there is none."""
+    """Copy and unpack the archive; return what is wrong with it ("" when nothing is), or None when there is none."""
     size = await files.size("state", ARCHIVE_PATH)
     for old in (PACKED_OUTPUT_FOLDER, BUNDLE_FILE):
         _remove(folder / old)
@@ -132,7 +132,7 @@ def _pull_commits(
 
 
 async def find_transcript(files: AgentFiles) -> str | None:
-    """Give where in its state folder an agent writes its transcript, or None while it has none."""
+    """Return where in its state folder an agent writes its transcript, or None while it has none."""
     for emitter in (await files.list("state", "events"))[:20]:
         path = f"events/{emitter}/common_transcript/events.jsonl"
         if await files.size("state", path) is not None:
@@ -150,7 +150,7 @@ async def _keep_screen(context: EngineContext, session: str, folder: Path) -> No
     """Keep the last screen: when the agent is stopped, it is gone."""
     try:
         screens = await context.tmux.capture([session], history=SCREEN_HISTORY)
-    except DoorError:
+    except AdapterError:
         return
     screen = screens.get(session)
     if screen is not None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, Protocol
 
-from swarm_tui.doors.process import Finished, run_process, scrubbed_environment
+from swarm_tui.adapters.process import Finished, run_process, scrubbed_environment
 from swarm_tui.errors import UsageError
 
 LOCAL: Final = "local"
@@ -20,15 +20,15 @@ class AgentFiles(Protocol):
     """What the engine does with an agent's state folder and its copy of the repository."""
 
     async def read(self, place: Place, path: str, *, offset: int = 0, limit: int = 1 << 20) -> bytes | None:
-        """Give a part of a file, or None when there is none."""
+        """Return a part of a file, or None when there is none."""
         ...
 
     async def size(self, place: Place, path: str) -> int | None:
-        """Give the size of a regular file, or None when there is none."""
+        """Return the size of a regular file, or None when there is none."""
         ...
 
     async def list(self, place: Place, path: str) -> Sequence[str]:
-        """Give the names in a folder; none when it is not there."""
+        """Return the names in a folder; none when it is not there."""
         ...
 
     async def execute(self, words: Sequence[str], *, timeout: float = 60.0) -> Finished:
@@ -44,7 +44,7 @@ class LocalFiles:
     work_dir: Path
 
     def path(self, place: Place, path: str = "") -> Path:
-        """Give where a file lies; only on this machine is there such a thing."""
+        """Return where a file lies; only on this machine is there such a thing."""
         return (self.state_dir if place == "state" else self.work_dir) / path
 
     async def read(self, place: Place, path: str, *, offset: int = 0, limit: int = 1 << 20) -> bytes | None:
@@ -78,7 +78,7 @@ class LocalFiles:
 
 
 def files_of(provider: str, state_dir: Path, work_dir: Path) -> LocalFiles:
-    """Give the way into an agent's folders; only agents on this machine can be reached so far."""
+    """Return the way into an agent's folders; only agents on this machine can be reached so far."""
     if provider != LOCAL:
         raise UsageError(
             f"agents on {provider!r} cannot be reached yet", "leave --provider out: they run on this machine"

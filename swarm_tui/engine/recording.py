@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from swarm_tui.doors.recorder import record_pane
+from swarm_tui.adapters.recorder import record_pane
 from swarm_tui.engine.context import EngineContext
-from swarm_tui.errors import DoorError
+from swarm_tui.errors import AdapterError
 
 
 async def record_agent(context: EngineContext, agent: str, attempt: int) -> None:
@@ -15,5 +15,5 @@ async def record_agent(context: EngineContext, agent: str, attempt: int) -> None
         return
     try:
         await record_pane(context.tmux, f"{context.spec.mngr.prefix}{agent}", cast)
-    except DoorError as error:
+    except AdapterError as error:
         context.note(f"{agent} is not recorded: {error}", level="warning")

@@ -9,16 +9,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from swarm_tui.adapters.probe import LocalAgent, Probe, Probed
+from swarm_tui.adapters.process import run_process
 from swarm_tui.agents.contract import ARCHIVE_PATH
 from swarm_tui.agents.judging import End
-from swarm_tui.doors.probe import LocalAgent, Probe, Probed
-from swarm_tui.doors.process import run_process
-from swarm_tui.engine.conductor import SWEEP_STOPPED, Conductor
 from swarm_tui.engine.context import EngineContext
 from swarm_tui.engine.launch import protect
 from swarm_tui.engine.names import place_of
 from swarm_tui.engine.pull import pull_work
 from swarm_tui.engine.reach import files_of
+from swarm_tui.engine.sweep_runner import SWEEP_STOPPED, SweepRunner
 from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.journal.folder import SweepFolder, is_newer_format, runs_folder
 from swarm_tui.model.events import AgentsStopped, Event, Launched, Queued
@@ -55,7 +55,7 @@ class Resumer:
     """Compares what the journal says with what is really there."""
 
     context: EngineContext
-    conductor: Conductor
+    conductor: SweepRunner
     probe: Probe
     is_relaunching: bool = False
     _again: list[tuple[TestRecord, LocalAgent | None, str]] = field(default_factory=list)
@@ -117,7 +117,7 @@ class Resumer:
             self.conductor.fleet.join(self.context.spec, record, is_adopted=True)
 
     def _own(self, record: TestRecord, agents: Mapping[str, LocalAgent]) -> LocalAgent | None:
-        """Give the agent of a test if it is one that this sweep has made."""
+        """Return the agent of a test if it is one that this sweep has made."""
         agent = agents.get(record.agent)
         if agent is None:
             return None

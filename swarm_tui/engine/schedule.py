@@ -23,7 +23,7 @@ def choose_launches(
     not_before: Mapping[str, float],
     now: float,
 ) -> list[str]:
-    """Give the tests to launch now, in the order of the queue.
+    """Return the tests to launch now, in the order of the queue.
 
     `taken` slots are in use, `creating` of them by launches; a held test, or one that backs off, lets others pass.
     """
@@ -39,5 +39,5 @@ def choose_launches(
 
 
 def back_off(failures: int) -> float | None:
-    """Give how long to wait after that many failed launches of a test, or None to give up."""
+    """Return how long to wait after that many failed launches of a test, or None to give up."""
     return None if failures >= LAUNCH_ATTEMPTS else _BACK_OFF[min(failures, len(_BACK_OFF)) - 1]

@@ -6,9 +6,9 @@ import asyncio
 import time
 from typing import Final
 
-from swarm_tui.doors.git.names import branch_ref
+from swarm_tui.adapters.git.names import branch_ref
 from swarm_tui.engine.context import EngineContext
-from swarm_tui.engine.fleet import Fleet
+from swarm_tui.engine.live_agents import LiveAgents
 from swarm_tui.errors import JournalError, SwarmError
 from swarm_tui.model.events import AgentsStopped
 
@@ -19,7 +19,7 @@ BATCH_AGE: Final = 60.0
 class Stopper:
     """Stops the retired agents of a fleet, one batch after the other."""
 
-    def __init__(self, context: EngineContext, fleet: Fleet) -> None:
+    def __init__(self, context: EngineContext, fleet: LiveAgents) -> None:
         self._context = context
         self._fleet = fleet
         self._stopping: frozenset[str] = frozenset()

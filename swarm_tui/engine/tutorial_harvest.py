@@ -8,12 +8,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from swarm_tui.adapters.git import NoSpaceForGit
+from swarm_tui.adapters.pytest_runs import TestRun
 from swarm_tui.agents.integrator.branches import AgentCommit, read_branch
+from swarm_tui.agents.integrator.classify import kinds_of
 from swarm_tui.agents.integrator.inputs import BranchInput, IntegratorInputs, PersonInput, TestInput
-from swarm_tui.agents.integrator.kinds import kinds_of
 from swarm_tui.agents.integrator.scratch import ScratchCopies
-from swarm_tui.doors.git import NoSpaceForGit
-from swarm_tui.doors.pytest_runs import TestRun
 from swarm_tui.engine.context import EngineContext
 from swarm_tui.engine.pull import Pulled
 from swarm_tui.engine.tutorial_task import action_of, items_of, reader_of, tutorial_of
@@ -24,7 +24,7 @@ from swarm_tui.model.state import TestRecord
 from swarm_tui.model.states import Result
 from swarm_tui.model.sweep import SweepSpec
 from swarm_tui.model.text import plain, plain_lines
-from swarm_tui.tutorial.loop import Item
+from swarm_tui.tutorial.loop import OpenBlock
 from swarm_tui.tutorial.loop_judging import CommitVerdict, MadeCommit, Standing, hard_items, judge_commits, stand
 
 TESTS_TIMEOUT: Final = 900.0
@@ -39,14 +39,14 @@ _WHY_NOT: Final = {
 class _Judged:
     """What became of a batch."""
 
-    items: tuple[Item, ...]
+    items: tuple[OpenBlock, ...]
     verdicts: tuple[CommitVerdict, ...]
     commits: Mapping[str, AgentCommit]
-    hard: tuple[tuple[Item, str], ...]
+    hard: tuple[tuple[OpenBlock, str], ...]
 
 
 async def judge_batch(context: EngineContext, record: TestRecord, pulled: Pulled, harvested: Harvested) -> Harvested:
-    """Give what a batch came to; where the agent failed or was stopped it stays as it was judged already."""
+    """Return what a batch came to; where the agent failed or was stopped it stays as it was judged already."""
     outcome = pulled.outcome
     if outcome is None or outcome.errored:
         return harvested
@@ -61,7 +61,7 @@ async def judge_batch(context: EngineContext, record: TestRecord, pulled: Pulled
 
 
 def batch_inputs(context: EngineContext) -> IntegratorInputs:
-    """Give what the integrator's parts need to know of a sweep over a tutorial."""
+    """Return what the integrator's parts need to know of a sweep over a tutorial."""
     spec = context.spec
     name, email = spec.identity
     return IntegratorInputs(
@@ -80,7 +80,7 @@ def batch_inputs(context: EngineContext) -> IntegratorInputs:
 
 
 def commits_of(context: EngineContext, record: TestRecord, tip: str) -> list[AgentCommit]:
-    """Give the commits that an agent made, oldest first."""
+    """Return the commits that an agent made, oldest first."""
     source = BranchInput(agent=record.agent, test=record.test, branch=record.branch, tip=tip)
     return read_branch(context.repository, source, batch_inputs(context)) if tip else []
 
@@ -104,8 +104,8 @@ async def _judge(context: EngineContext, record: TestRecord, tip: str, needless:
 
 def _look(
     context: EngineContext, record: TestRecord, tip: str
-) -> tuple[tuple[Item, ...], list[AgentCommit], list[Standing]]:
-    """Give the items, the commits, and how the items stand at the base and after each commit."""
+) -> tuple[tuple[OpenBlock, ...], list[AgentCommit], list[Standing]]:
+    """Return the items, the commits, and how the items stand at the base and after each commit."""
     spec, action = context.spec, action_of(context.spec)
     reader = reader_of(spec, context.repository)
     items = items_of(spec, reader.read(spec.base), record)
@@ -115,7 +115,7 @@ def _look(
 
 
 async def _failing(context: EngineContext, last: AgentCommit, standing: Standing) -> dict[tuple[str, ...], str]:
-    """Run the tests of the batch's blocks as the agent left them; give the blocks of which one does not pass."""
+    """Run the tests of the batch's blocks as the agent left them; return the blocks of which one does not pass."""
     spec = context.spec
     wanted = {key: names for key, names in standing.tests.items() if names and key in standing.done}
     named = list(dict.fromkeys(name for names in wanted.values() for name in names))
@@ -151,7 +151,7 @@ async def _run(context: EngineContext, last: AgentCommit, named: Sequence[str]) 
 
 
 def _id_of(spec: SweepSpec, name: str) -> str:
-    """Give a test as pytest names it: from its rootdir."""
+    """Return a test as pytest names it: from its rootdir."""
     return _below(name, spec.root)
 
 
@@ -161,7 +161,7 @@ def _below(name: str, folder: str) -> str:
 
 
 def _needless(outcome: Outcome) -> list[str]:
-    """Give the titles of the comments that need no command, as the agent says."""
+    """Return the titles of the comments that need no command, as the agent says."""
     told: Any = (outcome.model_extra or {}).get(_NEEDLESS_KEY)
     return [title for title in told if isinstance(title, str)] if isinstance(told, list) else []
 
@@ -179,7 +179,7 @@ def _with_judgement(spec: SweepSpec, harvested: Harvested, judged: _Judged) -> H
 
 
 def _result(spec: SweepSpec, judged: _Judged, escalations: Sequence[Escalation]) -> dict[str, Any]:
-    """Give result and reason of a batch."""
+    """Return result and reason of a batch."""
     is_taken = any(not verdict.problem for verdict in judged.verdicts)
     reason = ""
     if judged.hard:
@@ -209,7 +209,7 @@ def _change(spec: SweepSpec, verdict: CommitVerdict, commit: AgentCommit) -> Har
 
 
 def _escalations(spec: SweepSpec, told: Iterable[Escalation], judged: _Judged) -> Iterable[Escalation]:
-    """Give what is hard to use: each block that is not done, in the agent's words too; then all else that it says."""
+    """Return what is hard to use: each block that is not done, in the agent's words too; then all else that it says."""
     rest = list(told)
     for item, why in judged.hard:
         words = next((each for each in rest if _is_about(each, item)), None)
@@ -224,6 +224,6 @@ def _escalations(spec: SweepSpec, told: Iterable[Escalation], judged: _Judged) -
     yield from rest
 
 
-def _is_about(escalation: Escalation, item: Item) -> bool:
+def _is_about(escalation: Escalation, item: OpenBlock) -> bool:
     is_hard = escalation.kind is EscalationKind.HARD_TO_USE
     return is_hard and plain(item.block.title, 300).strip().casefold() == escalation.title.strip().casefold()

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from swarm_tui.adapters.git import Identity
+from swarm_tui.adapters.git.objects import ObjectSpace
+from swarm_tui.adapters.git.trees import TreeEntry
 from swarm_tui.agents.integrator.branches import AgentCommit
-from swarm_tui.agents.integrator.kinds import without_marks
-from swarm_tui.agents.integrator.weave import conflict_words
-from swarm_tui.doors.git import Identity
-from swarm_tui.doors.git.objects import ObjectSpace
-from swarm_tui.doors.git.trees import Entry
+from swarm_tui.agents.integrator.build_branch import conflict_words
+from swarm_tui.agents.integrator.classify import without_marks
 from swarm_tui.engine.context import EngineContext
 from swarm_tui.engine.integrated import integrated_branch, set_branch, with_open_tests, write_outcome
 from swarm_tui.engine.tutorial_harvest import commits_of
@@ -141,7 +141,7 @@ def _propose_removals(
             reason = f"{plain(path, 100)} would be no Python without {', '.join(names[:3])}"
             branch.left_out.append(LeftOut(reason=reason))
             continue
-        new = None if left is None else Entry(entry.mode, space.write("blob", left))
+        new = None if left is None else TreeEntry(entry.mode, space.write("blob", left))
         tree = space.with_entries(branch.tree, {path: new})
         many = "a test" if len(names) == 1 else f"{len(names)} tests"
         subject = f"Remove {many} of blocks that are gone from {plain(path, 100)}"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from swarm_tui.doors.git import Repository
+from swarm_tui.adapters.git import Repository
 from swarm_tui.engine.collect import (
     Found,
     Progress,
@@ -31,7 +31,7 @@ from swarm_tui.model.state import TestRecord
 from swarm_tui.model.sweep import SweepSpec, SweptTest, derive_tests
 from swarm_tui.model.text import plain
 from swarm_tui.tutorial.committed import Committed, CommittedReader
-from swarm_tui.tutorial.loop import Action, Item, Loop, batches_of, left_to_do, name_of_batch, text_of_batch
+from swarm_tui.tutorial.loop import Action, Loop, OpenBlock, batches_of, left_to_do, name_of_batch, text_of_batch
 
 LARGEST_BATCH: Final = 50
 
@@ -58,7 +58,7 @@ class _Places:
 async def prepare_tutorial(
     order: Order, wish: TutorialWish, progress: Progress
 ) -> tuple[SweepSpec, list[SweptTest], Loop] | None:
-    """Check an order and give what the sweep is to be; None when nothing is left to do."""
+    """Check an order and return what the sweep is to be; None when nothing is left to do."""
     if not 1 <= wish.batch <= LARGEST_BATCH:
         raise UsageError(f"--batch {wish.batch} is no batch", f"give 1 to {LARGEST_BATCH} blocks to an agent")
     repository = await asyncio.to_thread(Repository.open, order.folder)
@@ -87,7 +87,7 @@ async def prepare_tutorial(
     return spec, tests, loop
 
 
-def _batches(spec: SweepSpec, tutorial: str, batches: Sequence[Sequence[Item]]) -> list[SweptTest]:
+def _batches(spec: SweepSpec, tutorial: str, batches: Sequence[Sequence[OpenBlock]]) -> list[SweptTest]:
     named = [(name_of_batch(tutorial, batch), tutorial, batch[0].block.line) for batch in batches]
     derived = derive_tests(spec.sweep, named)
     return [
@@ -137,17 +137,17 @@ def _read(repository: Repository, places: _Places, progress: Progress) -> Commit
 
 
 async def _how_to_test(repository: Repository, order: Order, places: _Places, progress: Progress) -> Found:
-    """Give how tests are run here; a tutorial without tests needs only an interpreter."""
+    """Return how tests are run here; a tutorial without tests needs only an interpreter."""
     top, folder = repository.root.resolve(), order.folder.resolve()
     if not places.tests:
         python = order.python or shutil.which("python3") or sys.executable
         return Found((), python, path_below(folder, top), "", (), ())
     progress("collecting the tests")
     arguments = [os.path.relpath(top / places.tests, folder)]
-    door, collected = await collect_tests(repository, order.folder, order.python, arguments)
+    adapter, collected = await collect_tests(repository, order.folder, order.python, arguments)
     refuse_errors(collected)
     root = checked_root(collected, top)
-    return Found((), door.python, path_below(folder, top), path_below(root, top), (), import_roots(collected, top))
+    return Found((), adapter.python, path_below(folder, top), path_below(root, top), (), import_roots(collected, top))
 
 
 def _checked_material(path: Path) -> str:
@@ -158,7 +158,7 @@ def _checked_material(path: Path) -> str:
 
 def _check_launch(spec: SweepSpec, repository: Repository, test: SweptTest) -> None:
     """Find out now what would make every launch fail: the prompt, and paths that cannot be given to an agent."""
-    from swarm_tui.doors.mngr_words import CreateRequest
+    from swarm_tui.adapters.mngr_messages import CreateRequest
 
     record = TestRecord(test=test.test, agent=test.agent, branch=test.branch, file=test.file, block=test.block)
     root = runs_folder(Path(spec.repository)) / spec.sweep

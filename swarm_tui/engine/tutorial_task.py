@@ -7,44 +7,44 @@ from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from typing import Final
 
+from swarm_tui.adapters.git import Repository
 from swarm_tui.agents.contract import OUTPUT_FOLDER
 from swarm_tui.agents.prompting import FILL_TEMPLATE, SYNC_TEMPLATE, render_tutorial_prompt
 from swarm_tui.agents.task import Task
-from swarm_tui.doors.git import Repository
 from swarm_tui.model.outcome import OUTCOME_FILE
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.sweep import SweepSpec
 from swarm_tui.tutorial.committed import Committed, CommittedReader
-from swarm_tui.tutorial.loop import Action, Item, file_for, guess_tool, items_of_batch, left_to_do
+from swarm_tui.tutorial.loop import Action, OpenBlock, file_for, guess_tool, items_of_batch, left_to_do
 
 _DOCS_NAMED: Final = 40
 _DOC_SUFFIXES: Final = frozenset({".md", ".rst", ".adoc", ".1", ".5", ".7", ".8"})
 
 
 def action_of(spec: SweepSpec) -> Action:
-    """Give what is done to the tutorial of a sweep."""
+    """Return what is done to the tutorial of a sweep."""
     assert spec.kind != "tests", "only asked of sweeps over a tutorial"
     return spec.kind
 
 
 def tutorial_of(spec: SweepSpec) -> str:
-    """Give where the tutorial of a sweep lies, from the top of the repository."""
+    """Return where the tutorial of a sweep lies, from the top of the repository."""
     return os.path.relpath(spec.tutorial or "", spec.repository)
 
 
 def reader_of(spec: SweepSpec, repository: Repository) -> CommittedReader:
-    """Give what reads the tutorial and the tests of a sweep out of commits."""
+    """Return what reads the tutorial and the tests of a sweep out of commits."""
     return CommittedReader(repository, tutorial_of(spec), spec.tests_folder)
 
 
-def items_of(spec: SweepSpec, found: Committed, record: TestRecord) -> tuple[Item, ...]:
-    """Give the blocks that the agent of a record has to do something about."""
+def items_of(spec: SweepSpec, found: Committed, record: TestRecord) -> tuple[OpenBlock, ...]:
+    """Return the blocks that the agent of a record has to do something about."""
     action = action_of(spec)
     return items_of_batch(action, left_to_do(action, found), record.block)
 
 
-def tutorial_task(spec: SweepSpec, record: TestRecord, items: Sequence[Item], command: Path) -> Task:
-    """Give the task file's content for one batch; its command is the check that decides."""
+def tutorial_task(spec: SweepSpec, record: TestRecord, items: Sequence[OpenBlock], command: Path) -> Task:
+    """Return the task file's content for one batch; its command is the check that decides."""
     tutorial = tutorial_of(spec)
     blocks = [f"--block={item.block.title}" for item in items]
     folder = [spec.tests_folder] if spec.tests_folder else []
@@ -68,7 +68,7 @@ def tutorial_task(spec: SweepSpec, record: TestRecord, items: Sequence[Item], co
 
 
 def tutorial_prompt(spec: SweepSpec, repository: Repository, record: TestRecord, command: Path) -> tuple[Task, str]:
-    """Give the task of a batch, and the prompt for it."""
+    """Return the task of a batch, and the prompt for it."""
     found = reader_of(spec, repository).read(spec.base)
     items = items_of(spec, found, record)
     task = tutorial_task(spec, record, items, command)
@@ -99,7 +99,7 @@ def tutorial_prompt(spec: SweepSpec, repository: Repository, record: TestRecord,
 
 
 def _documents(repository: Repository, base: str) -> list[str]:
-    """Give the documentation that the repository itself holds: manual pages, docs, readmes."""
+    """Return the documentation that the repository itself holds: manual pages, docs, readmes."""
     paths = repository.run("ls-tree", "-r", "-z", "--full-tree", "--name-only", base).fields
     chosen = [path for path in paths if _is_document(PurePosixPath(path))]
     return sorted(chosen, key=lambda path: (path.count("/"), path))[:_DOCS_NAMED]

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
+from swarm_tui.adapters.probe import AgentState
 from swarm_tui.agents.contract import ARCHIVE_PATH, TRIES_PATH
 from swarm_tui.agents.judging import End
-from swarm_tui.doors.probe import AgentState
+from swarm_tui.engine.file_tail import Tail
 from swarm_tui.engine.pull import find_transcript
 from swarm_tui.engine.reach import LocalFiles
-from swarm_tui.engine.tail import Tail
+from swarm_tui.engine.transcript_summary import Words
 from swarm_tui.engine.tries import TryReader
-from swarm_tui.engine.words import Words
 from swarm_tui.model.events import KnownEvent, Said, Seen, Spent
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.states import State
@@ -66,7 +66,7 @@ class Watch:
         self._was_active = True
 
     async def look(self, now: float) -> list[KnownEvent]:
-        """Read the agent's files; give what is new in them."""
+        """Read the agent's files; return what is new in them."""
         events: list[KnownEvent] = list(self._reader.read(await self._tries.read()))
         if self._transcript is None and now >= self._said_at + SAID_INTERVAL:
             self._said_at = now
@@ -89,7 +89,7 @@ class Watch:
         return events
 
     def last_news(self) -> list[KnownEvent]:
-        """Give what was held back, at the end of the watch."""
+        """Return what was held back, at the end of the watch."""
         self._said_at = self._spent_at = float("-inf")
         return self._news(0.0)
 

@@ -25,7 +25,7 @@ def wants_a_person(record: TestRecord, now: float) -> bool:
 
 
 def need_of(record: TestRecord, now: float) -> tuple[int, float]:
-    """Give the place of a test in the order of need: the class first, then who has waited longest."""
+    """Return the place of a test in the order of need: the class first, then who has waited longest."""
     if record.state is State.WAITING:
         return 0, record.since
     if record.state is State.DONE and record.result in _NEEDS:
@@ -38,7 +38,7 @@ def need_of(record: TestRecord, now: float) -> tuple[int, float]:
 
 
 def urgency_of(record: TestRecord, now: float) -> int:
-    """Give the part of the walk to those that want a person: who waits for an answer, who is blocked, the others."""
+    """Return the part of the walk to those that want a person: who waits for an answer, who is blocked, the others."""
     return min(need_of(record, now)[0], _OTHERS)
 
 

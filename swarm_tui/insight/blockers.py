@@ -30,7 +30,7 @@ class Blocker(NamedTuple):
 
 
 def find_blockers(records: Iterable[TestRecord]) -> list[Blocker]:
-    """Give all blockers: what stops work first, then those of the most tests."""
+    """Return all blockers: what stops work first, then those of the most tests."""
     found: dict[tuple[str, str], list[tuple[str, str, str]]] = {}
     for record in sorted(records, key=lambda record: record.test):
         for kind, title, detail in _told(record):
@@ -58,7 +58,7 @@ def _told(record: TestRecord) -> Iterable[tuple[str, str, str]]:
 
 
 def blockers_as_markdown(blockers: Iterable[Blocker], sweep: str) -> str:
-    """Give the list as text to hand to someone."""
+    """Return the list as text to hand to someone."""
     lines = [f"# What the sweep {plain(sweep, 100)} needs", ""]
     for blocker in blockers:
         lines.append(f"## {blocker.title} ({blocker.kind}, {len(blocker.tests)})")

@@ -15,7 +15,7 @@ RECENT: Final = 200
 
 
 def forecast(spans: Sequence[float], spent: Sequence[float], queued: int, slots: int) -> float | None:
-    """Give the seconds until the last test ends, or None when that cannot be said.
+    """Return the seconds until the last test ends, or None when that cannot be said.
 
     The median test takes as long as it took so far; what is under way has the rest of that (`spent` is what it
     took already), what is queued all of it, and the slots share the work. Waiting for a person is not counted:
@@ -30,7 +30,7 @@ def forecast(spans: Sequence[float], spent: Sequence[float], queued: int, slots:
 
 
 def forecast_end(state: SweepState, now: float) -> float | None:
-    """Give the seconds until the last test of a sweep ends, or None when that cannot be said."""
+    """Return the seconds until the last test of a sweep ends, or None when that cannot be said."""
     if state.is_held and state.counts[State.QUEUED.value]:
         return None
     ended = [record for record in state.tests() if record.state is State.DONE]

@@ -38,7 +38,7 @@ class Pattern(NamedTuple):
 
 
 def raw_cause(record: TestRecord) -> str:
-    """Give what stands between a test and its end, in the words in which it was found; "" when nothing does."""
+    """Return what stands between a test and its end, in the words in which it was found; "" when nothing does."""
     if record.state is State.WAITING:
         return record.question or "waits for an answer"
     if record.state is State.DONE and record.result is Result.BLOCKED and record.escalations:
@@ -60,14 +60,14 @@ def _last_failure(record: TestRecord) -> str:
 
 
 def cause_of(record: TestRecord) -> str:
-    """Give the normalised cause of a test; equal for tests that fail alike."""
+    """Return the normalised cause of a test; equal for tests that fail alike."""
     cause = raw_cause(record)
     return normalised(cause) if cause else ""
 
 
 @lru_cache(maxsize=20_000)
 def normalised(text: str) -> str:
-    """Give a text without what differs from one occurrence to the next: numbers, ids, paths."""
+    """Return a text without what differs from one occurrence to the next: numbers, ids, paths."""
     line = plain(text.strip().split("\n", 1)[0], 300)
     for pattern, replacement in _VARYING:
         line = pattern.sub(replacement, line)
@@ -75,7 +75,7 @@ def normalised(text: str) -> str:
 
 
 def find_patterns(records: Iterable[TestRecord]) -> list[Pattern]:
-    """Give all patterns, those of the most tests first."""
+    """Return all patterns, those of the most tests first."""
     alike: dict[str, list[TestRecord]] = {}
     # By name, so that whoever collects the records in whatever order is told the same.
     for record in sorted(records, key=lambda record: record.test):

@@ -64,7 +64,7 @@ def _takes_lock(descriptor: int) -> bool:
 
 
 def living_engine(path: Path) -> int | None:
-    """Give the process id of the engine that holds the lock, or None when no engine lives (0: its id is unknown)."""
+    """Return the process id of the engine that holds the lock, or None when no engine lives (0: its id is unknown)."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:

@@ -66,12 +66,12 @@ class SweepState:
         return self
 
     def drain_changed(self) -> set[str]:
-        """Give the tests whose record changed since the last call."""
+        """Return the tests whose record changed since the last call."""
         changed, self._changed = self._changed, set()
         return changed
 
     def tests(self) -> Iterator[TestRecord]:
-        """Give all records in the order in which the tests were queued first."""
+        """Return all records in the order in which the tests were queued first."""
         return iter(self.records.values())
 
     @property

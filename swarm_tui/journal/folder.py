@@ -111,7 +111,7 @@ def write_beside(path: Path, content: bytes) -> None:
 
 
 def runs_folder(repository: Path) -> Path:
-    """Give the folder of all sweeps of a repository."""
+    """Return the folder of all sweeps of a repository."""
     return repository / SWARM_FOLDER / "runs"
 
 
@@ -130,7 +130,7 @@ def create_runs_folder(repository: Path) -> Path:
 
 
 def list_sweeps(repository: Path) -> list[SweepFolder]:
-    """Give all sweeps of a repository, the newest last."""
+    """Return all sweeps of a repository, the newest last."""
     runs = runs_folder(repository)
     if not runs.is_dir():
         return []
@@ -139,7 +139,7 @@ def list_sweeps(repository: Path) -> list[SweepFolder]:
 
 
 def find_sweep(repository: Path, name: str | None = None) -> SweepFolder:
-    """Give the sweep that a person means: a folder, an id, the beginning of one, or the newest."""
+    """Return the sweep that a person means: a folder, an id, the beginning of one, or the newest."""
     if name and ("/" in name or name in (".", "..")):
         folder = SweepFolder(Path(name).expanduser().resolve())
         if not folder.spec.is_file():

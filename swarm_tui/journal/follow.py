@@ -33,7 +33,7 @@ class News:
 
 
 class LineFollower:
-    """Gives the whole lines that were appended to a file since the last call, with their offsets."""
+    """Returns the whole lines that were appended to a file since the last call, with their offsets."""
 
     def __init__(self, path: Path, offset: int = 0) -> None:
         self.path = path
@@ -41,7 +41,7 @@ class LineFollower:
         self._identity: tuple[int, int] | None = None
 
     def read(self, limit: int = 1 << 26) -> tuple[list[tuple[int, bytes]], bool]:
-        """Give (offset, line) pairs and whether the file began anew; a torn last line waits for its end."""
+        """Return (offset, line) pairs and whether the file began anew; a torn last line waits for its end."""
         try:
             with open(self.path, "rb") as file:
                 status = os.fstat(file.fileno())
@@ -71,7 +71,7 @@ class LineFollower:
 
 
 class EventFollower:
-    """Gives the events that were appended since the last call."""
+    """Returns the events that were appended since the last call."""
 
     def __init__(self, path: Path, offset: int = 0) -> None:
         self._lines = LineFollower(path, offset)
@@ -82,7 +82,7 @@ class EventFollower:
         return self._lines.offset
 
     def read(self, limit: int = 1 << 26) -> News:
-        """Give what is new within the next `limit` bytes; a line that is no event is reported and passed over."""
+        """Return what is new within the next `limit` bytes; a line that is no event is reported and passed over."""
         lines, is_restarted = self._lines.read(limit)
         news = News(is_restarted=is_restarted)
         for offset, line in lines:

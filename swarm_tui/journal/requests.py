@@ -21,7 +21,7 @@ def append_request(
     slots: int | None = None,
     text: str | None = None,
 ) -> Request:
-    """Ask something of the engine; give the request, whose id the answer will name."""
+    """Ask something of the engine; return the request, whose id the answer will name."""
     request = Request(
         id=uuid.uuid4().hex[:12],
         at=time.time(),
@@ -40,7 +40,7 @@ def append_request(
 
 
 def person() -> str:
-    """Give the name under which this person's requests and verdicts are kept."""
+    """Return the name under which this person's requests and verdicts are kept."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):
@@ -48,13 +48,13 @@ def person() -> str:
 
 
 class RequestFollower:
-    """Gives each request once. Requests that were answered before a crash are known from the events."""
+    """Returns each request once. Requests that were answered before a crash are known from the events."""
 
     def __init__(self, folder: SweepFolder) -> None:
         self._lines = LineFollower(folder.requests)
 
     def read(self) -> tuple[list[Request], list[str]]:
-        """Give the new requests, and for every line that is none the reason."""
+        """Return the new requests, and for every line that is none the reason."""
         lines, _ = self._lines.read()
         requests, refused = [], []
         for _, line in lines:

@@ -64,7 +64,7 @@ def write_snapshot(path: Path, journal: Path, offset: int, state: SweepState) ->
 
 
 def read_snapshot(path: Path, journal: Path) -> tuple[SweepState, int]:
-    """Give the kept state and the place in the journal from which to go on; a new state and 0 when none fits."""
+    """Return the kept state and the place in the journal from which to go on; a new state and 0 when none fits."""
     try:
         content = json.loads(path.read_bytes())
         offset = content["offset"]

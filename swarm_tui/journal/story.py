@@ -23,7 +23,7 @@ _NOT_TOLD: Final = frozenset(
 
 
 def tell(event: happened.Event) -> LogLine | None:
-    """Give the log line of an event, or None for one that nobody would read."""
+    """Return the log line of an event, or None for one that nobody would read."""
     if type(event) in _NOT_TOLD:
         return None
     level, text, test = "info", "", ""

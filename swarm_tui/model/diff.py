@@ -112,7 +112,7 @@ _HEADER_WORDS: Final = (
 
 
 def _paths(first: str, told: dict[str, str]) -> tuple[str, str]:
-    """Give the new and the old path; a name with odd characters stays quoted as git quotes it."""
+    """Return the new and the old path; a name with odd characters stays quoted as git quotes it."""
     if "rename to " in told:
         return told["rename to "], told.get("rename from ", "")
     old, new = (_without_side(told.get(word, "")) for word in ("--- ", "+++ "))

@@ -95,7 +95,7 @@ class IntegratedBranch:
     """Where the integrator's report and the branch do not agree, in words."""
 
     def find(self, commit: str) -> Fix | None:
-        """Give the fix that is this commit, or None for a commit that is no fix."""
+        """Return the fix that is this commit, or None for a commit that is no fix."""
         return next((fix for fix in self.fixes if fix.id == commit), None)
 
 

@@ -12,7 +12,7 @@ LINE_BYTES: Final = 4_000
 
 
 def fit_to_terminal(text: str) -> str:
-    """Give the text without control characters, lines that are too long broken at spaces; no word is lost."""
+    """Return the text without control characters, lines that are too long broken at spaces; no word is lost."""
     lines = plain_lines(text).strip("\n").split("\n")
     return "\n".join(part for line in lines for part in _broken(line.rstrip()))
 

@@ -59,5 +59,5 @@ MARKS: Final[tuple[str, ...]] = (
 
 
 def mark_of(state: State, result: Result | None) -> str:
-    """Give the word under which a test is shown and counted."""
+    """Return the word under which a test is shown and counted."""
     return result.value if result is not None and state is State.DONE else state.value

@@ -96,7 +96,7 @@ class SweptTest(BaseModel):
 
 
 def slug_of(test: str) -> str:
-    """Give the part of a node id that names and branches may hold: lower case letters, digits and single dashes."""
+    """Return the part of a node id that names and branches may hold: lower case letters, digits and single dashes."""
     # A parameter may hold :: too: only what stands before the first bracket is split.
     path, bracket, parameter = test.partition("[")
     name = path.rsplit("::", 1)[-1] + bracket + parameter

@@ -21,7 +21,7 @@ REPLACEMENT: Final = "\ufffd"
 
 
 def plain_lines(text: str) -> str:
-    """Give the text without escape sequences and control characters; newlines stay, tabs become spaces."""
+    """Return the text without escape sequences and control characters; newlines stay, tabs become spaces."""
     text = _ESCAPE_SEQUENCE.sub("", text)
     text = text.replace("\r\n", "\n").replace("\r", "\n").expandtabs(4)
     text = _CONTROL.sub("", text)
@@ -30,7 +30,7 @@ def plain_lines(text: str) -> str:
 
 
 def plain(text: str, limit: int = 2_000) -> str:
-    """Give the text as one harmless line of at most `limit` characters."""
+    """Return the text as one harmless line of at most `limit` characters."""
     if len(text) <= limit and text.isascii() and text.isprintable():
         return text
     line = " ".join(plain_lines(text[: 4 * limit]).split("\n")).strip()

@@ -37,7 +37,7 @@ class VerdictLine(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class VerdictChange:
     """One verdict that was given, and what stood there before."""
 
     commit: str
@@ -55,7 +55,7 @@ def parse_verdict(line: bytes) -> VerdictLine:
 def fold_verdicts(
     lines: Sequence[VerdictLine], commits: Collection[str], contents: Mapping[str, str]
 ) -> dict[str, VerdictLine]:
-    """Give the verdict of each commit that has one: the last line that names it, or that names a commit which is
+    """Return the verdict of each commit that has one: the last line that names it, or that names a commit which is
     not among these but did the same (`contents` tells what each of these does)."""
     of_content: dict[str, list[str]] = {}
     for commit in commits:
@@ -94,8 +94,8 @@ class History:
     ) -> None:
         self._by_content = {contents[commit]: commit for commit in reversed(commits) if commit in contents}
         self._commits = frozenset(commits)
-        self._done: list[Change] = []
-        self._undone: list[Change] = []
+        self._done: list[VerdictChange] = []
+        self._undone: list[VerdictChange] = []
         self._last_word: dict[str, str] = {}
         self._by = by
         current: dict[str, Verdict] = {}
@@ -107,21 +107,21 @@ class History:
             current[fix] = line.verdict
             self._last_word[fix] = line.by
             if line.by == by and place >= inherited:
-                self._take(line, Change(fix, line.content, before, line.verdict, line.why))
+                self._take(line, VerdictChange(fix, line.content, before, line.verdict, line.why))
 
-    def step_back(self) -> Change | None:
-        """Give the change that undo takes back: never one that somebody else has since decided anew."""
+    def step_back(self) -> VerdictChange | None:
+        """Return the change that undo takes back: never one that somebody else has since decided anew."""
         return self._newest_own(self._done)
 
-    def step_forward(self) -> Change | None:
-        """Give the change that redo makes again, or None when nothing was undone since the last verdict."""
+    def step_forward(self) -> VerdictChange | None:
+        """Return the change that redo makes again, or None when nothing was undone since the last verdict."""
         return self._newest_own(self._undone)
 
     def _fix_of(self, line: VerdictLine) -> str | None:
-        """Give the commit that a line means; None when it is about a fix that is not on this branch."""
+        """Return the commit that a line means; None when it is about a fix that is not on this branch."""
         return line.commit if line.commit in self._commits else self._by_content.get(line.content)
 
-    def _take(self, line: VerdictLine, change: Change) -> None:
+    def _take(self, line: VerdictLine, change: VerdictChange) -> None:
         match line.step:
             case "give":
                 self._done.append(change)
@@ -131,11 +131,11 @@ class History:
             case "redo":
                 _move_newest(change.commit, self._undone, self._done)
 
-    def _newest_own(self, changes: Sequence[Change]) -> Change | None:
+    def _newest_own(self, changes: Sequence[VerdictChange]) -> VerdictChange | None:
         return next((change for change in reversed(changes) if self._last_word.get(change.commit) == self._by), None)
 
 
-def _move_newest(commit: str, source: list[Change], target: list[Change]) -> None:
+def _move_newest(commit: str, source: list[VerdictChange], target: list[VerdictChange]) -> None:
     for place in range(len(source) - 1, -1, -1):
         if source[place].commit == commit:
             target.append(source.pop(place))

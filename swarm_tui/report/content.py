@@ -15,15 +15,15 @@ from swarm_tui.model.states import MARKS, Result, State
 from swarm_tui.report.details import Details, gather_details
 from swarm_tui.report.diffs import CommitDiffs
 from swarm_tui.report.integrated import gather_integration
-from swarm_tui.report.lanes import Span, place_in_lanes
-from swarm_tui.report.words import line, lines
+from swarm_tui.report.lanes import AgentSpan, place_in_lanes
+from swarm_tui.report.safe_text import line, lines
 
 LOG_LINES: Final = 500
 _COUNTED: Final = re.compile(r" \(\d+ tests?\)$")
 _MARKS_OF_NEED: Final = (State.WAITING.value, Result.BLOCKED.value, Result.FAILED.value, Result.UNRESOLVED.value)
 
 
-class Gathered(NamedTuple):
+class RowDetails(NamedTuple):
     """What the row of a test says of the details that lie beside the page."""
 
     casts: int
@@ -31,7 +31,7 @@ class Gathered(NamedTuple):
 
 
 def gather_page(sweep: OpenedSweep, made_at: float, put_beside: Callable[[str, object], None]) -> dict[str, Any]:
-    """Read a whole sweep and give what is in the page itself; what is only looked at when opened goes beside it.
+    """Read a whole sweep and return what is in the page itself; what is only looked at when opened goes beside it.
 
     What cannot be read is told on the page, and nothing in the sweep's folder is changed.
     """
@@ -69,15 +69,15 @@ def gather_page(sweep: OpenedSweep, made_at: float, put_beside: Callable[[str, o
     }
 
 
-def _put_details(index: int, details: Details, put_beside: Callable[[str, object], None]) -> Gathered:
+def _put_details(index: int, details: Details, put_beside: Callable[[str, object], None]) -> RowDetails:
     put_beside(f"test-{index}", details.content)
     for place, cast in enumerate(details.casts):
         put_beside(f"cast-{index}-{place}", cast.text)
-    return Gathered(len(details.casts), details.has_material)
+    return RowDetails(len(details.casts), details.has_material)
 
 
 def gather_needs(records: Sequence[TestRecord], escalated: Iterable[Escalation] = ()) -> list[dict[str, Any]]:
-    """Give what needs a person, the same cause once with all its tests: the widest first."""
+    """Return what needs a person, the same cause once with all its tests: the widest first."""
     found: dict[tuple[str, str], dict[str, Any]] = {}
 
     def add(kind: str, title: str, text: str, test: int | None) -> None:
@@ -100,7 +100,7 @@ def gather_needs(records: Sequence[TestRecord], escalated: Iterable[Escalation] 
     return sorted(found.values(), key=lambda need: (order.index(need["kind"]), -len(need["tests"])))
 
 
-def _row(index: int, record: TestRecord, gathered: Gathered) -> dict[str, Any]:
+def _row(index: int, record: TestRecord, gathered: RowDetails) -> dict[str, Any]:
     file, _, name = record.test.partition("::")
     return {
         "index": index,
@@ -153,7 +153,7 @@ def _bounds(sweep: OpenedSweep, records: Sequence[TestRecord]) -> tuple[float, f
 
 def _lanes(records: Sequence[TestRecord], start: float, end: float) -> dict[str, Any]:
     spans = [
-        Span(record.launched_at - start, (record.ended_at or end) - start, index)
+        AgentSpan(record.launched_at - start, (record.ended_at or end) - start, index)
         for index, record in enumerate(records)
         if record.launched_at is not None
     ]
@@ -167,7 +167,7 @@ def _lanes(records: Sequence[TestRecord], start: float, end: float) -> dict[str,
 
 
 def _integrating(sweep: OpenedSweep, start: float, end: float) -> list[float] | None:
-    """Give when the integrator was at work, from the start of the sweep; None when that is not known."""
+    """Return when the integrator was at work, from the start of the sweep; None when that is not known."""
     integration = sweep.state.integration
     if integration.started_at is None:
         return None
@@ -176,7 +176,7 @@ def _integrating(sweep: OpenedSweep, start: float, end: float) -> list[float] | 
 
 
 def _problems(
-    sweep: OpenedSweep, records: Sequence[TestRecord], gathered: Sequence[Gathered], git_problem: str
+    sweep: OpenedSweep, records: Sequence[TestRecord], gathered: Sequence[RowDetails], git_problem: str
 ) -> list[str]:
     problems = []
     if sweep.bad_lines:

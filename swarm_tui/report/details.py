@@ -16,7 +16,7 @@ from swarm_tui.report.diffs import DIFF_SIZE_LIMIT, CommitDiffs
 from swarm_tui.report.masking import mask_secrets
 from swarm_tui.report.pulled import PulledFile, list_files, read_end, read_start
 from swarm_tui.report.recordings import Cast, read_cast
-from swarm_tui.report.words import decoded, line, lines
+from swarm_tui.report.safe_text import decoded, line, lines
 from swarm_tui.transcripts.cast import BadRecording
 from swarm_tui.transcripts.entries import Entry, parse_record
 from swarm_tui.transcripts.locate import HARVESTED_NAME, SCREEN_NAME
@@ -110,7 +110,7 @@ def _facts(record: TestRecord, cited: str) -> list[list[str]]:
 
 
 def _cited_block(files: list[PulledFile]) -> str:
-    """Give the block that the test itself cited when it ran last."""
+    """Return the block that the test itself cited when it ran last."""
     cited = [file for file in files if file.name.endswith(f"/{_BLOCK_FILE}")]
     content = read_start(cited[-1].path, 4_000) if cited else None
     return content.raw.decode("utf-8", "replace").strip() if content else ""
@@ -158,7 +158,7 @@ def _changes(record: TestRecord, outcome: Outcome, diffs: CommitDiffs) -> Iterat
 
 
 def _texts(files: list[PulledFile]) -> Iterator[dict[str, Any]]:
-    """Give the text files, transcripts of commands first."""
+    """Return the text files, transcripts of commands first."""
     chosen = [file for file in files if _is_text(file)]
     chosen.sort(key=lambda file: (not _is_cli_transcript(file.name), file.name))
     room = TEXTS_SIZE_LIMIT

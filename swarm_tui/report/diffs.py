@@ -6,9 +6,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, NamedTuple, Self
 
-from swarm_tui.doors.git import GitError, Repository, is_commit_id
-from swarm_tui.doors.git.history import DiffReader
-from swarm_tui.doors.git.objects import ObjectSpace
+from swarm_tui.adapters.git import GitError, Repository, is_commit_id
+from swarm_tui.adapters.git.history import DiffReader
+from swarm_tui.adapters.git.objects import ObjectSpace
 from swarm_tui.errors import SwarmError
 from swarm_tui.model.diff import visible
 from swarm_tui.report.masking import mask_secrets
@@ -40,7 +40,7 @@ class CommitDiffs:
             self.problem = f"no diffs: the repository cannot be opened ({error})"
 
     def diff(self, commit: str) -> CommitDiff:
-        """Give what a commit changes against its first parent."""
+        """Return what a commit changes against its first parent."""
         if not is_commit_id(commit):
             return CommitDiff("", "no commit is known")
         if self._space is None or self._reader is None:

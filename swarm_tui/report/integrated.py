@@ -10,10 +10,10 @@ from swarm_tui.journal.open import OpenedSweep
 from swarm_tui.model.fixes import Fix, IntegratedBranch
 from swarm_tui.model.outcome import Escalation, IntegratorOutcome
 from swarm_tui.report.diffs import CommitDiffs
-from swarm_tui.report.words import line, lines
-from swarm_tui.triage.measured import Measured, read_measured
-from swarm_tui.triage.of_sweep import read_integrator_outcome, review_sweep
+from swarm_tui.report.safe_text import line, lines
+from swarm_tui.triage.measurements import Measured, read_measured
 from swarm_tui.triage.review import Review
+from swarm_tui.triage.sweep_review import read_integrator_outcome, review_sweep
 
 _WORDS_OF_STATE: Final = {
     "none": "This sweep has not been integrated.",
@@ -25,7 +25,7 @@ _WORDS_OF_STATE: Final = {
 def gather_integration(
     sweep: OpenedSweep, diffs: CommitDiffs, put_beside: Callable[[str, object], None]
 ) -> tuple[dict[str, Any], tuple[Escalation, ...]]:
-    """Give the section of the integrated branch, and what the integrator escalated."""
+    """Return the section of the integrated branch, and what the integrator escalated."""
     integration = sweep.state.integration
     report, doubts = read_integrator_outcome(sweep.folder)
     outcome = report or IntegratorOutcome()

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 
-class Span(NamedTuple):
+class AgentSpan(NamedTuple):
     """One test from the launch of its agent to its end."""
 
     start: float
@@ -19,12 +19,12 @@ class Span(NamedTuple):
 class Placed(NamedTuple):
     """A span and the lane that it got."""
 
-    span: Span
+    span: AgentSpan
     lane: int
 
 
-def place_in_lanes(spans: Iterable[Span]) -> list[Placed]:
-    """Give every span the lowest lane that is free at its start, so that lanes count agents at work."""
+def place_in_lanes(spans: Iterable[AgentSpan]) -> list[Placed]:
+    """Return every span the lowest lane that is free at its start, so that lanes count agents at work."""
     placed: list[Placed] = []
     free: list[int] = []
     busy: list[tuple[float, int]] = []

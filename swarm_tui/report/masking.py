@@ -47,7 +47,7 @@ _FORMS: Final = (
 
 
 def mask_secrets(text: str) -> str:
-    """Give the text with every secret of a known form masked; length and line breaks stay as they are."""
+    """Return the text with every secret of a known form masked; length and line breaks stay as they are."""
     for needle, pattern in _FORMS:
         if needle in text:
             text = pattern.sub(_masked, text)

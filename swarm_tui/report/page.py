@@ -17,7 +17,7 @@ _STYLES: Final = ("page.css",)
 
 
 def render_page(summary: dict[str, Any]) -> str:
-    """Give the page. What comes from agents is in it only as JSON that the script sets as text."""
+    """Return the page. What comes from agents is in it only as JSON that the script sets as text."""
     script, style = _script(), _style()
     name = summary.get("title") or f"sweep {summary.get('sweep', '')}"
     return Template(_template("index.html")).substitute(
@@ -30,7 +30,7 @@ def render_page(summary: dict[str, Any]) -> str:
 
 
 def content_security_policy() -> str:
-    """Give the policy of the page: its own script by hash, and what that script loads from beside the page.
+    """Return the policy of the page: its own script by hash, and what that script loads from beside the page.
 
     `strict-dynamic` rather than 'self', because 'self' names nothing when a page is opened from a disk in Firefox.
     The player of recordings draws by WebAssembly. There is no network for anything.
@@ -48,7 +48,7 @@ def content_security_policy() -> str:
 
 
 def json_for_html(value: Any) -> str:
-    """Give JSON that may stand in a script element: no `<` ends it, no line separator breaks it."""
+    """Return JSON that may stand in a script element: no `<` ends it, no line separator breaks it."""
     return (
         json.dumps(value, ensure_ascii=False, separators=(",", ":"))
         .replace("<", "\\u003c")
@@ -60,12 +60,12 @@ def json_for_html(value: Any) -> str:
 
 
 def script_of_data(name: str, value: Any) -> str:
-    """Give a script that hands data to the page: files on a disk cannot be fetched, but scripts can be loaded."""
+    """Return a script that hands data to the page: files on a disk cannot be fetched, but scripts can be loaded."""
     return f"swarmReport.take({json_for_html(name)},{json_for_html(value)});\n"
 
 
 def vendored(name: str) -> bytes:
-    """Give a file of the player of recordings."""
+    """Return a file of the player of recordings."""
     return (files("swarm_tui.report") / "vendor" / name).read_bytes()
 
 

@@ -29,7 +29,7 @@ class Content(NamedTuple):
 
 
 def list_files(folder: Path, limit: int = FILES_LIMIT) -> list[PulledFile]:
-    """Give the regular files below a folder in order of their names; links and devices are passed over."""
+    """Return the regular files below a folder in order of their names; links and devices are passed over."""
     found = []
     for file in _walk(folder, "", 0):
         found.append(file)
@@ -39,12 +39,12 @@ def list_files(folder: Path, limit: int = FILES_LIMIT) -> list[PulledFile]:
 
 
 def read_start(path: Path, limit: int) -> Content | None:
-    """Give the beginning of a regular file, or None when there is none to read."""
+    """Return the beginning of a regular file, or None when there is none to read."""
     return _read(path, limit, is_tail=False)
 
 
 def read_end(path: Path, limit: int) -> Content | None:
-    """Give the end of a regular file, from the start of a line, or None when there is none to read."""
+    """Return the end of a regular file, from the start of a line, or None when there is none to read."""
     content = _read(path, limit, is_tail=True)
     if content is None or not content.is_cut:
         return content

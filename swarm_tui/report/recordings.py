@@ -50,7 +50,7 @@ def read_cast(path: Path) -> Cast:
 
 
 def _events(recording: Recording) -> tuple[list[_Event], bool]:
-    """Give what was shown, as far as there is room for it, and whether that is all."""
+    """Return what was shown, as far as there is room for it, and whether that is all."""
     events: list[_Event] = []
     room = CAST_SIZE_LIMIT
     for index, at in enumerate(recording.times):

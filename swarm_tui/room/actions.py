@@ -204,17 +204,17 @@ TABLES: Final[dict[str, tuple[Action, ...]]] = {
 
 
 def all_actions() -> tuple[Action, ...]:
-    """Give every action of the room."""
+    """Return every action of the room."""
     return tuple(action for table in TABLES.values() for action in table)
 
 
 def actions_of(scope: str) -> tuple[Action, ...]:
-    """Give what can be done on one screen: its own actions, then those that work everywhere."""
+    """Return what can be done on one screen: its own actions, then those that work everywhere."""
     return (*TABLES.get(scope, ()), *EVERYWHERE)
 
 
 def keys_of(actions: tuple[Action, ...], remapped: dict[str, tuple[str, ...]]) -> dict[str, Action]:
-    """Give the action behind each key; of two that want the same key, the first has it."""
+    """Return the action behind each key; of two that want the same key, the first has it."""
     keys: dict[str, Action] = {}
     for action in actions:
         for key in remapped.get(action.id, action.keys):
@@ -229,5 +229,5 @@ KEY_NAMES: Final = {
 
 
 def key_name(key: str) -> str:
-    """Give a key as it is printed: `PgDn`, `Ctrl+d`, `G`."""
+    """Return a key as it is printed: `PgDn`, `Ctrl+d`, `G`."""
     return KEY_NAMES.get(key) or (f"Ctrl+{key[5:]}" if key.startswith("ctrl+") else key)

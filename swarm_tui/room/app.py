@@ -22,19 +22,19 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
 from swarm_tui.room.actions import SCREENS
+from swarm_tui.room.colours import Looks
 from swarm_tui.room.crash import write_crash_report
-from swarm_tui.room.draw.arrange import GROUPINGS, SORTINGS, Choice, Zoom
-from swarm_tui.room.looks import Looks
+from swarm_tui.room.draw.arrange import GROUPINGS, SORTINGS, GridOptions, Zoom
+from swarm_tui.room.key_queue import Turns
 from swarm_tui.room.marks import Marks
 from swarm_tui.room.notices import POP_TITLE, PUSH_TITLE, Notices
 from swarm_tui.room.screens.base import RoomScreen
 from swarm_tui.room.settings import TERMINAL_THEME, Settings, first_theme, state_folder
 from swarm_tui.room.store import Changes, Store
-from swarm_tui.room.turns import Turns
 
 GRID = "sweep"
 if TYPE_CHECKING:
-    from swarm_tui.room.agent_door import AgentDoor
+    from swarm_tui.room.agent_access import AgentAccess
     from swarm_tui.triage.review import Review
 
 FLUSH_SECONDS = 0.1
@@ -43,7 +43,7 @@ FEW_TESTS = 30
 
 
 def first_zoom(tests: int) -> Zoom:
-    """Give the zoom in which a sweep is shown to somebody who has never chosen one."""
+    """Return the zoom in which a sweep is shown to somebody who has never chosen one."""
     return Zoom.ROWS if 0 < tests <= FEW_TESTS else Zoom.DOTS
 
 
@@ -81,7 +81,7 @@ class RoomApp(App[str]):
         self.sending = asyncio.Lock()
         """Messages that are sent without an engine keep their order."""
         remembered = settings.remembered
-        self.choice = Choice(
+        self.choice = GridOptions(
             zoom=Zoom(remembered.zoom) if remembered.zoom in list(Zoom) else first_zoom(len(store.state.records)),
             group=remembered.group if remembered.group in GROUPINGS else "file",
             sort=remembered.sort if remembered.sort in SORTINGS else "file",
@@ -171,7 +171,7 @@ class RoomApp(App[str]):
 
     def resume_sweep(self, screen: RoomScreen) -> None:
         """Start an engine that goes on with this sweep; it outlives the room."""
-        from swarm_tui.doors.process import start_detached
+        from swarm_tui.adapters.process import start_detached
 
         folder = self.store.folder
         words = [sys.executable, "-m", "swarm_tui", "resume", str(folder.root), "--headless"]
@@ -180,12 +180,12 @@ class RoomApp(App[str]):
 
     def open_review(self) -> Review:
         """Open what the merge view shows; slow, and for a thread."""
-        from swarm_tui.triage.of_sweep import review_sweep
+        from swarm_tui.triage.sweep_review import review_sweep
 
         return self.given_review() if self.given_review is not None else review_sweep(self.store.folder)
 
     def closing_line(self) -> str:
-        """Give what the review came to, for scripts; "" when there was none."""
+        """Return what the review came to, for scripts; "" when there was none."""
         from swarm_tui.room.screens.fixes import FixesScreen
 
         screen = self._screens.get("fixes")
@@ -205,14 +205,14 @@ class RoomApp(App[str]):
     # Agents, for the screens that have one under their cursor.
 
     @cached_property
-    def agents(self) -> AgentDoor:
+    def agents(self) -> AgentAccess:
         """The agents of this sweep, beside the engine: attach, look, talk."""
-        from swarm_tui.room.agent_door import AgentDoor
+        from swarm_tui.room.agent_access import AgentAccess
 
-        return AgentDoor(self.store.opened.spec, self.store.folder)
+        return AgentAccess(self.store.opened.spec, self.store.folder)
 
     def shown_order(self) -> list[str]:
-        """Give the tests in the order in which the grid shows them."""
+        """Return the tests in the order in which the grid shows them."""
         from swarm_tui.room.screens.sweep import SweepScreen
 
         screen = self._screens.get(GRID)

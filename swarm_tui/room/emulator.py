@@ -127,7 +127,7 @@ class Emulator:
         return _BRACKETED_PASTE in self._screen.mode
 
     def feed(self, content: bytes) -> set[int]:
-        """Take in output; give the rows that look different, the cursor's old and new ones among them."""
+        """Take in output; return the rows that look different, the cursor's old and new ones among them."""
         before = self._screen.cursor.y
         self._stream.feed(content)
         changed = {row for row in self._screen.dirty if row < self.rows} | {before, self._screen.cursor.y}
@@ -138,13 +138,13 @@ class Emulator:
         self._screen.resize(rows, columns)
 
     def text(self) -> list[str]:
-        """Give the rows as bare text."""
+        """Return the rows as bare text."""
         return [
             "".join(segment.text for segment in self.row(row, has_cursor=False)).rstrip() for row in range(self.rows)
         ]
 
     def row(self, number: int, *, has_cursor: bool = True) -> list[Segment]:
-        """Give one row as segments; the cursor's cell is reversed."""
+        """Return one row as segments; the cursor's cell is reversed."""
         cells = self._screen.buffer[number]
         at = self.cursor if has_cursor else None
         segments: list[Segment] = []

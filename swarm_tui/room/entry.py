@@ -10,7 +10,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from swarm_tui.doors.git.scratch import ScratchFolder
+from swarm_tui.adapters.git.scratch import ScratchFolder
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.model.sweep import MngrSettings, SweepSpec
 from swarm_tui.room.app import RoomApp
@@ -25,7 +25,7 @@ FIRST_LOOK_SECONDS: Final = 0.08
 
 
 def open_room(folder: Path, *, ascii: bool = False, settings: Settings | None = None) -> int:
-    """Open the room on a sweep folder and give the exit code when it is left."""
+    """Open the room on a sweep folder and return the exit code when it is left."""
     # Nothing of what is read at the start is garbage; looking for some took a fifth of the time.
     gc.disable()
     store = Store(SweepFolder(folder))

@@ -9,8 +9,8 @@ from textual import events
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 
+from swarm_tui.room.colours import Looks
 from swarm_tui.room.draw.parts import Line, Part, wrap_text
-from swarm_tui.room.looks import Looks
 from swarm_tui.room.settings import first_theme
 from swarm_tui.room.widgets.lines import TextLines
 
@@ -35,7 +35,7 @@ BEGINNINGS: Final = (
 
 
 def draw_first_run(cursor: int, width: int) -> tuple[list[Line], list[int]]:
-    """Give the lines of the page, and the line of each beginning."""
+    """Return the lines of the page, and the line of each beginning."""
     lines: list[Line] = [[Part("swarm-tui", "strong"), Part("  one coding agent on every test", "dim")], ()]
     lines += [[Part(text)] for text in wrap_text("There is no sweep in this folder yet. From here you can:", width)]
     lines.append(())
@@ -56,7 +56,7 @@ def draw_first_run(cursor: int, width: int) -> tuple[list[Line], list[int]]:
 
 
 class FirstRunApp(App[list[str]]):
-    """Gives the words of the command that was chosen, or None."""
+    """Returns the words of the command that was chosen, or None."""
 
     CSS_PATH = "room.tcss"
     ENABLE_COMMAND_PALETTE = False

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from swarm_tui.model.text import plain
+from swarm_tui.room.draw.formatting import age
 from swarm_tui.room.draw.header import HeaderFacts
-from swarm_tui.room.draw.words import age
 from swarm_tui.room.store import EngineState, Store
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def header_facts(store: Store, screen: RoomScreen | None = None) -> HeaderFacts:
-    """Give the header's facts as they are now."""
+    """Return the header's facts as they are now."""
     state, spec = store.state, store.opened.spec
     status, role = _status(store)
     end = store.clock() if store.engine is EngineState.LIVING else state.ended_at or state.last_at

@@ -28,7 +28,7 @@ _MODIFIERS: Final = {"shift": 1, "alt": 2, "ctrl": 4}
 
 
 def bytes_of_key(key: str, character: str | None, *, has_application_cursor: bool = False) -> bytes:
-    """Give the bytes of a key; b"" for one that no terminal sends."""
+    """Return the bytes of a key; b"" for one that no terminal sends."""
     if key in _PLAIN:
         return _PLAIN[key]
     *held, name = key.split("+") if key != "+" else ["+"]

@@ -6,7 +6,7 @@ from swarm_tui.room.actions import EVERYWHERE, SCREENS, TABLES, Action, key_name
 
 
 def keys_page() -> str:
-    """Give the page as Markdown."""
+    """Return the page as Markdown."""
     lines = [
         "# Keys of the room",
         "",

@@ -57,7 +57,7 @@ class Settings:
     """Where `remembered` is kept; None remembers nothing, as in tests."""
 
     def remember(self, **changes: Any) -> Settings:
-        """Give the settings with these things remembered, on disk too where that is possible."""
+        """Return the settings with these things remembered, on disk too where that is possible."""
         remembered = replace(self.remembered, **changes)
         if self.state_file is not None and remembered != self.remembered:
             try:
@@ -70,19 +70,19 @@ class Settings:
 
 
 def first_theme(app: App[Any]) -> str:
-    """Give the theme for whoever has not chosen one: the terminal's own colours where there are few, or none at all."""
+    """Return the theme until one is chosen: the terminal's own colours where it has few, or none."""
     has_few = app.no_color or app.console.color_system == "standard"
     return TERMINAL_THEME if has_few else DEFAULT_THEME
 
 
 def config_file(environment: Mapping[str, str] = os.environ) -> Path:
-    """Give the path of the config file."""
+    """Return the path of the config file."""
     base = environment.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
     return Path(base) / "swarm-tui" / "config.toml"
 
 
 def state_folder(environment: Mapping[str, str] = os.environ) -> Path:
-    """Give the folder of what the room remembers and of its crash reports."""
+    """Return the folder of what the room remembers and of its crash reports."""
     base = environment.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
     return Path(base) / "swarm-tui"
 

@@ -16,7 +16,7 @@ LEAVE: Final = "\x1b[?25h\x1b[?1049l"
 
 
 def draw_splash(name: str, width: int, height: int, *, panel: str = "Tests", is_ascii: bool = False) -> str:
-    """Give the frame as text: the sweep's name, and an empty panel where the grid or the list will be."""
+    """Return the frame as text: the sweep's name, and an empty panel where the grid or the list will be."""
     left_top, right_top, left_bottom, right_bottom, across, down = list("++++-|" if is_ascii else "╭╮╰╯─│")
     title = f" {plain(name, 500)[:60]}"[:width]
     if height < 6 or width < 20:

@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar, cast
 
 from swarm_tui.errors import JournalError
 from swarm_tui.insight.blockers import Blocker
-from swarm_tui.insight.ledger import Ledger
+from swarm_tui.insight.insights import Insights
 from swarm_tui.insight.patterns import Pattern
 from swarm_tui.journal.append import living_engine
 from swarm_tui.journal.fold import SweepState
@@ -84,7 +84,7 @@ class Store:
         self._has_news = False
         self._answered: list[str] = []
         self._slice = SLICE
-        self.ledger = Ledger()
+        self.ledger = Insights()
         self.ledger.take(state.tests())
         self._changed: set[str] = set()
         self._facts: dict[str, tuple[float, int, Any]] = {}
@@ -103,7 +103,7 @@ class Store:
         return self.state.records.get(test) if test is not None else None
 
     def log(self) -> list[LogLine]:
-        """Give the journal's log and the room's own lines in the order of time."""
+        """Return the journal's log and the room's own lines in the order of time."""
         if not self.room_log:
             return list(self.state.log)
         return sorted([*self.state.log, *self.room_log], key=lambda line: line.at)
@@ -128,7 +128,7 @@ class Store:
         has_moved = self.opened.follower.offset != offset
         self._has_news |= has_moved or is_restarted
         if is_restarted:
-            self.ledger = Ledger()
+            self.ledger = Insights()
         changed = self.state.drain_changed()
         self.ledger.take(self.state.records[test] for test in changed)
         self._changed |= changed
@@ -166,7 +166,7 @@ class Store:
         return is_different
 
     def drain(self) -> Changes:
-        """Give what changed since the last call."""
+        """Return what changed since the last call."""
         changes = Changes(frozenset(self._changed), self._is_reset, self._has_news, tuple(self._answered))
         self._changed = set()
         self._is_reset = self._has_news = False
@@ -174,15 +174,15 @@ class Store:
         return changes
 
     def patterns(self) -> list[Pattern]:
-        """Give what fails alike, at most a second old while the sweep changes."""
+        """Return what fails alike, at most a second old while the sweep changes."""
         return self._fresh("patterns", self.ledger.patterns)
 
     def blockers(self) -> list[Blocker]:
-        """Give what somebody else must do, at most a second old while the sweep changes."""
+        """Return what somebody else must do, at most a second old while the sweep changes."""
         return self._fresh("blockers", self.ledger.blockers)
 
     def seconds_left(self) -> float | None:
-        """Give the forecast to the end."""
+        """Return the forecast to the end."""
         queued = self.state.counts[State.QUEUED.value]
         if self.engine is not EngineState.LIVING or (self.state.is_held and queued):
             return None
@@ -200,7 +200,7 @@ class Store:
     # Asking.
 
     def why_not_ask(self) -> str:
-        """Give the reason why nothing can be asked of the engine now, or ""."""
+        """Return the reason why nothing can be asked of the engine now, or ""."""
         match self.engine:
             case EngineState.LIVING:
                 return ""
@@ -222,7 +222,7 @@ class Store:
         return request
 
     def pending_for(self, test: str) -> RequestKind | None:
-        """Give what was asked for this test and is not answered yet."""
+        """Return what was asked for this test and is not answered yet."""
         for asked in self.pending.values():
             if test in asked.request.tests:
                 return asked.request.kind
@@ -253,7 +253,7 @@ class Store:
 
 
 def tell_request(request: Request) -> str:
-    """Give a request in a few words: `stop 3 tests`."""
+    """Return a request in a few words: `stop 3 tests`."""
     match request.kind:
         case RequestKind.SLOTS:
             return f"{request.slots} slots"

@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from swarm_tui.simulate.material import make_tests
-from swarm_tui.simulate.play import Happening, Play
+from swarm_tui.simulate.play import Happening, SimulatedSweep
 
 TICK = 0.02
 REQUESTS_EVERY = 0.1
 
 
 def main(words: list[str]) -> int:
-    """Play one sweep and give the exit code."""
+    """Play one sweep and return the exit code."""
     parser = argparse.ArgumentParser(prog="swarm_tui.simulate.feeder", description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--tests", type=int, default=120)
@@ -42,7 +42,7 @@ class Feeder:
         self.arguments = arguments
         self.folder: Path = arguments.folder
         tests = make_tests(arguments.tests, random.Random(arguments.seed))
-        self.play = Play(self.folder.name, tests, arguments.slots, arguments.seed)
+        self.play = SimulatedSweep(self.folder.name, tests, arguments.slots, arguments.seed)
         self.parent = os.getppid()
         self.seq = 0
         self.requests_read = 0

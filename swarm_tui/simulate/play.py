@@ -7,7 +7,7 @@ import random
 from typing import Any, NamedTuple
 
 from swarm_tui.simulate.material import SimulatedTest
-from swarm_tui.simulate.script import Fields, Step, write_script
+from swarm_tui.simulate.script import Fields, ScriptedEvent, write_script
 
 
 class Happening(NamedTuple):
@@ -17,7 +17,7 @@ class Happening(NamedTuple):
     fields: Fields
 
 
-class Play:
+class SimulatedSweep:
     """A simulated sweep in motion. Its clock is simulated too: whoever asks `next` decides how fast it goes."""
 
     def __init__(self, sweep: str, tests: list[SimulatedTest], slots: int, seed: int) -> None:
@@ -29,7 +29,7 @@ class Play:
         self._chance = random.Random(seed)
         self._queue = [test.test for test in self._chance.sample(tests, len(tests))]
         self._held: set[str] = set()
-        self._steps: dict[str, list[Step]] = {}
+        self._steps: dict[str, list[ScriptedEvent]] = {}
         self._round: dict[str, int] = dict.fromkeys(self.tests, 0)
         self._places = {test.test: place for place, test in enumerate(tests)}
         self._due: list[tuple[float, int, int]] = []
@@ -37,7 +37,7 @@ class Play:
         self._waiting: set[str] = set()
 
     def opening(self, pid: int, machine: str) -> list[Fields]:
-        """Give the events with which the sweep begins: the engine and every test in the queue."""
+        """Return the events with which the sweep begins: the engine and every test in the queue."""
         events: list[Fields] = [{"type": "engine_started", "pid": pid, "machine": machine, "slots": self.slots}]
         for place, test in enumerate(self.tests.values()):
             slug = f"{test.name.removeprefix('test_').split('[')[0].replace('_', '-')[:32]}-{place}"
@@ -64,7 +64,7 @@ class Play:
         return len(self.tests) - len(self._queue) - len(self._steps)
 
     def running(self) -> list[str]:
-        """Give the tests whose agents are at work."""
+        """Return the tests whose agents are at work."""
         return list(self._steps)
 
     def next(self) -> Happening | None:
@@ -86,7 +86,7 @@ class Play:
             return Happening(self.now, {"type": step.type, "test": test, **step.fields})
         return None
 
-    def _note_waiting(self, test: str, step: Step) -> None:
+    def _note_waiting(self, test: str, step: ScriptedEvent) -> None:
         self._waiting.discard(test)
         if step.type == "seen" and step.fields["state"] == "waiting":
             self._waiting.add(test)
@@ -105,7 +105,7 @@ class Play:
     # What people may ask of the simulated engine.
 
     def answer(self, request: dict[str, Any]) -> list[Fields]:
-        """Carry out a request and give the events that it makes."""
+        """Carry out a request and return the events that it makes."""
         named = [test for test in request.get("tests") or () if test in self.tests]
         events: list[Fields] = []
         match request.get("kind"):

@@ -10,7 +10,7 @@ from swarm_tui.simulate.material import QUESTIONS, SAYINGS, SUMMARIES, TROUBLES,
 Fields = dict[str, Any]
 
 
-class Step(NamedTuple):
+class ScriptedEvent(NamedTuple):
     """One event of a script and how long after the one before it happens."""
 
     wait: float
@@ -27,20 +27,24 @@ KIND_OF_RESULT: Final = {
 }  # fmt: skip
 
 
-def write_script(test: SimulatedTest, attempt: int, chance: random.Random) -> list[Step]:
+def write_script(test: SimulatedTest, attempt: int, chance: random.Random) -> list[ScriptedEvent]:
     """Write down what the agent of this test will do, from its launch to what was harvested."""
     result = chance.choices(tuple(RESULTS), tuple(RESULTS.values()))[0]
-    steps = [Step(0.0, "launching", {"attempt": attempt})]
+    steps = [ScriptedEvent(0.0, "launching", {"attempt": attempt})]
     if result == "failed" and chance.random() < 0.5:
         reason = "mngr create: no free port for sshd on this host"
         steps.append(
-            Step(chance.uniform(2, 9), "launch_failed", {"reason": reason, "attempt": attempt, "is_final": True})
+            ScriptedEvent(
+                chance.uniform(2, 9), "launch_failed", {"reason": reason, "attempt": attempt, "is_final": True}
+            )
         )
-        steps.append(Step(0.1, "harvested", {"result": "failed", "reason": reason, "errored": True}))
+        steps.append(ScriptedEvent(0.1, "harvested", {"result": "failed", "reason": reason, "errored": True}))
         return steps
     host = chance.choice(("localhost", "localhost", "modal-1", "modal-2", "modal-3"))
     steps.append(
-        Step(chance.uniform(1, 6), "launched", {"agent_id": f"agent-{chance.getrandbits(64):016x}", "host": host})
+        ScriptedEvent(
+            chance.uniform(1, 6), "launched", {"agent_id": f"agent-{chance.getrandbits(64):016x}", "host": host}
+        )
     )
     trouble = _trouble(test, chance)
     tries = _tries(result, chance)
@@ -48,23 +52,29 @@ def write_script(test: SimulatedTest, attempt: int, chance: random.Random) -> li
     for number, passed in enumerate(tries, 1):
         for _ in range(chance.randrange(2, 7)):
             line = chance.choice(SAYINGS).format(file=test.file, name=test.name.split("[")[0])
-            steps.append(Step(chance.expovariate(1 / 9), "said", {"line": line}))
+            steps.append(ScriptedEvent(chance.expovariate(1 / 9), "said", {"line": line}))
         if chance.random() < 0.04 and number > 1:
             steps.append(
-                Step(4.0, "seen", {"state": "waiting", "source": "screen", "question": chance.choice(QUESTIONS)})
+                ScriptedEvent(
+                    4.0, "seen", {"state": "waiting", "source": "screen", "question": chance.choice(QUESTIONS)}
+                )
             )
-            steps.append(Step(chance.expovariate(1 / 900), "seen", {"state": "running", "source": "process"}))
-        steps.append(Step(chance.uniform(1, 8), "try_started", {"number": number}))
+            steps.append(ScriptedEvent(chance.expovariate(1 / 900), "seen", {"state": "running", "source": "process"}))
+        steps.append(ScriptedEvent(chance.uniform(1, 8), "try_started", {"number": number}))
         seconds = round(chance.uniform(0.4, 12), 2)
         failure = "" if passed else trouble.failure.format(n=chance.randrange(2, 90))
         steps.append(
-            Step(seconds, "try_finished", {"number": number, "passed": passed, "seconds": seconds, "failure": failure})
+            ScriptedEvent(
+                seconds, "try_finished", {"number": number, "passed": passed, "seconds": seconds, "failure": failure}
+            )
         )
         dollars += chance.uniform(0.01, 0.07)
-        steps.append(Step(0.2, "spent", {"dollars": round(dollars, 4), "tokens": int(dollars * 190_000)}))
-    steps.append(Step(chance.uniform(3, 20), "harvesting", {"source": "archive"}))
+        steps.append(ScriptedEvent(0.2, "spent", {"dollars": round(dollars, 4), "tokens": int(dollars * 190_000)}))
+    steps.append(ScriptedEvent(chance.uniform(3, 20), "harvesting", {"source": "archive"}))
     steps.append(
-        Step(chance.uniform(0.5, 3), "harvested", _harvest(result, tries, trouble.reason, trouble.title, chance))
+        ScriptedEvent(
+            chance.uniform(0.5, 3), "harvested", _harvest(result, tries, trouble.reason, trouble.title, chance)
+        )
     )
     return steps
 

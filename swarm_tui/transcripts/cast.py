@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from swarm_tui.errors import SwarmError
 from swarm_tui.model.text import plain
-from swarm_tui.transcripts.window import FileSource, Span, Window
+from swarm_tui.transcripts.window import FileSource, RecordSpan, Window
 
 LINE_LIMIT: Final = 1 << 22
 EVENTS_LIMIT: Final = 2_000_000
@@ -60,8 +60,8 @@ class Recording:
         return len(self.times)
 
     def event(self, index: int) -> tuple[str, str]:
-        """Give the kind of an event ("o": printed, "r": resized, "m": marker) and its data."""
-        span = Span(self._spans[2 * index], self._spans[2 * index + 1])
+        """Return the kind of an event ("o": printed, "r": resized, "m": marker) and its data."""
+        span = RecordSpan(self._spans[2 * index], self._spans[2 * index + 1])
         event = _loads(self._window.read(span, LINE_LIMIT))
         assert isinstance(event, list), "only lines that were read as events are kept"
         return str(event[1]), str(event[2])
@@ -101,7 +101,7 @@ class Playback:
         return self._next >= len(self.recording)
 
     def advance(self, seconds: float, limit: int = 200) -> list[tuple[str, str]]:
-        """Let time pass; give the events that came, at most `limit` of them: the rest comes with the next call."""
+        """Let time pass; return the events that came, at most `limit` of them: the rest comes with the next call."""
         if self.is_paused:
             return []
         until = min(self.at + seconds * self.speed, self.recording.duration)

@@ -11,7 +11,7 @@ _TORN_ESCAPE: Final = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?$")
 
 
 def mend_json(raw: bytes) -> Any:
-    """Give the value that a cut JSON text was the beginning of, as far as it goes; None when there is none."""
+    """Return the value that a cut JSON text was the beginning of, as far as it goes; None when there is none."""
     text = raw.decode("utf-8", "ignore")
     closers: list[str] = []
     position = 0
@@ -45,7 +45,7 @@ def _ends_in_escape(text: str) -> bool:
 
 
 def _ended(text: str, position: int, rest: str, last: str) -> str:
-    """Give the text with the string that the cut went through closed, or without the torn bare word."""
+    """Return the text with the string that the cut went through closed, or without the torn bare word."""
     opening = rest.find('"')
     if opening < 0:
         return text[:position].rstrip(",") + ("null" if last == ":" else "")

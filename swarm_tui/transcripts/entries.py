@@ -95,7 +95,7 @@ _TOOL_TEXT_KEYS: Final = ("command", "file_path", "path", "pattern", "query", "u
 
 
 def parse_record(raw: bytes, length: int | None = None) -> tuple[Entry, ...]:
-    """Give the entries of one record; `length` is its full size when `raw` is only its beginning.
+    """Return the entries of one record; `length` is its full size when `raw` is only its beginning.
 
     Nothing raises: what cannot be understood is shown as the text it is.
     """
@@ -128,7 +128,7 @@ def may_hold_role(raw: bytes, roles: frozenset[Role]) -> bool:
 
 
 def looks_like_error(text: str) -> bool:
-    """Tell whether a tool's output or a log line speaks of an error."""
+    """Return whether a tool's output or a log line speaks of an error."""
     return any(hint in text for hint in _ERROR_HINTS) and _ERROR_SIGNS.search(text) is not None
 
 
@@ -150,7 +150,7 @@ def parse_time(value: Any) -> float | None:
 
 
 def shown_size(size: int) -> str:
-    """Give a size in bytes as a person reads it."""
+    """Return a size in bytes as a person reads it."""
     amount = float(size)
     for unit in ("bytes", "KB", "MB"):
         if amount < 1000:
@@ -225,7 +225,7 @@ def _call(call: dict[str, Any], at: float | None) -> Entry:
 
 
 def _arguments(given: Any) -> str:
-    """Give a call's arguments as a person reads them: the one that says it all first, the rest as JSON."""
+    """Return a call's arguments as a person reads them: the one that says it all first, the rest as JSON."""
     if isinstance(given, str):
         return _inert(given[:ARGUMENTS_LIMIT])
     if not isinstance(given, dict):
@@ -335,7 +335,7 @@ def _inert(text: str) -> str:
 
 
 def _text(value: Any) -> str:
-    """Give the words of a content value: a string, or a list of parts of which some are text."""
+    """Return the words of a content value: a string, or a list of parts of which some are text."""
     if value is None:
         return ""
     if isinstance(value, str):

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from rich.cells import cell_len
 
 from swarm_tui.transcripts.entries import Entry, Role, looks_like_error
-from swarm_tui.transcripts.markdown import Run, Runs, Style, read_markdown
+from swarm_tui.transcripts.markdown import Runs, Style, StyledText, read_markdown
 
 PREFIX_WIDTH: Final = 20
 NARROW_PREFIX_WIDTH: Final = 11
@@ -66,7 +66,7 @@ _MARKDOWN_ROLES: Final = frozenset({Role.USER, Role.AGENT, Role.THINKING, Role.S
 
 
 def lay_out(entries: Iterable[Entry], width: int, density: Density, *, is_file: bool = False) -> tuple[Line, ...]:
-    """Give the lines of one record's entries; those of a plain file have no time and no role before them."""
+    """Return the lines of one record's entries; those of a plain file have no time and no role before them."""
     lines: list[Line] = []
     for entry in entries:
         lines += lay_out_entry(entry, width, density, is_file=is_file)
@@ -76,7 +76,7 @@ def lay_out(entries: Iterable[Entry], width: int, density: Density, *, is_file: 
 
 
 def lay_out_entry(entry: Entry, width: int, density: Density, *, is_file: bool = False) -> list[Line]:
-    """Give the lines of one entry."""
+    """Return the lines of one entry."""
     first = ("! " if entry.is_error else "  ") if is_file else _prefix(entry, width)
     room = max(8, width - len(first))
     limit = {Density.LINES: 1, Density.READABLE: _FOLDS[entry.role], Density.WHOLE: LINES_LIMIT}[density]
@@ -101,7 +101,7 @@ def lay_out_entry(entry: Entry, width: int, density: Density, *, is_file: bool =
 
 
 def prefix_width(width: int) -> int:
-    """Give the width of time and role in a view of that width."""
+    """Return the width of time and role in a view of that width."""
     return PREFIX_WIDTH if width >= NARROW else NARROW_PREFIX_WIDTH
 
 
@@ -114,7 +114,7 @@ def wrap_runs(runs: Runs, room: int) -> list[Runs]:
 
 
 def wrap(text: str, room: int) -> Iterator[tuple[int, int]]:
-    """Give the (start, stop) of each line; together with the spaces they were broken at they are the text."""
+    """Return the (start, stop) of each line; together with the spaces they were broken at they are the text."""
     start, length = 0, len(text)
     while start < length:
         stop = _fitting(text, start, room)
@@ -129,7 +129,7 @@ def wrap(text: str, room: int) -> Iterator[tuple[int, int]]:
 
 
 def _fitting(text: str, start: int, room: int) -> int:
-    """Give where a line that starts at `start` must end to fit; at least one character further."""
+    """Return where a line that starts at `start` must end to fit; at least one character further."""
     piece = text[start : start + room]
     if piece.isascii():
         return start + len(piece)
@@ -152,22 +152,22 @@ def _slice(runs: Runs, start: int, stop: int) -> Runs:
     for run in runs:
         low, high = max(start - position, 0), min(stop - position, len(run.text))
         if low < high:
-            cut.append(Run(run.text[low:high], run.style))
+            cut.append(StyledText(run.text[low:high], run.style))
         position += len(run.text)
     return tuple(cut)
 
 
 def _shortened(runs: Runs, room: int, ending: str) -> Runs:
-    """Give the runs with `ending` behind them, cut so that both fit."""
+    """Return the runs with `ending` behind them, cut so that both fit."""
     text = "".join(run.text for run in runs)
     allowed = max(0, room - cell_len(ending))
     if cell_len(text) > allowed:
         runs = _slice(runs, 0, _fitting(text, 0, allowed)) if allowed else ()
-    return (*runs, Run(ending, Style.DIM))
+    return (*runs, StyledText(ending, Style.DIM))
 
 
 def _telling_line(entry: Entry, body: list[Runs], limit: int) -> int:
-    """Give the line at which a folded error begins to be one; 0 for all else."""
+    """Return the line at which a folded error begins to be one; 0 for all else."""
     if not entry.is_error or len(body) <= limit or entry.role not in (Role.RESULT, Role.TEXT):
         return 0
     for index, runs in enumerate(body):
@@ -177,25 +177,25 @@ def _telling_line(entry: Entry, body: list[Runs], limit: int) -> int:
 
 
 def _body(entry: Entry, density: Density) -> Iterator[Runs]:
-    note: Runs = (Run(f"({entry.note}) ", Style.NOTE),) if entry.note else ()
+    note: Runs = (StyledText(f"({entry.note}) ", Style.NOTE),) if entry.note else ()
     lines: list[Runs]
     if entry.role is Role.CALL:
-        lines = [(Run(line),) for line in entry.text.split("\n")]
-        lines[0] = (Run(f"{entry.tool}  ", Style.TOOL), *lines[0])
+        lines = [(StyledText(line),) for line in entry.text.split("\n")]
+        lines[0] = (StyledText(f"{entry.tool}  ", Style.TOOL), *lines[0])
     elif entry.role in _MARKDOWN_ROLES:
         lines = read_markdown(entry.text)
     else:
         style = Style.ERROR if entry.is_error else Style.PLAIN
-        lines = [(Run(line, style),) for line in entry.text.rstrip("\n").split("\n")]
+        lines = [(StyledText(line, style),) for line in entry.text.rstrip("\n").split("\n")]
         if entry.tool:
-            lines[0] = (Run(f"{entry.tool}  ", Style.TOOL), *lines[0])
+            lines[0] = (StyledText(f"{entry.tool}  ", Style.TOOL), *lines[0])
     if density is Density.LINES:
         # The one line that is shown should have words on it.
         while len(lines) > 1 and not any(run.text.strip() for run in lines[0]):
             lines.pop(0)
     if note:
         lines[0:1] = [(*note, *lines[0])] if lines else [note]
-    yield from lines or [(Run(""),)]
+    yield from lines or [(StyledText(""),)]
 
 
 def _prefix(entry: Entry, width: int) -> str:

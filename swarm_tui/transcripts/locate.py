@@ -21,7 +21,7 @@ SCREEN_NAME: Final = "screen.txt"
 
 
 def find_transcript(state_dir: str, agent_folder: Path | None) -> Path | None:
-    """Give the agent's transcript: the one that it writes while it lives, else what was harvested; None without one."""
+    """Return the agent's transcript: the live one, else what was harvested; None without one."""
     live = Path(state_dir) if state_dir else None
     if live is not None and live.is_absolute():
         for pattern in LIVE_PATTERNS:
@@ -33,7 +33,7 @@ def find_transcript(state_dir: str, agent_folder: Path | None) -> Path | None:
 
 
 def stream_of(record: TestRecord, screen: str) -> bytes:
-    """Give what is known of an agent without a transcript as records of one: its tries, then its screen."""
+    """Return what is known of an agent without a transcript as records of one: its tries, then its screen."""
     lines: list[bytes] = [_step("system", "This agent writes no transcript: these are its tries and its screen.", None)]
     if record.launched_at is not None:
         lines.append(_step("system", f"launched, attempt {record.attempt or 1}", record.launched_at))
@@ -53,7 +53,7 @@ def stream_of(record: TestRecord, screen: str) -> bytes:
 
 
 def list_files(folder: Path, limit: int = 2_000) -> list[Path]:
-    """Give the regular files that were pulled from an agent, by name; links are left out."""
+    """Return the regular files that were pulled from an agent, by name; links are left out."""
     found: list[Path] = []
     pending = [folder]
     while pending and len(found) < limit:

@@ -20,14 +20,14 @@ class Style(StrEnum):
     NOTE = "note"
 
 
-class Run(NamedTuple):
+class StyledText(NamedTuple):
     """Some text of one style."""
 
     text: str
     style: Style = Style.PLAIN
 
 
-Runs = tuple[Run, ...]
+Runs = tuple[StyledText, ...]
 
 _FENCE: Final = re.compile(r"^\s*(```|~~~)")
 _HEADING: Final = re.compile(r"^#{1,6}\s+(.*?)\s*#*$")
@@ -40,22 +40,22 @@ _INLINE: Final = re.compile(
 
 
 def read_markdown(text: str) -> list[Runs]:
-    """Give the lines of a message as styled runs; fences and marks are gone, the words all stay."""
+    """Return the lines of a message as styled runs; fences and marks are gone, the words all stay."""
     lines: list[Runs] = []
     is_code = False
     for line in text.split("\n"):
         if _FENCE.match(line):
             is_code = not is_code
         elif is_code:
-            lines.append((Run("  " + line, Style.CODE),))
+            lines.append((StyledText("  " + line, Style.CODE),))
         elif heading := _HEADING.match(line):
-            lines.append((Run(heading.group(1), Style.HEADING),))
+            lines.append((StyledText(heading.group(1), Style.HEADING),))
         elif _RULE.match(line):
-            lines.append((Run("─" * 8, Style.DIM),))
+            lines.append((StyledText("─" * 8, Style.DIM),))
         elif quote := _QUOTE.match(line):
-            lines.append((Run("│ ", Style.DIM), *_inline(line[quote.end() :])))
+            lines.append((StyledText("│ ", Style.DIM), *_inline(line[quote.end() :])))
         elif bullet := _BULLET.match(line):
-            lines.append((Run(f"{bullet.group(1)}• "), *_inline(line[bullet.end() :])))
+            lines.append((StyledText(f"{bullet.group(1)}• "), *_inline(line[bullet.end() :])))
         else:
             lines.append(_inline(line))
     return lines
@@ -66,16 +66,16 @@ def _inline(line: str) -> Runs:
     position = 0
     for found in _INLINE.finditer(line):
         if found.start() > position:
-            runs.append(Run(line[position : found.start()]))
+            runs.append(StyledText(line[position : found.start()]))
         code, bold, emphasis, label, target = found.groups()
         if code is not None:
-            runs.append(Run(code, Style.CODE))
+            runs.append(StyledText(code, Style.CODE))
         elif label is not None:
             # Where a link leads is said: a label may lie.
-            runs += [Run(label), Run(f" ({target})", Style.DIM)]
+            runs += [StyledText(label), StyledText(f" ({target})", Style.DIM)]
         else:
-            runs.append(Run(bold or emphasis, Style.BOLD))
+            runs.append(StyledText(bold or emphasis, Style.BOLD))
         position = found.end()
     if position < len(line) or not runs:
-        runs.append(Run(line[position:]))
+        runs.append(StyledText(line[position:]))
     return tuple(runs)

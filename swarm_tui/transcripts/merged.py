@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from swarm_tui.transcripts.choice import Choice
 from swarm_tui.transcripts.entries import Entry, Role, parse_record
-from swarm_tui.transcripts.window import RECORD_LIMIT, Change, Source, Span, Window
+from swarm_tui.transcripts.filters import EntryFilter
+from swarm_tui.transcripts.window import RECORD_LIMIT, ByteSource, RecordSpan, Window, WindowChange
 
 RECORDS_AT_FIRST: Final = 60
 """So many of the last records of each agent are there when the stream is opened."""
@@ -20,7 +20,7 @@ ALIKE_WITHIN: Final = 30.0
 _VARYING: Final = re.compile(r"\b(?:0x)?[0-9a-f]{6,}\b|\d+|(?<=/)[\w.-]*\d[\w.-]*(?=/)|'[^']*'|\"[^\"]*\"")
 
 
-class Item(NamedTuple):
+class TailEntry(NamedTuple):
     """One entry of one agent, in the order of time."""
 
     at: float
@@ -34,7 +34,7 @@ class Item(NamedTuple):
 class Folded(NamedTuple):
     """A line of the stream: an entry, and all agents that said the same about that time."""
 
-    item: Item
+    item: TailEntry
     agents: tuple[str, ...]
 
     @property
@@ -45,13 +45,13 @@ class Folded(NamedTuple):
 class MergedTail:
     """Follows the ends of many transcripts."""
 
-    def __init__(self, sources: Mapping[str, Source], now: float) -> None:
+    def __init__(self, sources: Mapping[str, ByteSource], now: float) -> None:
         self._windows = {who: Window(source) for who, source in sources.items()}
         self._ends = dict.fromkeys(sources, 0)
         self._last_at = dict.fromkeys(sources, 0.0)
         self._places = {who: place for place, who in enumerate(sources)}
         self._number = 0
-        self.items: list[Item] = []
+        self.items: list[TailEntry] = []
         for who in self._windows:
             self._windows[who].poll(now)
             self._read_end(who)
@@ -61,16 +61,16 @@ class MergedTail:
         has_news = False
         for who, window in self._windows.items():
             match window.poll(now):
-                case Change.GREW:
+                case WindowChange.GREW:
                     has_news |= self._read_new(who)
-                case Change.RESTARTED:
+                case WindowChange.RESTARTED:
                     self.items = [item for item in self.items if item.who != who]
                     self._read_end(who)
                     has_news = True
         return has_news
 
-    def folded(self, choice: Choice | None = None) -> list[Folded]:
-        """Give the lines of the stream, of those entries that fit."""
+    def folded(self, choice: EntryFilter | None = None) -> list[Folded]:
+        """Return the lines of the stream, of those entries that fit."""
         if choice is None or choice.is_everything:
             return fold_alike(self.items)
         return fold_alike([item for item in self.items if choice.pick((item.entry,))])
@@ -81,7 +81,7 @@ class MergedTail:
 
     def _read_end(self, who: str) -> None:
         window = self._windows[who]
-        spans: list[Span] = []
+        spans: list[RecordSpan] = []
         for span in window.spans_before(window.end):
             spans.append(span)
             if len(spans) >= RECORDS_AT_FIRST:
@@ -99,7 +99,7 @@ class MergedTail:
         self._ends[who] = window.end
         return bool(spans)
 
-    def _take(self, who: str, spans: Iterable[Span]) -> None:
+    def _take(self, who: str, spans: Iterable[RecordSpan]) -> None:
         window = self._windows[who]
         for span in spans:
             length = span.end - span.start
@@ -107,14 +107,14 @@ class MergedTail:
                 at = entry.at if entry.at is not None else self._last_at[who]
                 self._last_at[who] = max(at, self._last_at[who])
                 self._number += 1
-                insort(self.items, Item(at, self._places[who], self._number, who, entry))
+                insort(self.items, TailEntry(at, self._places[who], self._number, who, entry))
         if len(self.items) > ITEMS_KEPT:
             del self.items[: len(self.items) - ITEMS_KEPT]
 
 
-def fold_alike(items: Sequence[Item]) -> list[Folded]:
-    """Give one line for what several agents said alike within a short time; the first of them is shown."""
-    lines: list[tuple[Item, list[str]]] = []
+def fold_alike(items: Sequence[TailEntry]) -> list[Folded]:
+    """Return one line for what several agents said alike within a short time; the first of them is shown."""
+    lines: list[tuple[TailEntry, list[str]]] = []
     open_lines: dict[tuple[Role, str, str], int] = {}
     for item in items:
         key = (item.entry.role, item.entry.tool, _alike(item.entry.text[:400]))
@@ -131,5 +131,5 @@ def fold_alike(items: Sequence[Item]) -> list[Folded]:
 
 @lru_cache(maxsize=8192)
 def _alike(text: str) -> str:
-    """Give the text without what differs from agent to agent: numbers, hashes, quoted words."""
+    """Return the text without what differs from agent to agent: numbers, hashes, quoted words."""
     return _VARYING.sub("#", text)

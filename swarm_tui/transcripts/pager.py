@@ -6,10 +6,10 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from swarm_tui.transcripts.choice import EVERYTHING, Choice, Matches, Step, search_after, search_before
 from swarm_tui.transcripts.entries import Entry, Role, parse_record
+from swarm_tui.transcripts.filters import EVERYTHING, EntryFilter, Matches, SearchStep, search_after, search_before
 from swarm_tui.transcripts.layout import Density, Line, lay_out
-from swarm_tui.transcripts.window import RECORD_LIMIT, Change, Span, Window
+from swarm_tui.transcripts.window import RECORD_LIMIT, RecordSpan, Window, WindowChange
 
 LAYOUTS_KEPT: Final = 512
 LAYOUT_CHARACTERS_KEPT: Final = 1 << 19
@@ -42,7 +42,7 @@ class Pager:
         self.width = width
         self.height = height
         self.density = Density.READABLE
-        self.choice: Choice = EVERYTHING
+        self.choice: EntryFilter = EVERYTHING
         self.top = Place(0)
         self.is_following = True
         self.unseen = 0
@@ -64,17 +64,17 @@ class Pager:
         """The records that fit the choice; None when everything is shown."""
         return self._matches
 
-    def poll(self, now: float) -> Change:
+    def poll(self, now: float) -> WindowChange:
         """Look whether the file changed; follow its end."""
         old_end = self.window.end
         change = self.window.poll(now)
-        if change is Change.RESTARTED:
+        if change is WindowChange.RESTARTED:
             self._forget_layouts()
             self._unfolded.clear()
             self.unseen = 0
             self.choose(self.choice)
             self.to_end()
-        elif change is Change.GREW:
+        elif change is WindowChange.GREW:
             self._last_top = None
             if self._matches is not None:
                 self._matches.advance(0.01)
@@ -93,7 +93,7 @@ class Pager:
         self.width, self.height = width, height
         self._settle()
 
-    def choose(self, choice: Choice) -> None:
+    def choose(self, choice: EntryFilter) -> None:
         """Show only the entries that fit; the place stays as near as it can."""
         self.choice = choice
         self._forget_layouts()
@@ -124,7 +124,7 @@ class Pager:
         self._settle()
 
     def visible(self) -> list[Shown]:
-        """Give the lines of the page, at most `height`."""
+        """Return the lines of the page, at most `height`."""
         page: list[Shown] = []
         span = self._at(self.top.offset)
         skipped = self.top.line if span is not None and span.start == self.top.offset else 0
@@ -137,7 +137,7 @@ class Pager:
         return page
 
     def scroll(self, count: int) -> int:
-        """Move the page by lines, up when negative; give how far it moved. Moving up stops the following."""
+        """Move the page by lines, up when negative; return how far it moved. Moving up stops the following."""
         if count < 0:
             moved, self.top = self._up(self.top, -count)
             if moved:
@@ -172,7 +172,7 @@ class Pager:
         self.is_following = False
         self.top = min(self.top, self._place_of_last_page())
 
-    def search(self, choice: Choice, offset: int, is_backwards: bool) -> Iterator[Step]:
+    def search(self, choice: EntryFilter, offset: int, is_backwards: bool) -> Iterator[SearchStep]:
         """Search from the record at `offset`, which itself is left out; pauses at least once a slab."""
         if is_backwards:
             return search_before(self.window, choice, offset)
@@ -180,13 +180,13 @@ class Pager:
         return search_after(self.window, choice, span.end if span is not None else self.window.end)
 
     def percent(self) -> int:
-        """Give how far through the file the top of the page is; 100 when its end is shown."""
+        """Return how far through the file the top of the page is; 100 when its end is shown."""
         if not self.window.end or self.top >= self._place_of_last_page():
             return 100
         return min(99, 100 * self.top.offset // self.window.end)
 
-    def lines_of(self, span: Span) -> tuple[Line, ...]:
-        """Give the lines of one record as it is shown now."""
+    def lines_of(self, span: RecordSpan) -> tuple[Line, ...]:
+        """Return the lines of one record as it is shown now."""
         lines = self._layouts.get(span)
         if lines is None:
             is_whole = self._unfolded.get(span.start, False)
@@ -196,8 +196,8 @@ class Pager:
             self._keep(span, lines)
         return lines
 
-    def entries_of(self, span: Span) -> tuple[Entry, ...]:
-        """Give all entries of one record, results with the name of their tool."""
+    def entries_of(self, span: RecordSpan) -> tuple[Entry, ...]:
+        """Return all entries of one record, results with the name of their tool."""
         raw = self.window.read(span)
         length = span.end - span.start
         entries = parse_record(raw, length if length > RECORD_LIMIT else None)
@@ -211,11 +211,11 @@ class Pager:
             for entry in entries
         )
 
-    def _density_of(self, span: Span) -> Density:
+    def _density_of(self, span: RecordSpan) -> Density:
         is_folded = self._unfolded.get(span.start) is False and self.density is Density.WHOLE
         return Density.READABLE if is_folded else self.density
 
-    def _tool_of(self, call: str, span: Span) -> str:
+    def _tool_of(self, call: str, span: RecordSpan) -> str:
         tool = self._tools.get(call)
         if tool is not None:
             return tool
@@ -237,7 +237,7 @@ class Pager:
         if len(self._tools) > CALLS_KEPT:
             self._tools.popitem(last=False)
 
-    def _keep(self, span: Span, lines: tuple[Line, ...]) -> None:
+    def _keep(self, span: RecordSpan, lines: tuple[Line, ...]) -> None:
         self._layouts[span] = lines
         self._layout_characters += _weight(lines)
         while len(self._layouts) > LAYOUTS_KEPT or (
@@ -272,16 +272,16 @@ class Pager:
         length = min(self.window.end - old_end, COUNTED_AT_MOST)
         return max(1, self.window.source.pread(length, old_end).count(b"\n")) if length > 0 else 0
 
-    def _at(self, offset: int) -> Span | None:
-        """Give the shown record at `offset`, or the first one behind it."""
+    def _at(self, offset: int) -> RecordSpan | None:
+        """Return the shown record at `offset`, or the first one behind it."""
         if self._matches is not None:
             return self._matches.after(offset)
         return self.window.after(offset)
 
-    def _next(self, span: Span) -> Span | None:
+    def _next(self, span: RecordSpan) -> RecordSpan | None:
         return self._at(span.end)
 
-    def _previous(self, offset: int) -> Span | None:
+    def _previous(self, offset: int) -> RecordSpan | None:
         return self._matches.before(offset) if self._matches is not None else self.window.before(offset)
 
     def _up(self, place: Place, count: int) -> tuple[int, Place]:
@@ -319,7 +319,7 @@ class Pager:
         return self._last_top
 
     def _distance(self, start: Place, stop: Place, at_most: int) -> int:
-        """Give how many lines lie between two places, of which the second is not before the first."""
+        """Return how many lines lie between two places, of which the second is not before the first."""
         if stop <= start:
             return 0
         moved = 0

@@ -25,14 +25,14 @@ SETTLED_AFTER: Final = 1.0
 _SEAL: Final = 48
 
 
-class Span(NamedTuple):
+class RecordSpan(NamedTuple):
     """Where one record lies: from its first byte to just past its newline."""
 
     start: int
     end: int
 
 
-class Change(StrEnum):
+class WindowChange(StrEnum):
     """What became of the file since the last look."""
 
     SAME = "same"
@@ -50,11 +50,11 @@ class Status(NamedTuple):
     size: int
 
 
-class Source(Protocol):
+class ByteSource(Protocol):
     """Bytes that can be read from any offset and may grow."""
 
     def status(self) -> Status | None:
-        """Give identity and size, or None when it is not there."""
+        """Return identity and size, or None when it is not there."""
         ...
 
     def reopen(self) -> None: ...
@@ -133,7 +133,7 @@ class MemorySource:
 class Window:
     """Finds records by offset in a source that grows, is cut, or is replaced while it is looked at."""
 
-    def __init__(self, source: Source, chunk: int = CHUNK) -> None:
+    def __init__(self, source: ByteSource, chunk: int = CHUNK) -> None:
         self.source = source
         self._chunk = chunk
         self.size = 0
@@ -145,45 +145,45 @@ class Window:
         self._torn_since = 0.0
         self._blocks: OrderedDict[int, bytes] = OrderedDict()
 
-    def poll(self, now: float) -> Change:
+    def poll(self, now: float) -> WindowChange:
         """Look at the file again; `now` is a clock that only has to run forwards."""
         status = self.source.status()
         if status is None:
-            return Change.GONE
+            return WindowChange.GONE
         if status.identity != self._identity or status.size < self.size or not self._is_same_content(status.size):
             is_first = self._identity is None
             self._restart(status, now)
-            return Change.GREW if is_first else Change.RESTARTED
+            return WindowChange.GREW if is_first else WindowChange.RESTARTED
         if status.size != self.size:
             self._grow(status.size, now)
-            return Change.GREW
+            return WindowChange.GREW
         if self.end < self.size and now - self._torn_since >= SETTLED_AFTER:
             self.end = self.size
-            return Change.GREW
-        return Change.SAME
+            return WindowChange.GREW
+        return WindowChange.SAME
 
-    def after(self, offset: int) -> Span | None:
-        """Give the record that starts at `offset`, a boundary of records; None at the end."""
+    def after(self, offset: int) -> RecordSpan | None:
+        """Return the record that starts at `offset`, a boundary of records; None at the end."""
         if offset >= self.end:
             return None
-        return Span(offset, self._boundary_after(offset))
+        return RecordSpan(offset, self._boundary_after(offset))
 
-    def before(self, offset: int) -> Span | None:
-        """Give the record that ends at `offset`, a boundary of records; None at the beginning."""
+    def before(self, offset: int) -> RecordSpan | None:
+        """Return the record that ends at `offset`, a boundary of records; None at the beginning."""
         if offset <= 0:
             return None
-        return Span(self._boundary_before(offset), offset)
+        return RecordSpan(self._boundary_before(offset), offset)
 
-    def containing(self, offset: int) -> Span | None:
-        """Give the record that the byte at `offset` belongs to; None in an empty window."""
+    def containing(self, offset: int) -> RecordSpan | None:
+        """Return the record that the byte at `offset` belongs to; None in an empty window."""
         if self.end == 0:
             return None
         offset = max(0, min(offset, self.end - 1))
         start = self._boundary_before(offset + 1) if offset else 0
-        return Span(start, self._boundary_after(start))
+        return RecordSpan(start, self._boundary_after(start))
 
-    def read(self, span: Span, limit: int = RECORD_LIMIT) -> bytes:
-        """Give the record's bytes without its newline, at most `limit` of them."""
+    def read(self, span: RecordSpan, limit: int = RECORD_LIMIT) -> bytes:
+        """Return the record's bytes without its newline, at most `limit` of them."""
         parts = []
         offset, stop = span.start, min(span.end, span.start + limit)
         while offset < stop:
@@ -196,29 +196,29 @@ class Window:
             offset += len(part)
         return b"".join(parts).rstrip(b"\r\n")
 
-    def spans_after(self, offset: int) -> Iterator[Span]:
-        """Give the records from `offset` on, forwards."""
+    def spans_after(self, offset: int) -> Iterator[RecordSpan]:
+        """Return the records from `offset` on, forwards."""
         span = self.after(offset)
         while span is not None:
             yield span
             span = self.after(span.end)
 
-    def spans_before(self, offset: int) -> Iterator[Span]:
-        """Give the records that end at or before `offset`, backwards."""
+    def spans_before(self, offset: int) -> Iterator[RecordSpan]:
+        """Return the records that end at or before `offset`, backwards."""
         span = self.before(offset)
         while span is not None:
             yield span
             span = self.before(span.start)
 
-    def slab_after(self, start: int, size: int) -> Span:
-        """Give the stretch of whole records of about that size that starts at `start`."""
+    def slab_after(self, start: int, size: int) -> RecordSpan:
+        """Return the stretch of whole records of about that size that starts at `start`."""
         last = self.containing(start + size)
-        return Span(start, last.end if last is not None else start)
+        return RecordSpan(start, last.end if last is not None else start)
 
-    def slab_before(self, end: int, size: int) -> Span:
-        """Give the stretch of whole records of about that size that ends at `end`."""
+    def slab_before(self, end: int, size: int) -> RecordSpan:
+        """Return the stretch of whole records of about that size that ends at `end`."""
         first = self.containing(min(end - 1, max(0, end - size)))
-        return Span(first.start if first is not None else end, end)
+        return RecordSpan(first.start if first is not None else end, end)
 
     def close(self) -> None:
         self.source.close()
@@ -249,7 +249,7 @@ class Window:
         return self.source.pread(len(self._seal), max(0, self.size - _SEAL)) == self._seal
 
     def _boundary_after(self, start: int) -> int:
-        """Give the end of the record that starts at `start`."""
+        """Return the end of the record that starts at `start`."""
         forced = (start + 2 * self._chunk - 1) // self._chunk * self._chunk
         found = self._find(start, min(forced, self.end))
         if found >= 0:
@@ -257,7 +257,7 @@ class Window:
         return min(forced, self.end)
 
     def _boundary_before(self, end: int) -> int:
-        """Give the start of the record that the byte at `end - 1` belongs to."""
+        """Return the start of the record that the byte at `end - 1` belongs to."""
         high = end - 1
         aligned = high // self._chunk * self._chunk
         found = self._rfind(aligned, high)
@@ -269,7 +269,7 @@ class Window:
         return found + 1 if found >= 0 else aligned
 
     def _find(self, low: int, high: int) -> int:
-        """Give the offset of the first newline in [low, high), or -1."""
+        """Return the offset of the first newline in [low, high), or -1."""
         while low < high:
             index = low // BLOCK
             base = index * BLOCK
@@ -280,7 +280,7 @@ class Window:
         return -1
 
     def _rfind(self, low: int, high: int) -> int:
-        """Give the offset of the last newline in [low, high), or -1."""
+        """Return the offset of the last newline in [low, high), or -1."""
         while high > low:
             index = (high - 1) // BLOCK
             base = index * BLOCK

@@ -12,7 +12,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
-from swarm_tui.doors.git import Identity, Repository, branch_ref
+from swarm_tui.adapters.git import Identity, Repository, branch_ref
 from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.journal.follow import LineFollower
 from swarm_tui.model.fixes import Commit, Fix, Preview
@@ -20,8 +20,8 @@ from swarm_tui.model.text import plain, plain_lines
 from swarm_tui.model.verdicts import VerdictLine
 from swarm_tui.triage.plan import reverts_in_order
 from swarm_tui.triage.review import Review
+from swarm_tui.triage.review_text import conflict_words
 from swarm_tui.triage.store import APPLIED_FILE, ReviewFolder, append_line
-from swarm_tui.triage.telling import conflict_words
 
 _SHORT: Final = 12
 
@@ -53,12 +53,12 @@ class Applied:
 
 
 def reviewed_branch(review: Review, sweep: str = "") -> str:
-    """Give the name of the branch that a plan is applied to when the person names none."""
+    """Return the name of the branch that a plan is applied to when the person names none."""
     return f"swarm/{sweep or review.branch.tip[:_SHORT]}/reviewed"
 
 
 def applied_branch(review: Review, preview: Preview, sweep: str = "") -> str:
-    """Give the branch on which what a plan gives stands already, or ""."""
+    """Return the branch on which what a plan gives stands already, or ""."""
     branch = reviewed_branch(review, sweep)
     tip = review.repository.ref(branch_ref(branch)) if preview.reverted and preview.tree is not None else None
     return branch if tip is not None and review.repository.tree_of(tip) == preview.tree else ""
@@ -115,7 +115,7 @@ def apply_proposal(review: Review, proposal: Proposal, *, sweep: str = "") -> Ap
 
 
 def _replaceable(review: Review, branch: str, built_on: str) -> str | None:
-    """Give what the branch holds now, when an earlier apply of this review made it; refuse to lose anything else.
+    """Return what the branch holds now, when an earlier apply of this review made it; refuse to lose anything else.
 
     What is made builds on `built_on`, so nothing before that is lost.
     """
@@ -190,7 +190,7 @@ def revert_message(
     total: int,
     is_resolved: bool,
 ) -> bytes:
-    """Give the message of a revert: which fix, why, by whom."""
+    """Return the message of a revert: which fix, why, by whom."""
     rank = f"Fix {fix.rank} of {total}" if fix else "A commit"
     where = f" of sweep {plain(sweep, 100)}" if sweep else ""
     when = time.strftime(" on %Y-%m-%d", time.gmtime(line.at)) if line and line.at else ""
@@ -222,7 +222,7 @@ def _first_parent_of_drop(review: Review, preview: Preview) -> str:
 
 
 def _trees_without(review: Review, preview: Preview) -> list[tuple[Commit, str]]:
-    """Give each commit that stays, with its tree once the dropped ones have never been."""
+    """Return each commit that stays, with its tree once the dropped ones have never been."""
     rest = _after_first_dropped(review, preview)
     tree = rest[0].parent_tree
     built = []

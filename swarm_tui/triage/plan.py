@@ -8,7 +8,7 @@ from swarm_tui.model.fixes import Commit, IntegratedBranch
 
 
 def reverts_in_order(branch: IntegratedBranch, reverted: Collection[str]) -> tuple[Commit, ...]:
-    """Give the commits to revert, newest first, as `git revert` would: a later fix may build on an earlier one."""
+    """Return the commits to revert, newest first, as `git revert` would: a later fix may build on an earlier one."""
     return tuple(commit for commit in reversed(branch.commits) if commit.id in reverted)
 
 
@@ -25,25 +25,25 @@ def can_be_taken_back_by_path(commit: Commit) -> bool:
 
 
 def later_commits_that_stay(branch: IntegratedBranch, commit: str, reverted: Collection[str]) -> tuple[Commit, ...]:
-    """Give the commits after this one that the plan does not revert, oldest first."""
+    """Return the commits after this one that the plan does not revert, oldest first."""
     position = next(place for place, known in enumerate(branch.commits) if known.id == commit)
     return tuple(later for later in branch.commits[position + 1 :] if later.id not in reverted)
 
 
 def touching(commits: Iterable[Commit], paths: Collection[str]) -> tuple[Commit, ...]:
-    """Give the commits that change one of the paths."""
+    """Return the commits that change one of the paths."""
     wanted = frozenset(paths)
     return tuple(commit for commit in commits if not wanted.isdisjoint(commit.paths))
 
 
 def verdict_counts(verdicts: Mapping[str, str], fixes: Iterable[str]) -> tuple[int, int, int]:
-    """Give how many of the fixes are kept, reverted and open."""
+    """Return how many of the fixes are kept, reverted and open."""
     words = [verdicts.get(fix) for fix in fixes]
     kept, reverted = words.count("keep"), words.count("revert")
     return kept, reverted, len(words) - kept - reverted
 
 
 def closing_line(verdicts: Mapping[str, str], fixes: Collection[str]) -> str:
-    """Give the one line for scripts with which a review ends."""
+    """Return the one line for scripts with which a review ends."""
     kept, reverted, still_open = verdict_counts(verdicts, fixes)
     return f"reviewed {kept + reverted} of {len(fixes)}, {reverted} reverted, {still_open} open"

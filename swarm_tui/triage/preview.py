@@ -7,24 +7,24 @@ import threading
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from swarm_tui.doors.git.merging import Merge
-from swarm_tui.doors.git.objects import ObjectSpace
-from swarm_tui.doors.git.trees import Entry
+from swarm_tui.adapters.git.merging import MergeResult
+from swarm_tui.adapters.git.objects import ObjectSpace
+from swarm_tui.adapters.git.trees import TreeEntry
 from swarm_tui.model.fixes import Commit, Conflict, IntegratedBranch, Preview
 from swarm_tui.triage import plan
 
-Resolution = Mapping[str, Entry | None]
+Resolution = Mapping[str, TreeEntry | None]
 """What a person made of a conflict: the paths that differ from git's own attempt, and what they hold (or None)."""
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class RevertStep:
     """One revert on one tree."""
 
     ours: str
     tree: str
     """What came of it; as it was before when there is a conflict."""
-    merge: Merge | None = None
+    merge: MergeResult | None = None
     """The merge that could not be done cleanly."""
     is_resolved: bool = False
 
@@ -45,13 +45,13 @@ class Previewer:
         self._space = space
         self._branch = branch
         self._resolutions: dict[str, Resolution] = dict(resolutions or {})
-        self._steps: dict[tuple[str, str], Step] = {}
+        self._steps: dict[tuple[str, str], RevertStep] = {}
         self._previews: dict[frozenset[str], Preview] = {}
         self._fights: dict[tuple[str, str], bool] = {}
         self._lock = threading.RLock()
 
     def preview(self, reverted: Collection[str]) -> Preview:
-        """Give what reverting these commits, and no others, would lead to."""
+        """Return what reverting these commits, and no others, would lead to."""
         wanted = frozenset(reverted)
         with self._lock:
             if self._space.make_room():
@@ -61,8 +61,8 @@ class Previewer:
                 known = self._previews[wanted] = self._compute(wanted)
             return known
 
-    def steps(self, reverted: Collection[str]) -> list[tuple[Commit, Step]]:
-        """Give each revert with what it does, newest first. A revert that conflicts is skipped by the next one."""
+    def steps(self, reverted: Collection[str]) -> list[tuple[Commit, RevertStep]]:
+        """Return each revert with what it does, newest first. A revert that conflicts is skipped by the next one."""
         with self._lock:
             tree = self._branch.tip_tree
             done = []
@@ -101,45 +101,45 @@ class Previewer:
             resolved=tuple(commit.id for commit, step in steps if step.is_resolved),
         )
 
-    def _step(self, commit: Commit, ours: str) -> Step:
+    def _step(self, commit: Commit, ours: str) -> RevertStep:
         known = self._steps.get((commit.id, ours))
         if known is None:
             known = self._steps[commit.id, ours] = self._revert(commit, ours)
         return known
 
-    def _revert(self, commit: Commit, ours: str) -> Step:
+    def _revert(self, commit: Commit, ours: str) -> RevertStep:
         quick = self._take_back_by_path(commit, ours)
         if quick is not None:
-            return Step(ours, quick)
+            return RevertStep(ours, quick)
         # A revert is the merge that turns the commit into its parent, done on what we have.
         merge = self._space.merge(base=commit.tree, ours=ours, theirs=commit.parent_tree)
         if merge.is_clean:
-            return Step(ours, merge.tree)
+            return RevertStep(ours, merge.tree)
         resolution = self._resolutions.get(conflict_key(commit.id, merge))
         if resolution is None:
-            return Step(ours, ours, merge)
-        return Step(ours, self._space.with_entries(merge.tree, resolution), merge, is_resolved=True)
+            return RevertStep(ours, ours, merge)
+        return RevertStep(ours, self._space.with_entries(merge.tree, resolution), merge, is_resolved=True)
 
     def _take_back_by_path(self, commit: Commit, ours: str) -> str | None:
-        """Give the tree with the commit's paths as they were before it, or None where only a merge is exact."""
+        """Return the tree with the commit's paths as they were before it, or None where only a merge is exact."""
         if not plan.can_be_taken_back_by_path(commit):
             return None
-        changes: dict[str, Entry | None] = {}
+        changes: dict[str, TreeEntry | None] = {}
         for change in commit.changes:
-            if self._space.entry(ours, change.path) != Entry(change.new_mode, change.new_id):
+            if self._space.entry(ours, change.path) != TreeEntry(change.new_mode, change.new_id):
                 return None
-            changes[change.path] = None if change.status == "A" else Entry(change.old_mode, change.old_id)
+            changes[change.path] = None if change.status == "A" else TreeEntry(change.old_mode, change.old_id)
         return self._space.with_entries(ours, changes)
 
-    def _near(self, commit: Commit, merge: Merge, reverted: frozenset[str]) -> tuple[Commit, ...]:
-        """Give the later commits that stay and that a revert may conflict with."""
+    def _near(self, commit: Commit, merge: MergeResult, reverted: frozenset[str]) -> tuple[Commit, ...]:
+        """Return the later commits that stay and that a revert may conflict with."""
         stay = plan.later_commits_that_stay(self._branch, commit.id, reverted)
         paths = frozenset(merge.conflict_paths)
         # A path that the commit does not know has been renamed since: who touched its old name is meant too.
         return plan.touching(stay, paths if paths <= commit.paths else paths | commit.paths)
 
     def _opponents(self, commit: Commit, near: Sequence[Commit]) -> tuple[str, ...]:
-        """Give those with which it does conflict; when no single one is to blame, all that come near."""
+        """Return those with which it does conflict; when no single one is to blame, all that come near."""
         proven = tuple(later.id for later in near if self._fights[commit.id, later.id])
         return proven or tuple(later.id for later in near)
 
@@ -169,14 +169,14 @@ class Previewer:
             self._fights[commit.id, later.id] = not merge.is_clean
 
 
-def conflict_key(commit: str, merge: Merge) -> str:
-    """Give what names a conflict: the commit, and the versions of each path that could not be merged."""
+def conflict_key(commit: str, merge: MergeResult) -> str:
+    """Return what names a conflict: the commit, and the versions of each path that could not be merged."""
     lines = [f"{stage.number} {stage.entry.mode} {stage.entry.id} {stage.path}" for stage in merge.stages]
     return hashlib.sha256("\0".join([commit, *sorted(lines)]).encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def grow_until_clean(previewer: Previewer, reverted: Collection[str]) -> frozenset[str] | None:
-    """Give the reverts with every later commit that stands in their way reverted too, or None when none is known."""
+    """Return the reverts with every later commit that stands in their way reverted too, or None when none is known."""
     wanted = frozenset(reverted)
     while True:
         preview = previewer.preview(wanted)

@@ -8,7 +8,7 @@ from typing import Final
 from swarm_tui.model.fixes import FIX_PREFIX, Commit, Fix, IntegratedBranch
 from swarm_tui.model.outcome import IntegratorOutcome
 from swarm_tui.model.text import plain
-from swarm_tui.triage.measured import read_measured
+from swarm_tui.triage.measurements import read_measured
 
 _SHORTEST_ID: Final = 7
 _UNRANKED: Final = 1_000_000
@@ -24,7 +24,7 @@ def rank_fixes(
     agents: Mapping[str, str] | None = None,
     is_all: bool = False,
 ) -> IntegratedBranch:
-    """Give the branch with its fixes: those the integrator names by its priority, then the others as they stand.
+    """Return the branch with its fixes: those the integrator names by its priority, then the others as they stand.
 
     `agents` tells which agent made which branch; `is_all` makes every commit a fix.
     """
@@ -66,7 +66,7 @@ def _is_fix(commit: Commit) -> bool:
 def _branches_of_commits(
     report: IntegratorOutcome, commits: Sequence[Commit]
 ) -> tuple[dict[str, tuple[str, ...]], list[str]]:
-    """Give the branches that were folded into each commit, the most important first, and what does not fit."""
+    """Return the branches that were folded into each commit, the most important first, and what does not fit."""
     doubts: list[str] = []
     found: dict[str, tuple[str, ...]] = {}
     for branch in _in_priority(report):
@@ -87,7 +87,7 @@ def _in_priority(report: IntegratorOutcome) -> Iterable[str]:
 
 
 def _find_commit(claimed: str | None, commits: Sequence[Commit]) -> str | None:
-    """Give the one commit that an agent means by a full or short id."""
+    """Return the one commit that an agent means by a full or short id."""
     wanted = (claimed or "").strip().lower()
     if len(wanted) < _SHORTEST_ID:
         return None

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from swarm_tui.doors.git.checkouts import check_out_tree
-from swarm_tui.doors.git.history import read_tree_changes
-from swarm_tui.doors.git.repository import Repository
-from swarm_tui.doors.git.scratch import ScratchFolder
-from swarm_tui.doors.git.trees import Entry, write_loose
+from swarm_tui.adapters.git.checkouts import check_out_tree
+from swarm_tui.adapters.git.history import read_tree_changes
+from swarm_tui.adapters.git.repository import Repository
+from swarm_tui.adapters.git.scratch import ScratchFolder
+from swarm_tui.adapters.git.trees import TreeEntry, write_loose
 from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.model.fixes import Preview
 from swarm_tui.model.text import plain
@@ -57,7 +57,7 @@ def open_conflict(review: Review, commit: str, reverted: frozenset[str] | None =
 
 
 def take_result(review: Review, copy: ConflictCopy) -> Preview:
-    """Take what the copy holds now as the result of the revert, for good; give what the plan leads to with it.
+    """Take what the copy holds now as the result of the revert, for good; return what the plan leads to with it.
 
     Editors and merge tools leave backups beside the files: a file that is new counts when it was added with git.
     """
@@ -69,9 +69,9 @@ def take_result(review: Review, copy: ConflictCopy) -> Preview:
     scratch = Repository.open(copy.folder)
     scratch.run("add", "--update")
     result = scratch.run("write-tree").text
-    resolution: dict[str, Entry | None] = {}
+    resolution: dict[str, TreeEntry | None] = {}
     for change in read_tree_changes(scratch, copy.attempt, result):
-        resolution[change.path] = None if change.status == "D" else Entry(change.new_mode, change.new_id)
+        resolution[change.path] = None if change.status == "D" else TreeEntry(change.new_mode, change.new_id)
         if change.status != "D" and change.new_mode != _SUBMODULE:
             _keep_blob(review, scratch, change.new_id)
     append_resolution(review.store.folder, copy.key, copy.commit, resolution, review.by)

@@ -27,9 +27,9 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Final, Self
 
-from swarm_tui.doors.git import Repository
-from swarm_tui.doors.git.history import DiffReader, read_line
-from swarm_tui.doors.git.objects import ObjectSpace
+from swarm_tui.adapters.git import Repository
+from swarm_tui.adapters.git.history import DiffReader, read_line
+from swarm_tui.adapters.git.objects import ObjectSpace
 from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.journal.requests import person
 from swarm_tui.model.diff import Diff
@@ -37,9 +37,9 @@ from swarm_tui.model.fixes import Conflict, Fix, IntegratedBranch, Preview
 from swarm_tui.model.outcome import IntegratorOutcome
 from swarm_tui.model.text import plain
 from swarm_tui.model.verdicts import (
-    Change,
     History,
     Verdict,
+    VerdictChange,
     VerdictLine,
     fold_verdicts,
     names_other_commits,
@@ -134,12 +134,12 @@ class Review:
         return self.branch.fixes
 
     def verdict(self, fix: Fix) -> Verdict | None:
-        """Give what was decided about a fix, or None."""
+        """Return what was decided about a fix, or None."""
         line = self._verdicts.get(fix.id)
         return line.verdict if line else None
 
     def verdict_line(self, fix: Fix) -> VerdictLine | None:
-        """Give who decided when, and why, about a fix, or None."""
+        """Return who decided when, and why, about a fix, or None."""
         return self._verdicts.get(fix.id)
 
     @property
@@ -153,25 +153,25 @@ class Review:
         return tuple(fix for fix in self.fixes if self.verdict(fix) not in (Verdict.KEEP, Verdict.REVERT))
 
     def closing_line(self) -> str:
-        """Give the line for scripts: "reviewed 9 of 11, 2 reverted, 2 open"."""
+        """Return the line for scripts: "reviewed 9 of 11, 2 reverted, 2 open"."""
         words = {commit: line.verdict.value for commit, line in self._verdicts.items()}
         return plan.closing_line(words, [fix.id for fix in self.fixes])
 
     def give(self, fix: Fix, verdict: Verdict, why: str = "") -> None:
-        """Give a verdict; it is on disk when this returns. To clear what was never said is nothing, also to undo."""
+        """Return a verdict; it is on disk when this returns. To clear what was never said is nothing, also to undo."""
         if verdict is Verdict.CLEAR and self.verdict(fix) is None:
             return
         self._append(VerdictLine(at=0, by=self.by, commit=fix.id, content=self.content(fix), verdict=verdict, why=why))
 
     def undo(self) -> Fix | None:
-        """Take back this person's last verdict and give its fix; None when there is nothing to take back."""
+        """Take back this person's last verdict and return its fix; None when there is nothing to take back."""
         change = self._history().step_back()
         if change is None:
             return None
         return self._step(change, VerdictLine(at=0, commit="", verdict=change.before, step="undo"))
 
     def redo(self) -> Fix | None:
-        """Give again the verdict that was last taken back, and its fix; None when there is none."""
+        """Return again the verdict that was last taken back, and its fix; None when there is none."""
         change = self._history().step_forward()
         if change is None:
             return None
@@ -187,7 +187,7 @@ class Review:
             return before != self._verdicts
 
     def content(self, fix: Fix) -> str:
-        """Give the key of what a fix does, wherever it stands."""
+        """Return the key of what a fix does, wherever it stands."""
         with self._lock:
             known = self._contents.get(fix.id)
             if known is None:
@@ -200,7 +200,7 @@ class Review:
             commits = [fix.id for fix in self.fixes]
             return History(self.store.lines, commits, self._contents, by=self.by, inherited=self.store.inherited)
 
-    def _step(self, change: Change, line: VerdictLine) -> Fix | None:
+    def _step(self, change: VerdictChange, line: VerdictLine) -> Fix | None:
         self._append(line.model_copy(update={"by": self.by, "commit": change.commit, "content": change.content}))
         return self.branch.find(change.commit)
 
@@ -226,19 +226,19 @@ class Review:
             self.diff(self.fixes[0])
 
     def preview(self) -> Preview:
-        """Give what the verdicts lead to."""
+        """Return what the verdicts lead to."""
         return self.preview_of(self.reverted)
 
     def preview_of(self, reverted: Collection[str]) -> Preview:
-        """Give what reverting these commits, and no others, would lead to."""
+        """Return what reverting these commits, and no others, would lead to."""
         return self.previewer.preview(reverted)
 
     def alone(self, fix: Fix) -> Conflict | None:
-        """Give the conflict of reverting just this fix, or None when it can be reverted alone."""
+        """Return the conflict of reverting just this fix, or None when it can be reverted alone."""
         return next(iter(self.preview_of({fix.id}).conflicts), None)
 
     def reverts_needed_too(self, reverted: Collection[str] | None = None) -> tuple[Fix, ...] | None:
-        """Give the fixes to revert too so that the plan builds; None when no such set is known.
+        """Return the fixes to revert too so that the plan builds; None when no such set is known.
 
         What stands in the way may be a commit that is no fix (the tests' commit): then too there is None.
         """
@@ -249,16 +249,16 @@ class Review:
         return found if more is not None and len(found) == len(more) else None
 
     def diff(self, fix: Fix) -> Diff:
-        """Give the diff of a fix."""
+        """Return the diff of a fix."""
         return self.diff_of(fix.commit.parent_tree, fix.commit.tree)
 
     def net_diff(self, preview: Preview | None = None) -> Diff:
-        """Give what the plan as a whole does to the base; of a plan that does not build, an empty diff."""
+        """Return what the plan as a whole does to the base; of a plan that does not build, an empty diff."""
         shown = preview or self.preview()
         return self.diff_of(self.branch.base_tree, shown.tree) if shown.tree else Diff((), ())
 
     def diff_of(self, old: str, new: str) -> Diff:
-        """Give the diff between two trees."""
+        """Return the diff between two trees."""
         with self._lock:
             known = self._kept_diffs.get((old, new))
             if known is None:
@@ -269,7 +269,7 @@ class Review:
             return known
 
     def raw_diff_of(self, old: str, new: str) -> bytes:
-        """Give the diff between two trees as git writes it."""
+        """Return the diff between two trees as git writes it."""
         raw, is_truncated = self._diffs.raw_diff(old, new)
         if is_truncated:
             raise SwarmError("the diff is too large to be printed", "apply the plan, then `git diff` prints it")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from swarm_tui.doors.git.trees import Entry
+from swarm_tui.adapters.git.trees import TreeEntry
 from swarm_tui.errors import JournalError
 from swarm_tui.journal.append import LineAppender
 from swarm_tui.journal.follow import LineFollower
@@ -47,12 +47,12 @@ class ReviewFolder:
 
 
 def review_of_sweep(folder: Path) -> ReviewFolder:
-    """Give the review that lies in a sweep's folder."""
+    """Return the review that lies in a sweep's folder."""
     return ReviewFolder(folder / VERDICTS_FILE, folder / "review")
 
 
 def review_without_sweep(base: str, tip: str, state_home: Path | None = None) -> ReviewFolder:
-    """Give the review of a branch that no sweep of ours made; it lies in the user's state folder."""
+    """Return the review of a branch that no sweep of ours made; it lies in the user's state folder."""
     reviews = (state_home or _state_home()) / "swarm-tui" / "reviews"
     root = reviews / f"{base}-{tip}"
     earlier = [path for path in reviews.glob(f"{base}-*/{VERDICTS_FILE}") if path.parent != root]
@@ -131,14 +131,14 @@ def append_line(path: Path, line: str) -> None:
         appender.close()
 
 
-def read_resolutions(folder: ReviewFolder) -> dict[str, dict[str, Entry | None]]:
-    """Give what people made of conflicts, by the key of the conflict; a line that is torn or broken is passed over."""
-    found: dict[str, dict[str, Entry | None]] = {}
+def read_resolutions(folder: ReviewFolder) -> dict[str, dict[str, TreeEntry | None]]:
+    """Return the resolutions of conflicts by the conflict's key; torn or broken lines are skipped."""
+    found: dict[str, dict[str, TreeEntry | None]] = {}
     for _, line in (line for root in folder.roots for line in LineFollower(root / RESOLUTIONS_FILE).read()[0]):
         try:
             told = json.loads(line)
             found[str(told["conflict"])] = {
-                str(path): Entry(str(entry[0]), str(entry[1])) if entry else None
+                str(path): TreeEntry(str(entry[0]), str(entry[1])) if entry else None
                 for path, entry in told["paths"].items()
             }
         except (ValueError, KeyError, TypeError, AttributeError, IndexError):
@@ -147,7 +147,7 @@ def read_resolutions(folder: ReviewFolder) -> dict[str, dict[str, Entry | None]]
 
 
 def append_resolution(
-    folder: ReviewFolder, conflict: str, commit: str, resolution: Mapping[str, Entry | None], by: str
+    folder: ReviewFolder, conflict: str, commit: str, resolution: Mapping[str, TreeEntry | None], by: str
 ) -> None:
     """Keep what a person made of a conflict."""
     told = {"at": time.time(), "by": by, "commit": commit, "conflict": conflict, "paths": dict(resolution)}

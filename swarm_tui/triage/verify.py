@@ -24,19 +24,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, TypeVar
 
-from swarm_tui.doors.git.checkouts import change_tree, check_out_tree
-from swarm_tui.doors.git.repository import Repository
-from swarm_tui.doors.git.scratch import ScratchFolder
-from swarm_tui.doors.process import run_process
-from swarm_tui.doors.pytest import PytestDoor
-from swarm_tui.doors.pytest_runs import TestRun, run_chosen_tests
+from swarm_tui.adapters.git.checkouts import change_tree, check_out_tree
+from swarm_tui.adapters.git.repository import Repository
+from swarm_tui.adapters.git.scratch import ScratchFolder
+from swarm_tui.adapters.process import run_process
+from swarm_tui.adapters.pytest import PytestAdapter
+from swarm_tui.adapters.pytest_runs import TestRun, run_chosen_tests
 from swarm_tui.errors import SwarmError
 from swarm_tui.journal.follow import LineFollower
 from swarm_tui.model.fixes import Fix
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.sweep import SweepSpec
 from swarm_tui.model.text import plain
-from swarm_tui.triage.concerned import files_concerned, imported_modules, is_test_file, tests_concerned, went_red
+from swarm_tui.triage.affected_tests import files_concerned, imported_modules, is_test_file, tests_concerned, went_red
 from swarm_tui.triage.review import Review
 from swarm_tui.triage.store import append_line
 
@@ -95,7 +95,7 @@ class Consequence:
 
 
 def how_of_sweep(spec: SweepSpec) -> HowToTest:
-    """Give how a sweep's tests are run: as its agents ran them."""
+    """Return how a sweep's tests are run: as its agents ran them."""
     return HowToTest(
         python=spec.python or "python3",
         folder=spec.folder,
@@ -107,7 +107,7 @@ def how_of_sweep(spec: SweepSpec) -> HowToTest:
 
 
 def how_without_sweep(repository: Repository) -> HowToTest:
-    """Give how the tests of a repository are run, as far as it can be told by looking."""
+    """Return how the tests of a repository are run, as far as it can be told by looking."""
     root = repository.root
     active = os.environ.get("VIRTUAL_ENV", "")
     candidates = [Path(active) / "bin/python"] if active else []
@@ -117,7 +117,7 @@ def how_without_sweep(repository: Repository) -> HowToTest:
 
 
 def argument_of(record: TestRecord, folder: str) -> str:
-    """Give the word that names a test in the folder where pytest is run."""
+    """Return the word that names a test in the folder where pytest is run."""
     _, separator, rest = record.test.partition("::")
     return os.path.relpath(record.file, folder or ".") + separator + rest if record.file else record.test
 
@@ -195,11 +195,11 @@ class TestRuns:
     # Which tests
 
     async def concerned(self, fix: Fix, records: Sequence[TestRecord] = ()) -> tuple[str, ...]:
-        """Give the tests that a fix concerns; without a sweep's records they are collected in a copy."""
+        """Return the tests that a fix concerns; without a sweep's records they are collected in a copy."""
         return await self.concerned_by_any((fix,), records)
 
     async def concerned_by_any(self, fixes: Sequence[Fix], records: Sequence[TestRecord] = ()) -> tuple[str, ...]:
-        """Give the tests that some of these fixes concern."""
+        """Return the tests that some of these fixes concern."""
         tree = self.review.branch.tip_tree
         imports = await asyncio.to_thread(self._imports_of, tree)
         if records:
@@ -211,10 +211,10 @@ class TestRuns:
         async with self._copy_of(tree) as copy:
             place = copy / self.how.folder
             roots = [copy / root for root in self.how.import_roots]
-            door = PytestDoor(self.how.python, place, PLUGIN_FOLDER, roots)
+            adapter = PytestAdapter(self.how.python, place, PLUGIN_FOLDER, roots)
             # A folder's name may begin with a dash.
             words = [f"./{os.path.relpath(copy / file, place)}" for file in files]
-            found = await door.collect([*self.how.options, *words])
+            found = await adapter.collect([*self.how.options, *words])
         if found.errors and not found.tests:
             raise SwarmError(
                 f"pytest cannot collect {files[0]}: {plain(found.errors[0], 300)}", "is its project set up?"
@@ -222,7 +222,7 @@ class TestRuns:
         return tuple(test.test for test in found.tests)
 
     def _imports_of(self, tree: str) -> dict[str, frozenset[str]]:
-        """Give what each test file of a tree imports."""
+        """Return what each test file of a tree imports."""
         listed = self.review.space.repository.run("ls-tree", "-r", "-z", "--format=%(objectname) %(path)", tree)
         found = {}
         for blob, _, path in (line.partition(" ") for line in listed.fields):
@@ -235,7 +235,7 @@ class TestRuns:
     # Running them
 
     def known(self, tree: str) -> Mapping[str, str]:
-        """Give what is known of a tree without running anything."""
+        """Return what is known of a tree without running anything."""
         if tree not in self._known:
             self._known[tree] = {}
             for _, line in LineFollower(self.review.store.folder.results(tree)).read()[0]:
@@ -246,7 +246,7 @@ class TestRuns:
         return self._known[tree]
 
     async def run(self, tree: str, tests: Sequence[str]) -> AsyncIterator[TestResult]:
-        """Give the result of each test on a tree as it comes; leaving early ends what still runs."""
+        """Return the result of each test on a tree as it comes; leaving early ends what still runs."""
         known = self.known(tree)
         for test in tests:
             if test in known:
@@ -271,7 +271,7 @@ class TestRuns:
             await asyncio.gather(*workers, return_exceptions=True)
 
     async def outcomes(self, tree: str, tests: Sequence[str]) -> tuple[dict[str, str], str]:
-        """Give the outcome of each test on a tree, and pytest's complaint where some are missing."""
+        """Return the outcome of each test on a tree, and pytest's complaint where some are missing."""
         results = [result async for result in self.run(tree, tests)]
         complaint = next((result.complaint for result in results if result.complaint), "")
         return {result.test: result.outcome for result in results}, complaint
@@ -325,7 +325,7 @@ class TestRuns:
 
     @contextlib.asynccontextmanager
     async def _copy_of(self, tree: str) -> AsyncIterator[Path]:
-        """Give a copy in which a tree is checked out, for as long as it is used."""
+        """Return a copy in which a tree is checked out, for as long as it is used."""
         copy = await self._free.get()
         try:
             if copy.repository is None or copy.tree != tree:

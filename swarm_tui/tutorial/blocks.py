@@ -35,22 +35,22 @@ class Block:
 
     @property
     def text(self) -> str:
-        """Give the block as it stands in the tutorial, without trailing blanks."""
+        """Return the block as it stands in the tutorial, without trailing blanks."""
         return "\n".join(line.rstrip() for line in self.lines)
 
     @property
     def key(self) -> tuple[str, ...]:
-        """Give what a citation must have in common with the block: its lines without indentation and empty lines."""
+        """Return what a citation must have in common with the block: its lines without indentation and empty lines."""
         return comparable_lines("\n".join(self.lines))
 
     @property
     def commands(self) -> tuple[str, ...]:
-        """Give the lines that are no comments."""
+        """Return the lines that are no comments."""
         return tuple(line.strip() for line in self.lines if line.strip() and not is_comment(line))
 
 
 def parse_blocks(text: str) -> tuple[Block, ...]:
-    """Give the command blocks of a tutorial; a first block with a shebang and blocks of comments alone are none."""
+    """Return the command blocks of a tutorial; a first block with a shebang and blocks of comments alone are none."""
     blocks: list[Block] = []
     headings: dict[int, str] = {}
     title_above = ""
@@ -74,7 +74,7 @@ def parse_blocks(text: str) -> tuple[Block, ...]:
 
 
 def parse_unfilled(text: str) -> tuple[Block, ...]:
-    """Give the comments of a tutorial that wait for commands; headings and the first lines of the script do not."""
+    """Return the comments of a tutorial that wait for commands; headings and the first lines of the script do not."""
     unfilled: list[Block] = []
     headings: dict[int, str] = {}
     for number, (line, lines) in enumerate(_runs(text_lines(text))):
@@ -92,29 +92,29 @@ def parse_unfilled(text: str) -> tuple[Block, ...]:
 
 
 def _is_title(words: str) -> bool:
-    """Tell whether a lone comment is drawn or written like a title; what reads like a task waits for its commands."""
+    """Return whether a lone comment is drawn or written like a title; what reads like a task waits for its commands."""
     is_drawn = not (words[0].isalnum() or words[0] in "`'\"($") or words[-1] in "─━═=-*~"
     is_short = len(words.split()) <= 3 and words[0].isupper() and _is_like_heading(words)
     return is_drawn or words.isupper() or is_short
 
 
 def text_lines(text: str) -> list[str]:
-    """Give the lines of a text, whatever its line ends are; unlike `splitlines` only real line ends count."""
+    """Return the lines of a text, whatever its line ends are; unlike `splitlines` only real line ends count."""
     return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
 def comparable_lines(text: str) -> tuple[str, ...]:
-    """Give the lines of a text that count when a citation is compared: without indentation and empty lines."""
+    """Return the lines of a text that count when a citation is compared: without indentation and empty lines."""
     return tuple(stripped for line in text_lines(text) if (stripped := line.strip()))
 
 
 def is_comment(line: str) -> bool:
-    """Tell whether a line of shell is a comment."""
+    """Return whether a line of shell is a comment."""
     return line.lstrip().startswith("#")
 
 
 def _runs(lines: list[str]) -> Iterator[tuple[int, list[str]]]:
-    """Give each run of non-empty lines with the number of its first; an empty line in a here-document ends none."""
+    """Return each run of non-empty lines with the number of its first; an empty line in a here-document ends none."""
     places: dict[str, list[int]] = {}
     for index, line in enumerate(lines):
         places.setdefault(line.strip(), []).append(index)
@@ -133,7 +133,7 @@ def _runs(lines: list[str]) -> Iterator[tuple[int, list[str]]]:
 
 
 def _end_of_here_documents(lines: list[str], index: int, places: dict[str, list[int]]) -> int:
-    """Give the last line of the here-documents that a line opens; the line itself when it opens none.
+    """Return the last line of the here-documents that a line opens; the line itself when it opens none.
 
     One without an end is taken for something else: else all that follows would be lost.
     """
@@ -149,7 +149,7 @@ def _end_of_here_documents(lines: list[str], index: int, places: dict[str, list[
 
 
 def here_document_words(line: str) -> list[tuple[str, bool]]:
-    """Give the end word of each here-document that a line of shell opens, and whether it was opened with `<<-`."""
+    """Return the end word of each here-document that a line of shell opens, and whether it was opened with `<<-`."""
     words: list[tuple[str, bool]] = []
     for token in _SHELL_TOKEN.finditer(line):
         if token["comment"]:
@@ -168,7 +168,7 @@ class _Comments:
 
 
 def _leading_comments(lines: list[str]) -> list[str]:
-    """Give the comment lines at the start of a run."""
+    """Return the comment lines at the start of a run."""
     for count, line in enumerate(lines):
         if not is_comment(line):
             return [line.strip() for line in lines[:count]]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from swarm_tui.tutorial.blocks import Block, comparable_lines, parse_blocks
 from swarm_tui.tutorial.citations import BrokenFile, ShadowedTest, TestFile, TestFunction
-from swarm_tui.tutorial.nearness import NearnessIndex, line_difference
+from swarm_tui.tutorial.similarity import NearnessIndex, line_difference
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class TutorialCheck:
 
     @property
     def is_whole(self) -> bool:
-        """Tell whether every block has a test, every test a block, and every file could be read."""
+        """Return whether every block has a test, every test a block, and every file could be read."""
         return not (self.uncited_blocks or self.unmatched_tests or self.broken_files)
 
 
@@ -119,7 +119,7 @@ def _cited_numbers(text: str, by_key: dict[tuple[str, ...], list[int]]) -> list[
 
 
 def _match_sources(tests: Sequence[TestFunction], by_key: dict[tuple[str, ...], list[int]]) -> list[frozenset[int]]:
-    """Give for each test the blocks whose lines appear in order in its source.
+    """Return for each test the blocks whose lines appear in order in its source.
 
     A block's rarest line leads to the few tests that can hold it.
     """

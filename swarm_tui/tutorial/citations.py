@@ -78,7 +78,7 @@ class TestFile:
 
 
 def find_tests(source: bytes, file: str, *, with_source: bool = False) -> TestFile | BrokenFile:
-    """Give the tests of a file as pytest's defaults would collect them: `test*` functions, also in `Test*` classes."""
+    """Return the tests of a file as pytest would by default: `test*` functions, also in `Test*` classes."""
     try:
         with warnings.catch_warnings():
             # Old escapes in somebody's strings are not ours to complain about.
@@ -151,7 +151,7 @@ class _Finder:
         )
 
     def _read_call(self, call: ast.Call) -> Citation | str:
-        """Give what a citing call cites, or why that cannot be told."""
+        """Return what a citing call cites, or why that cannot be told."""
         match [*call.args, *(keyword.value for keyword in call.keywords)]:
             case [ast.Constant(value=str()) as literal]:
                 return Citation(call.lineno, self._readings(literal))
@@ -163,7 +163,7 @@ class _Finder:
                 return f"line {call.lineno} cites by an expression: a citation is one plain string"
 
     def _read_docstring(self, function: _Function) -> Citation | None:
-        """Give what the "Tutorial block:" part of a test's docstring cites, if there is one."""
+        """Return what the "Tutorial block:" part of a test's docstring cites, if there is one."""
         match function.body:
             case [ast.Expr(value=ast.Constant(value=str(docstring)) as literal), *_]:
                 if DOCSTRING_PART in docstring.lower():
@@ -197,7 +197,7 @@ def _is_test_class(node: ast.ClassDef) -> bool:
 
 
 def _last_name(expression: ast.expr) -> str | None:
-    """Give `fixture` for `fixture`, `pytest.fixture` and `pytest.fixture(...)`."""
+    """Return `fixture` for `fixture`, `pytest.fixture` and `pytest.fixture(...)`."""
     match expression:
         case ast.Call(func=function):
             return _last_name(function)
@@ -208,7 +208,7 @@ def _last_name(expression: ast.expr) -> str | None:
 
 
 def _inner_bodies(node: ast.stmt) -> Iterator[Sequence[ast.stmt]]:
-    """Give the lists of statements within a statement."""
+    """Return the lists of statements within a statement."""
     for name in ("body", "orelse", "finalbody"):
         inner = getattr(node, name, None)
         if inner:
@@ -219,7 +219,7 @@ def _inner_bodies(node: ast.stmt) -> Iterator[Sequence[ast.stmt]]:
 
 
 def _citing_calls(function: _Function) -> Iterator[ast.Call]:
-    """Give the calls of `write_tutorial_block` that are statements of a test."""
+    """Return the calls of `write_tutorial_block` that are statements of a test."""
     waiting: list[Sequence[ast.stmt]] = [function.body]
     while waiting:
         for node in waiting.pop(0):
@@ -232,7 +232,7 @@ def _citing_calls(function: _Function) -> Iterator[ast.Call]:
 
 
 def docstring_part(docstring: str) -> str:
-    """Give the "Tutorial block:" part of a docstring, empty when there is none.
+    """Return the "Tutorial block:" part of a docstring, empty when there is none.
 
     It ends where the indentation of its first line ends; when it is not indented, at an empty line, or, if it opens
     the docstring, so that cleaning has taken its indentation away, at the next part.

@@ -7,7 +7,7 @@ from fnmatch import fnmatch
 from pathlib import PurePosixPath
 from typing import Final
 
-from swarm_tui.doors.git import Repository
+from swarm_tui.adapters.git import Repository
 from swarm_tui.tutorial.citations import BrokenFile, TestFile, find_tests
 from swarm_tui.tutorial.files import TEST_FILE_PATTERNS
 
@@ -38,7 +38,7 @@ class CommittedReader:
     _parsed: dict[tuple[str, str], TestFile | BrokenFile] = field(default_factory=dict)
 
     def read(self, tree: str) -> Committed:
-        """Give what a commit or tree holds."""
+        """Return what a commit or tree holds."""
         wanted = [self.tutorial, *([self.tests_folder] if self.tests_folder else [])]
         rows = self.repository.run("ls-tree", "-r", "-z", "--full-tree", tree, "--", *wanted).fields
         blobs: dict[str, str] = {}
@@ -52,7 +52,7 @@ class CommittedReader:
         return Committed(text, tuple(self._tests(path, blobs[path]) for path in paths), paths)
 
     def source(self, tree: str, path: str) -> bytes:
-        """Give a file of a tree."""
+        """Return a file of a tree."""
         return self.repository.run("cat-file", "blob", f"{tree}:{path}").stdout
 
     def _is_test_file(self, path: str) -> bool:

@@ -18,7 +18,7 @@ _LARGEST_BYTES: Final = 64 * 1024 * 1024
 
 
 def read_blocks(path: Path) -> tuple[Block, ...]:
-    """Give the blocks of a tutorial; one without any is refused, because nothing could be said about it."""
+    """Return the blocks of a tutorial; one without any is refused, because nothing could be said about it."""
     text = read_text(path)
     blocks = parse_blocks(text)
     if not blocks:
@@ -27,7 +27,7 @@ def read_blocks(path: Path) -> tuple[Block, ...]:
 
 
 def read_tests(folder: Path, *, with_source: bool = False) -> Iterator[TestFile | BrokenFile]:
-    """Give the tests of every test file in a folder (or of one file), in the order of their paths."""
+    """Return the tests of every test file in a folder (or of one file), in the order of their paths."""
     if not folder.exists():
         raise UsageError(f"there is no {folder}", "give the folder of the tests that cite the tutorial")
     for path in [folder] if folder.is_file() else _test_files(folder):
@@ -48,7 +48,7 @@ def _test_files(folder: Path) -> list[Path]:
 
 
 def read_text(path: Path) -> str:
-    """Give the text of a tutorial; an empty one is refused."""
+    """Return the text of a tutorial; an empty one is refused."""
     content = _read_bytes(path)
     try:
         text = content.decode("utf-8-sig")

@@ -23,7 +23,7 @@ _NO_TOOLS: Final = frozenset({"cat", "cd", "echo", "export", "mkdir", "rm", "cp"
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class OpenBlock:
     """One block that an agent has to do something about."""
 
     block: Block
@@ -44,27 +44,27 @@ class Item:
 class Loop:
     """All that is left to do."""
 
-    items: tuple[Item, ...]
+    items: tuple[OpenBlock, ...]
     removed: tuple[TestFunction, ...] = ()
     """Tests of blocks that are gone."""
 
 
 def left_to_do(action: Action, found: Committed) -> Loop:
-    """Give what a tutorial and its tests still need."""
+    """Return what a tutorial and its tests still need."""
     text = found.tutorial or ""
     if action == "fill":
-        return Loop(tuple(Item(block) for block in parse_unfilled(text)))
+        return Loop(tuple(OpenBlock(block) for block in parse_unfilled(text)))
     check = check_tutorial(parse_blocks(text), found.files)
     near: dict[int, list[NearMiss]] = {}
     for miss in check.near_misses:
         near.setdefault(miss.block.line, []).append(miss)
     blocks = {block.line: block for block in check.uncited_blocks} | {m.block.line: m.block for m in check.near_misses}
-    items = tuple(Item(blocks[line], tuple(near.get(line, ()))) for line in sorted(blocks))
+    items = tuple(OpenBlock(blocks[line], tuple(near.get(line, ()))) for line in sorted(blocks))
     return Loop(items, tests_of_removed_blocks(check))
 
 
 def tests_of_removed_blocks(check: TutorialCheck) -> tuple[TestFunction, ...]:
-    """Give the tests whose every citation is of a block that is gone; those that cite nothing are left in peace."""
+    """Return the tests whose every citation is of a block that is gone; those that cite nothing are left in peace."""
     near = {(miss.test.file, miss.test.name) for miss in check.near_misses}
     return tuple(
         each.test
@@ -76,31 +76,31 @@ def tests_of_removed_blocks(check: TutorialCheck) -> tuple[TestFunction, ...]:
     )
 
 
-def batches_of(items: Sequence[Item], size: int) -> list[tuple[Item, ...]]:
+def batches_of(items: Sequence[OpenBlock], size: int) -> list[tuple[OpenBlock, ...]]:
     """Cut the items into batches of neighbours."""
     return [tuple(items[start : start + size]) for start in range(0, len(items), size)]
 
 
-def name_of_batch(tutorial: str, batch: Sequence[Item]) -> str:
-    """Give the name under which a batch is swept: its file, the first block's line and title, and how many follow."""
+def name_of_batch(tutorial: str, batch: Sequence[OpenBlock]) -> str:
+    """Return the name under which a batch is swept: its file, the first block's line and title, and how many follow."""
     more = f" (+{len(batch) - 1})" if len(batch) > 1 else ""
     return f"{tutorial}::{batch[0].block.line} {batch[0].title}{more}"
 
 
-def text_of_batch(batch: Iterable[Item]) -> str:
-    """Give the blocks of a batch as they stand in the tutorial."""
+def text_of_batch(batch: Iterable[OpenBlock]) -> str:
+    """Return the blocks of a batch as they stand in the tutorial."""
     return "\n\n".join(item.block.text for item in batch)
 
 
-def items_of_batch(action: Action, loop: Loop, text: str) -> tuple[Item, ...]:
-    """Give the items of a batch back from its text."""
+def items_of_batch(action: Action, loop: Loop, text: str) -> tuple[OpenBlock, ...]:
+    """Return the items of a batch back from its text."""
     parse = parse_unfilled if action == "fill" else parse_blocks
     keys = {block.key for block in parse(text)}
     return tuple(item for item in loop.items if item.key in keys)
 
 
 def guess_tool(text: str) -> str:
-    """Give the program that a tutorial is most likely about: the one that most of its commands call."""
+    """Return the program that a tutorial is most likely about: the one that most of its commands call."""
     counts: Counter[str] = Counter()
     for block in parse_blocks(text):
         words = (
@@ -110,8 +110,8 @@ def guess_tool(text: str) -> str:
     return counts.most_common(1)[0][0] if counts else ""
 
 
-def file_for(item: Item, folder: str, taken: Iterable[str]) -> str:
-    """Give a test file of its own for a block: then its commit can be kept or reverted whatever becomes of others."""
+def file_for(item: OpenBlock, folder: str, taken: Iterable[str]) -> str:
+    """Return a test file of its own for a block: then its commit can be kept or reverted whatever becomes of others."""
     name = _NOT_IN_NAME.sub("_", item.title.lower()).strip("_")[:50].rstrip("_") or f"block_{item.block.line}"
     known = set(taken)
     start = "" if folder in ("", ".") else f"{folder}/"

@@ -10,7 +10,7 @@ from swarm_tui.tutorial.blocks import Block, comparable_lines, parse_blocks, par
 from swarm_tui.tutorial.check import TutorialCheck, check_tutorial
 from swarm_tui.tutorial.citations import TestFile
 from swarm_tui.tutorial.committed import Committed
-from swarm_tui.tutorial.loop import Action, Item
+from swarm_tui.tutorial.loop import Action, OpenBlock
 
 _Key = tuple[str, ...]
 
@@ -47,12 +47,12 @@ class CommitVerdict:
     """Whether a commit may be taken, for which blocks it stands, and why not."""
 
     commit: str
-    items: tuple[Item, ...]
+    items: tuple[OpenBlock, ...]
     problem: str = ""
 
 
-def stand(action: Action, items: Sequence[Item], found: Committed) -> Standing:
-    """Give how the items of a batch stand at a commit."""
+def stand(action: Action, items: Sequence[OpenBlock], found: Committed) -> Standing:
+    """Return how the items of a batch stand at a commit."""
     if found.tutorial is None:
         return Standing(frozenset(), frozenset(), (), is_readable=False)
     if action == "fill":
@@ -75,7 +75,7 @@ def stand(action: Action, items: Sequence[Item], found: Committed) -> Standing:
     )
 
 
-def _stand_of_fill(items: Sequence[Item], text: str) -> Standing:
+def _stand_of_fill(items: Sequence[OpenBlock], text: str) -> Standing:
     """A comment is filled when it opens a block with commands, and stands nowhere alone."""
     waiting = parse_unfilled(text)
     alone = {block.key for block in waiting}
@@ -93,13 +93,13 @@ def _stand_of_fill(items: Sequence[Item], text: str) -> Standing:
     return Standing(frozenset(done), frozenset(), tuple(filter(None, lines)), is_readable=True)
 
 
-def _is_mended(item: Item, check: TutorialCheck) -> bool:
+def _is_mended(item: OpenBlock, check: TutorialCheck) -> bool:
     stale = {(each.test.file, each.test.name) for each in check.unmatched_tests}
     return not any((miss.test.file, miss.test.name) in stale for miss in item.near)
 
 
 def _tests_by_block(blocks: Sequence[Block], found: Committed) -> dict[_Key, tuple[str, ...]]:
-    """Give the tests that cite each block, alone or with others."""
+    """Return the tests that cite each block, alone or with others."""
     known = {block.key for block in blocks}
     tests: dict[_Key, list[str]] = {}
     for file in found.files:
@@ -113,9 +113,9 @@ def _tests_by_block(blocks: Sequence[Block], found: Committed) -> dict[_Key, tup
 
 
 def judge_commits(
-    action: Action, items: Sequence[Item], made: Iterable[MadeCommit], allowed: str, failing: Mapping[_Key, str]
+    action: Action, items: Sequence[OpenBlock], made: Iterable[MadeCommit], allowed: str, failing: Mapping[_Key, str]
 ) -> list[CommitVerdict]:
-    """Give for each commit, oldest first, whether it may be taken.
+    """Return for each commit, oldest first, whether it may be taken.
 
     `allowed` is the file or folder that may be changed; `failing` says of blocks why their tests do not stand.
     """
@@ -153,9 +153,9 @@ def _is_within(path: str, allowed: str) -> bool:
 
 
 def hard_items(
-    items: Sequence[Item], verdicts: Sequence[CommitVerdict], needless: Collection[str], why_not: str
-) -> list[tuple[Item, str]]:
-    """Give the items that no commit stands for that may be taken, each with the reason.
+    items: Sequence[OpenBlock], verdicts: Sequence[CommitVerdict], needless: Collection[str], why_not: str
+) -> list[tuple[OpenBlock, str]]:
+    """Return the items that no commit stands for that may be taken, each with the reason.
 
     `needless` are titles of comments that need no command, in the agent's word; `why_not` is said for want of a reason.
     """

@@ -12,7 +12,7 @@ from swarm_tui.tutorial.check import TutorialCheck
 
 
 def choose_blocks(blocks: Sequence[Block], names: Sequence[str]) -> tuple[Block, ...]:
-    """Give the blocks that are named by their line or title; a name that fits none is refused."""
+    """Return the blocks that are named by their line or title; a name that fits none is refused."""
     chosen = set()
     for name in names:
         fitting = [number for number, block in enumerate(blocks) if _is_named(block, name)]
@@ -25,7 +25,7 @@ def choose_blocks(blocks: Sequence[Block], names: Sequence[str]) -> tuple[Block,
 
 
 def narrow_check(check: TutorialCheck, blocks: Collection[Block]) -> TutorialCheck:
-    """Give what a check found about these blocks, and nothing else."""
+    """Return what a check found about these blocks, and nothing else."""
     lines = {block.line for block in blocks}
     near = tuple(miss for miss in check.near_misses if miss.block.line in lines)
     tests = {(miss.test.file, miss.test.name) for miss in near}

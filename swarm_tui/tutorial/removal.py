@@ -9,7 +9,7 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def without_tests(source: bytes, names: Collection[str]) -> bytes | None:
-    """Give the source without the tests (`name` or `Class::name`); None when no test is left in it, nor anything else.
+    """Return the source without the tests (`name` or `Class::name`); None when nothing else is left.
 
     A class that loses its last test goes as well.
     """

@@ -15,7 +15,7 @@ _MARK: Final = b"<!-- written by `swarm-tui tutorial install-command`"
 
 
 def install_slash_command(project: Path) -> Path:
-    """Write the command into a project and give its path; a file that swarm-tui did not write is never overwritten."""
+    """Write the command into a project and return its path; never overwrite a file that is not ours."""
     if not project.is_dir():
         raise UsageError(f"{plain(str(project), 200)} is not a folder", "give the project's folder with --dir")
     place = project / COMMAND_FILE

@@ -6,8 +6,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from swarm_tui.adapters.git import Repository
 from swarm_tui.agents.integrator.inputs import BranchInput, IntegratorInputs, NotTaken, PersonInput, TestInput
-from swarm_tui.doors.git import Repository
 from tests.git_project import GitProject
 
 SWEEP = "20261118-061200"
@@ -92,7 +92,7 @@ class SweptProject:
         return source
 
     def inputs(self, *, measure_seconds: float = 0.0, **more: object) -> IntegratorInputs:
-        """Give what the engine would tell an integrator."""
+        """Return what the engine would tell an integrator."""
         tests = [line.split("(")[0].removeprefix("def ") for line in TESTS.splitlines() if line.startswith("def ")]
         results = {source.test: "impl_fix" for source in self.branches}
         ids = [f"{TEST_FILE}::{test}" for test in tests]
@@ -116,22 +116,22 @@ class SweptProject:
         return Repository.open(self.git.root)
 
     def subjects(self, inputs: IntegratorInputs) -> list[str]:
-        """Give the subjects of the integrated branch, oldest first."""
+        """Return the subjects of the integrated branch, oldest first."""
         listed = self.git.git("log", "--reverse", "--format=%s", f"{self.base}..refs/heads/{inputs.branch}")
         return listed.splitlines()
 
     def file(self, inputs: IntegratorInputs, path: str) -> str:
-        """Give a file as it is on the integrated branch."""
+        """Return a file as it is on the integrated branch."""
         return self.git.git("show", f"refs/heads/{inputs.branch}:{path}") + "\n"
 
 
 def _found(test: str) -> str:
-    """Give what an agent would say of a test that it left alone: only one of them passes."""
+    """Return what an agent would say of a test that it left alone: only one of them passes."""
     return "clean" if test.endswith("halve") else "unresolved"
 
 
 def changed(text: str, old: str, new: str) -> str:
-    """Give a text with one place changed, which has to be there."""
+    """Return a text with one place changed, which has to be there."""
     assert text.count(old) == 1, old
     return text.replace(old, new)
 

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swarm_tui.agents.integrator.alike import FoldedFix, are_nearly_equal, changes_of, fold_same_fixes
+from swarm_tui.adapters.pytest_runs import TestRun
 from swarm_tui.agents.integrator.branches import AgentCommit, Author
-from swarm_tui.agents.integrator.effects import compare_runs, surprising_tests
+from swarm_tui.agents.integrator.classify import Sorting, is_test_or_doc, kinds_of, sort_commit, without_marks
+from swarm_tui.agents.integrator.duplicates import FoldedFix, are_nearly_equal, changes_of, fold_same_fixes
 from swarm_tui.agents.integrator.inputs import BranchInput
-from swarm_tui.agents.integrator.kinds import Sorting, is_test_or_doc, kinds_of, sort_commit, without_marks
+from swarm_tui.agents.integrator.measure import compare_runs, surprising_tests
 from swarm_tui.agents.integrator.ranking import Effect, rank_fixes, reported_effect
-from swarm_tui.doors.pytest_runs import TestRun
 from swarm_tui.model.outcome import ChangeKind
 
 
@@ -274,5 +274,5 @@ def test_changes_that_nobody_expected_surprise() -> None:
 
 
 def beside(made: FoldedFix) -> FoldedFix:
-    """Give the fix as one that changes the file that all such fixes change."""
+    """Return the fix as one that changes the file that all such fixes change."""
     return FoldedFix(tuple(replace(entry, paths=("src/same.py",)) for entry in made.commits))

@@ -6,12 +6,12 @@ import itertools
 
 import pytest
 
-from swarm_tui.agents.judging import AgentCommit, End, Evidence, judge
+from swarm_tui.agents.judging import CommitSummary, End, Evidence, judge
 from swarm_tui.model.outcome import Outcome
 from swarm_tui.model.states import Result
 
-IMPL = AgentCommit("1" * 40, "[FIX_IMPL] Keep the exit code")
-TEST = AgentCommit("2" * 40, "[FIX_TEST] Expect it")
+IMPL = CommitSummary("1" * 40, "[FIX_IMPL] Keep the exit code")
+TEST = CommitSummary("2" * 40, "[FIX_TEST] Expect it")
 
 
 def outcome(**fields: object) -> Outcome:

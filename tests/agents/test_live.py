@@ -106,12 +106,12 @@ class Copy:
         )
 
     def told(self) -> list[dict[str, Any]]:
-        """Give what the plugin has told."""
+        """Return what the plugin has told."""
         path = self.state / "plugin" / "swarm" / "tries.jsonl"
         return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
     def tries(self) -> list[tuple[bool, str]]:
-        """Give whether each try passed, and its failure line."""
+        """Return whether each try passed, and its failure line."""
         return [(line["passed"], line["failure"]) for line in self.told() if line["kind"] == "finish"]
 
 

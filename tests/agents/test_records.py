@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from swarm_tui.agents.offline.records import BadRecord, Step, find_record, parse_record
+from swarm_tui.agents.offline.records import BadRecord, RecordedStep, find_record, parse_record
 from tests.engine.endings import STEPS
 
 
@@ -14,7 +14,7 @@ def test_a_record_is_a_test_and_its_steps() -> None:
     text = 'test = "a::b"\nsummary = "s"\n[[step]]\nedit = "src/x.py"\nold = "a"\nnew = "b"\n[[step]]\nsleep = 1.5\n'
     record = parse_record(text)
     assert record.test == "a::b"
-    assert record.steps == (Step("edit", "src/x.py", {"old": "a", "new": "b"}), Step("sleep", 1.5))
+    assert record.steps == (RecordedStep("edit", "src/x.py", {"old": "a", "new": "b"}), RecordedStep("sleep", 1.5))
 
 
 @pytest.mark.parametrize(

@@ -21,8 +21,8 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from swarm_tui.doors.mngr_words import CreateRequest
-from swarm_tui.doors.provision import find_mngr
+from swarm_tui.adapters.mngr_messages import CreateRequest
+from swarm_tui.adapters.provision import find_mngr
 from swarm_tui.errors import SwarmError
 from tests.bench.beside_reviews import lazygit_on
 from tests.bench.merge_view import write_repository
@@ -61,7 +61,7 @@ def measure(program: Program, keys: int, idle_seconds: float) -> Figures:
 
 @contextlib.contextmanager
 def kanpan(agents: int) -> Iterator[Program | str]:
-    """Give `mngr kanpan` on so many agents, or why it cannot be had."""
+    """Return `mngr kanpan` on so many agents, or why it cannot be had."""
     try:
         mngr = asyncio.run(find_mngr())
     except SwarmError as error:
@@ -81,7 +81,7 @@ def _make_agents(isolated: IsolatedMngr, count: int) -> None:
     request = CreateRequest(
         name=name, command=(str(isolated.agent),), source=isolated.repository, transfer="none", message=None
     )
-    asyncio.run(isolated.door.create(request))
+    asyncio.run(isolated.adapter.create(request))
     first = next((isolated.host_dir / "agents").iterdir())
     record = json.loads((first / "data.json").read_text())
     for number in range(1, count):

@@ -25,7 +25,7 @@ LAZYGIT_CONFIG = "disableStartupPopups: true\ngit:\n  autoFetch: false\nupdate:\
 
 
 def programs(repository: Path, place: Path) -> Iterator[tuple[Program, bytes, Sequence[int]]]:
-    """Give each program with its key for the next commit, and the fixes in the order in which it comes by them."""
+    """Return each program with its key for the next commit, and the fixes in the order in which it comes by them."""
     environment = quiet_environment() | {"XDG_STATE_HOME": str(place / "state"), "XDG_CONFIG_HOME": str(place)}
     environment |= {"PYTHONPATH": str(Path(__file__).parents[2])}
     room = [sys.executable, "-m", "swarm_tui", "fixes", "--base", "main", "fixes"]
@@ -37,7 +37,7 @@ def programs(repository: Path, place: Path) -> Iterator[tuple[Program, bytes, Se
 
 
 def lazygit_on(repository: Path, place: Path) -> Program:
-    """Give lazygit on its list of commits, with no settings but those that keep it from asking and fetching."""
+    """Return lazygit on its list of commits, with no settings but those that keep it from asking and fetching."""
     (place / "lazygit").mkdir(exist_ok=True)
     (place / "lazygit" / "config.yml").write_text(LAZYGIT_CONFIG)
     environment = quiet_environment() | {"XDG_CONFIG_HOME": str(place), "XDG_STATE_HOME": str(place / "state")}

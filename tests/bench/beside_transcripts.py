@@ -28,7 +28,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def others(transcript: Path) -> Iterator[tuple[Program, Program]]:
-    """Give each other program on the file, and on an empty one."""
+    """Return each other program on the file, and on an empty one."""
     empty = transcript.with_name("empty.jsonl")
     empty.write_bytes(record_of(LAST))
     for name, words in (("less", ["less", "+F"]), ("lnav", ["lnav", "-N"]), ("toolong", ["tl"])):
@@ -80,7 +80,7 @@ def _figures(terminal: WatchedTerminal, shown: float, bare: float, transcript: P
 
 
 def _follow(terminal: WatchedTerminal, transcript: Path, rounds: int) -> list[float]:
-    """Append records, and give how long after each it was on the screen."""
+    """Append records, and return how long after each it was on the screen."""
     written: list[tuple[Key, str]] = []
     for number in range(rounds):
         terminal.read_for(random.uniform(0.05, 0.15))

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from swarm_tui.doors.git import Repository
+from swarm_tui.adapters.git import Repository
 from swarm_tui.triage.review import Review
 from swarm_tui.triage.store import ReviewFolder
 from tests.git_project import GitProject

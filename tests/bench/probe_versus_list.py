@@ -11,9 +11,9 @@ import sys
 import time
 from collections.abc import Awaitable, Callable
 
-from swarm_tui.doors.mngr_words import CreateRequest
-from swarm_tui.doors.probe import LocalProbe, Probed
-from swarm_tui.doors.provision import find_mngr
+from swarm_tui.adapters.mngr_messages import CreateRequest
+from swarm_tui.adapters.probe import LocalProbe, Probed
+from swarm_tui.adapters.provision import find_mngr
 from tests.isolation import IsolatedMngr, isolate_mngr
 
 CREATES_AT_ONCE = 3
@@ -32,13 +32,13 @@ async def grow(isolated: IsolatedMngr, first: int, end: int) -> None:
                 transfer="none",
                 message="work" if number % 2 else None,
             )
-            await isolated.door.create(request)
+            await isolated.adapter.create(request)
 
     await asyncio.gather(*map(create, range(first, end)))
 
 
 async def timed(action: Callable[[], Awaitable[object]], times: int) -> float:
-    """Give the median time of an action in milliseconds."""
+    """Return the median time of an action in milliseconds."""
     spent = []
     for _ in range(times):
         started = time.perf_counter()
@@ -54,8 +54,8 @@ async def measure(isolated: IsolatedMngr, counts: list[int]) -> None:
     for count in counts:
         await grow(isolated, made, count)
         made = count
-        probing, listing = await timed(probe.probe, 20), await timed(isolated.door.list_agents, 3)
-        listed = {agent.name: agent.state for agent in (await isolated.door.list_agents()).agents}
+        probing, listing = await timed(probe.probe, 20), await timed(isolated.adapter.list_agents, 3)
+        listed = {agent.name: agent.state for agent in (await isolated.adapter.list_agents()).agents}
         probed = await probe.probe()
         assert isinstance(probed, Probed), probed
         agree = listed == {name: agent.state for name, agent in probed.agents.items()}

@@ -54,7 +54,7 @@ class Measured(NamedTuple):
 
 @contextmanager
 def fed_sweep(tests: int, rate: float, place: Path) -> Iterator[Path]:
-    """Give a folder into which a simulated sweep is being played."""
+    """Return a folder into which a simulated sweep is being played."""
     folder = place / f"sweep-{tests}-{int(rate)}"
     words = [sys.executable, "-m", "swarm_tui.simulate.feeder", str(folder), "--tests", str(tests)]
     words += ["--rate", str(rate), "--ahead", "0.1", "--slots", str(max(24, tests // 10))]

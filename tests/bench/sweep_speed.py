@@ -16,10 +16,10 @@ import sys
 import time
 from pathlib import Path
 
+from swarm_tui.adapters.git import Repository
+from swarm_tui.adapters.mngr import Mngr
+from swarm_tui.adapters.provision import find_mngr
 from swarm_tui.agents.contract import ARCHIVE_PATH
-from swarm_tui.doors.git import Repository
-from swarm_tui.doors.mngr import Mngr
-from swarm_tui.doors.provision import find_mngr
 from swarm_tui.engine.context import EngineContext
 from swarm_tui.engine.engine import make_context
 from swarm_tui.engine.launch import create_request
@@ -55,7 +55,7 @@ def make_project(root: Path, agents: int) -> GitProject:
 def by_swarm(
     root: Path, environment: dict[str, str], agents: int, slots: int, python: str
 ) -> tuple[float, float, float]:
-    """Give the seconds to the last harvest, the engine's CPU share, and the slowest way from archive to journal."""
+    """Return the seconds to the last harvest, the engine's CPU share, and the slowest way from archive to journal."""
     project = make_project(root, agents)
     program = Program(project.root, environment)
     words = ["--agent", "offline", "--records", "records", "--python", python, "--slots", str(slots)]
@@ -76,7 +76,7 @@ def by_swarm(
 
 
 def by_script(root: Path, environment: dict[str, str], agents: int, slots: int, python: str) -> float:
-    """Give the seconds that a bare script takes: the same creates, slots and waits, and a fetch at the end."""
+    """Return the seconds that a bare script takes: the same creates, slots and waits, and a fetch at the end."""
     project = make_project(root, agents)
     os.environ |= environment
     order = Order(

@@ -38,7 +38,7 @@ class Table:
             self.missing[program.name] = str(error)
 
     def text(self) -> str:
-        """Give the table."""
+        """Return the table."""
         own = self.rows.get("room", {})
         lines = [["", *self.columns]]
         for name, figures in self.rows.items():
@@ -67,6 +67,6 @@ def _ratio(ratio: float) -> str:
 
 
 def machine() -> str:
-    """Give what else went on: a figure taken on a busy machine says less."""
+    """Return what else went on: a figure taken on a busy machine says less."""
     load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
     return f"{os.cpu_count()} cores, load {load}"

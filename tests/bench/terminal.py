@@ -101,7 +101,7 @@ class BenchTerminal:
         self.buffer += block
 
     def seconds_until(self, text: bytes, *, within: float = 20.0, is_frame: bool = True) -> float:
-        """Give the seconds until the text is on the screen, its frame closed; TimeoutError when it never is."""
+        """Return the seconds until the text is on the screen, its frame closed; TimeoutError when it never is."""
         start = time.perf_counter()
         searched, found = 0, -1
         while True:
@@ -127,11 +127,11 @@ class BenchTerminal:
         self.buffer.clear()
 
     def cpu_seconds(self) -> float:
-        """Give the processor time that the program and its children, ended ones too, have taken so far."""
+        """Return the processor time that the program and its children, ended ones too, have taken so far."""
         return sum(sum(map(int, _stat(process)[11:15])) for process in self._family()) / os.sysconf("SC_CLK_TCK")
 
     def memory_megabytes(self) -> float:
-        """Give the resident memory of the program and its children."""
+        """Return the resident memory of the program and its children."""
         return sum(_resident_kilobytes(process) for process in self._family()) / 1024
 
     def _family(self) -> list[int]:
@@ -159,6 +159,6 @@ def _resident_kilobytes(process: int) -> int:
 
 
 def quantile(values: Sequence[float], part: float) -> float:
-    """Give the value below which this part of all values lies."""
+    """Return the value below which this part of all values lies."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, round(part * (len(ordered) - 1)))]

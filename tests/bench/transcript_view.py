@@ -30,8 +30,8 @@ import os, sys
 os.environ.setdefault("TEXTUAL_FPS", "120")
 os.environ.setdefault("TEXTUAL_ANIMATIONS", "none")
 from textual.app import App
-from swarm_tui.doors.terminal import TerminalProgram
-from swarm_tui.room.looks import Looks
+from swarm_tui.adapters.terminal import TerminalProgram
+from swarm_tui.room.colours import Looks
 from swarm_tui.room.widgets.terminal import TerminalPane
 class Echo(App):
     ENABLE_COMMAND_PALETTE = False
@@ -74,7 +74,7 @@ def record_of(message: str) -> bytes:
 
 @contextmanager
 def opened_room(place: Path, transcript: Path) -> Iterator[tuple[BenchTerminal, float, float]]:
-    """Give the room with the transcript open at its end, the seconds that took, and the megabytes it added."""
+    """Return the room with the transcript open at its end, the seconds that took, and the megabytes it added."""
     sweep = make_sweep(place, ("one",))
     live = sweep.transcript("one")
     live.hardlink_to(transcript)

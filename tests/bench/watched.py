@@ -120,7 +120,7 @@ class Replay:
             self.step()
 
     def step(self) -> tuple[float, bool] | None:
-        """Show the next piece; give its moment and whether anything looks different; None after the last one."""
+        """Show the next piece; return its moment and whether anything looks different; None after the last one."""
         if self._next >= len(self._pieces):
             return None
         at, block = self._pieces[self._next]
@@ -133,7 +133,7 @@ class Replay:
         return at, is_changed
 
     def moment_of_change(self, key: Key, until: int) -> float | None:
-        """Give the moment at which a key's effect was first seen, before another piece; None when there was none."""
+        """Return the moment at which a key's effect was first seen, before another piece; None when there was none."""
         self.to(key.piece)
         while self._next < until and (step := self.step()) is not None:
             if step[1]:
@@ -141,7 +141,7 @@ class Replay:
         return None
 
     def moment_of(self, pattern: str) -> float | None:
-        """Give the moment at which the pattern stood on the screen; None when it never did."""
+        """Return the moment at which the pattern stood on the screen; None when it never did."""
         wanted = re.compile(pattern)
         while (step := self.step()) is not None:
             if step[1] and wanted.search(self.text):
@@ -150,7 +150,7 @@ class Replay:
 
 
 def start_times(terminal: WatchedTerminal) -> tuple[float, float]:
-    """Give the seconds from a program's start to its first frame, and until it was of use."""
+    """Return the seconds from a program's start to its first frame, and until it was of use."""
     replay, first = Replay(terminal), 0.0
     wanted = re.compile(terminal.program.ready)
     while (step := replay.step()) is not None:

@@ -14,8 +14,8 @@ from pathlib import Path
 import pexpect
 import pytest
 
+from swarm_tui.adapters.mngr_messages import CreateRequest
 from swarm_tui.cli.attach import find_integrator, find_test
-from swarm_tui.doors.mngr_words import CreateRequest
 from swarm_tui.errors import UsageError
 from swarm_tui.journal.append import JournalWriter
 from swarm_tui.journal.folder import SweepFolder, create_runs_folder
@@ -84,7 +84,7 @@ class Story:
 
     @property
     def is_alive(self) -> bool:
-        listing = asyncio.run(self.mngr.door.list_agents())
+        listing = asyncio.run(self.mngr.adapter.list_agents())
         return {agent.name: agent.state for agent in listing.agents}.get(self.agent) in ("RUNNING", "WAITING")
 
 
@@ -94,13 +94,13 @@ def story(isolated_mngr: IsolatedMngr) -> Iterator[Story]:
     request = CreateRequest(
         name=agent, source=isolated_mngr.repository, command=(str(isolated_mngr.agent),), transfer="none"
     )
-    asyncio.run(isolated_mngr.door.create(request))
+    asyncio.run(isolated_mngr.adapter.create(request))
     write_sweep(isolated_mngr.repository, isolated_mngr.settings, {"tests/test_a.py::test_copy": agent})
     told = Story(isolated_mngr, agent)
     # A test types faster than any person: tmux must not take that for a paste, in which no key means anything.
     told.tmux("set-option", "-g", "assume-paste-time", "0")
     yield told
-    asyncio.run(isolated_mngr.door.destroy([agent]))
+    asyncio.run(isolated_mngr.adapter.destroy([agent]))
     shutil.rmtree(isolated_mngr.repository / ".swarm")
 
 
@@ -183,7 +183,7 @@ def test_the_agents_own_terminal_is_not_shown_within_itself(story: Story) -> Non
 def test_an_agent_that_is_stopped_while_somebody_looks_leads_back(story: Story) -> None:
     child = story.attach()
     child.expect_exact(STATUS_LINE)
-    asyncio.run(story.mngr.door.stop([story.agent]))
+    asyncio.run(story.mngr.adapter.stop([story.agent]))
     child.expect("swarm-x-copy is stopped")
     child.expect(pexpect.EOF)
 
@@ -208,7 +208,7 @@ def test_a_stopped_agent_is_started_only_after_a_question(story: Story) -> None:
 
 @pytest.mark.slow
 def test_mngrs_own_connect_command_is_honoured(story: Story) -> None:
-    asyncio.run(story.mngr.door.set_config("connect_command", "echo custom for $MNGR_SESSION_NAME"))
+    asyncio.run(story.mngr.adapter.set_config("connect_command", "echo custom for $MNGR_SESSION_NAME"))
     try:
         child = story.attach()
         child.expect(f"custom for {story.session}")

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from swarm_tui import __version__
+from swarm_tui.adapters.process import run_process
 from swarm_tui.cli.commands import COMMANDS
 from swarm_tui.cli.main import run_command_line
-from swarm_tui.doors.process import run_process
 
 HEAVIEST = {"textual", "rich", "git", "pexpect", "jinja2", "pytest", "pydantic"}
 HEAVY = sorted(HEAVIEST | {"asyncio"})
@@ -20,7 +20,7 @@ NAMES = [command.name for command in COMMANDS]
 
 
 async def modules_after(words: list[str]) -> set[str]:
-    """Give the heavy modules that a command line imports, in a Python of its own."""
+    """Return the heavy modules that a command line imports, in a Python of its own."""
     script = (
         "import io, json, sys\nfrom contextlib import redirect_stdout\n"
         "from swarm_tui.cli.main import run_command_line\n"

@@ -11,9 +11,9 @@ from pathlib import Path
 import pexpect
 import pytest
 
+from swarm_tui.adapters.mngr_messages import CreateRequest
 from swarm_tui.cli.main import run_command_line
 from swarm_tui.cli.record_connect import connect_command, place_of_recording
-from swarm_tui.doors.mngr_words import CreateRequest
 from swarm_tui.errors import SwarmError
 from tests.conftest import IsolatedMngr
 from tests.report.sweeps import SWEEP, make_sweep
@@ -37,7 +37,7 @@ def test_connecting_through_mngr_records_what_is_seen_into_the_agents_folder(iso
     request = CreateRequest(
         name=agent, source=isolated_mngr.repository, command=(str(isolated_mngr.agent),), transfer="none"
     )
-    asyncio.run(isolated_mngr.door.create(request))
+    asyncio.run(isolated_mngr.adapter.create(request))
     words = ["connect", agent, "--connect-command", f"{sys.executable} -m swarm_tui record-connect"]
     child = pexpect.spawn(
         isolated_mngr.settings.path,
@@ -55,7 +55,7 @@ def test_connecting_through_mngr_records_what_is_seen_into_the_agents_folder(iso
     child.expect(pexpect.EOF)
     casts = list((made.folder.agent(agent) / "recordings").glob("connect-*.cast"))
     recorded = [cast.read_text() for cast in casts]
-    asyncio.run(isolated_mngr.door.destroy([agent]))
+    asyncio.run(isolated_mngr.adapter.destroy([agent]))
     shutil.rmtree(made.project.root)
     assert child.wait() == 0
     assert len(recorded) == 1

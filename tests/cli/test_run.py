@@ -24,7 +24,7 @@ def project(tmp_path: Path) -> GitProject:
 
 @pytest.fixture
 def fake_mngr(tmp_path: Path) -> Path:
-    """Give a program that answers as a mngr of a version would, and can do nothing else."""
+    """Return a program that answers as a mngr of a version would, and can do nothing else."""
     program = tmp_path / "mngr"
     program.write_text('#!/bin/sh\n[ "$1" = --version ] && echo "mngr 0.3.0" || echo "{}"\n')
     program.chmod(0o755)

@@ -32,7 +32,7 @@ from tests.engine.rehearsal import QuickMngr, rehearse
 
 @pytest.fixture
 def context(tmp_path: Path) -> EngineContext:
-    """Give a sweep of four tests: one done, one that waits, one that runs, one queued."""
+    """Return a sweep of four tests: one done, one that waits, one that runs, one queued."""
     context = rehearse(tmp_path, 4, QuickMngr(tmp_path / "mngr"))
     done, waiting, running, _ = (record.test for record in context.state.tests())
     for test in (done, waiting, running):

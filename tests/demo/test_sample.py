@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from swarm_tui.adapters.git import Repository
+from swarm_tui.adapters.pytest_runs import run_chosen_tests
 from swarm_tui.agents.offline.records import Record, parse_record
 from swarm_tui.cli.main import run_command_line
 from swarm_tui.demo.sample import IDENTITY, RECORDS, SAMPLE, sample_repository
-from swarm_tui.doors.git import Repository
-from swarm_tui.doors.pytest_runs import run_chosen_tests
 from swarm_tui.errors import UsageError
 
 PLUGIN = Path(__file__).resolve().parents[2] / "swarm_tui" / "agents" / "live"

@@ -38,7 +38,7 @@ esac""",
 
 @pytest.fixture
 def healthy(tmp_path: Path) -> Path:
-    """Give a folder with a PATH on which all is there, mngr included."""
+    """Return a folder with a PATH on which all is there, mngr included."""
     make_path(tmp_path / "bin", "git", "tmux", "ps", "cat", "env", "sh", "uname")
     make_mngr(tmp_path / "bin" / "mngr", PLUGINS)
     return tmp_path

@@ -109,7 +109,7 @@ def test_what_is_not_tried_here_explains_itself(e2e: E2eSession, name: str, word
 
 @pytest.fixture
 def project(e2e: E2eSession, mngr_path: str) -> E2eSession:
-    """Give a session in which the tutorial has made its small project."""
+    """Return a session in which the tutorial has made its small project."""
     e2e.environment["SWARM_MNGR"] = mngr_path
     for beginning in ("git init --quiet", "mkdir -p records"):
         (block,) = (block for block in read_blocks(TUTORIAL) if block.commands[0].startswith(beginning))
@@ -220,7 +220,7 @@ def test_a_sweep_is_asked_stopped_resumed_and_answered(project: E2eSession) -> N
 
 @pytest.fixture
 def swept(project: E2eSession) -> E2eSession:
-    """Give a session in which a sweep has gone over the project; the agent did not ask."""
+    """Return a session in which a sweep has gone over the project; the agent did not ask."""
     expect(project.run("sed -i '/^ask = /s/.*/say = \"I go on.\"/' records/double.toml")).to_succeed()
     run = "swarm-tui run --agent offline --records records --speed 10 --headless"
     expect(project.run(run, timeout=120)).to_succeed()
@@ -270,6 +270,6 @@ def test_a_finished_sweep_is_judged_told_and_cleaned_away(swept: E2eSession) -> 
 
 
 def states(e2e: E2eSession) -> list[str]:
-    """Give the states of the tests of the newest sweep; none when there is no sweep yet."""
+    """Return the states of the tests of the newest sweep; none when there is no sweep yet."""
     asked = e2e.run("swarm-tui status --json")
     return [each["state"] for each in json.loads(asked.stdout)["tests"]] if asked.exit_code == 0 else []

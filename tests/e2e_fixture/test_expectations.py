@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from swarm_tui.doors.shell import Segment, Source
+from swarm_tui.adapters.shell import OutputSource, Segment
 from swarm_tui.e2e import CommandResult, expect
 from swarm_tui.e2e.expectations import ExpectationFailed
 
@@ -14,7 +14,7 @@ from swarm_tui.e2e.expectations import ExpectationFailed
 def result(
     code: int = 0, stdout: str = "", stderr: str = "", *, earlier: tuple[CommandResult, ...] = (), stopped: bool = False
 ) -> CommandResult:
-    segments = (Segment(Source.STDOUT, stdout.encode()), Segment(Source.STDERR, stderr.encode()))
+    segments = (Segment(OutputSource.STDOUT, stdout.encode()), Segment(OutputSource.STDERR, stderr.encode()))
     return CommandResult("mytool x", "", code, segments, 1.5, stopped, False, earlier)
 
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swarm_tui.doors.leftovers import marked_processes
-from swarm_tui.doors.shell import Segment, Source
+from swarm_tui.adapters.marked_processes import marked_processes
+from swarm_tui.adapters.shell import OutputSource, Segment
 from swarm_tui.e2e import E2eSession, expect
 from swarm_tui.e2e.expectations import ExpectationFailed
 from swarm_tui.e2e.isolation import MARK_NAME, isolated_environment, make_isolation, remove_isolation
@@ -116,13 +116,13 @@ def test_lines_that_both_outputs_share_stay_whole(session: E2eSession) -> None:
     assert session.transcript.splitlines()[1:] == ["  working... done", "! careful", "? 0"]
 
 
-@given(st.lists(st.tuples(st.sampled_from(list(Source)), st.text("ab\n", max_size=6)), max_size=12))
+@given(st.lists(st.tuples(st.sampled_from(list(OutputSource)), st.text("ab\n", max_size=6)), max_size=12))
 def test_the_lines_are_those_of_each_output_in_the_order_of_their_first_characters(
-    writes: list[tuple[Source, str]],
+    writes: list[tuple[OutputSource, str]],
 ) -> None:
     lines = ordered_lines(tuple(Segment(source, text.encode()) for source, text in writes))
-    starts: list[tuple[int, Source, str]] = []
-    for source in Source:
+    starts: list[tuple[int, OutputSource, str]] = []
+    for source in OutputSource:
         whole = "".join(text for side, text in writes if side is source)
         places = [number for number, (side, text) in enumerate(writes) if side is source for _ in text]
         position = 0

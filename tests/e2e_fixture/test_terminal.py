@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from swarm_tui.doors.leftovers import marked_processes
+from swarm_tui.adapters.marked_processes import marked_processes
 from swarm_tui.e2e import E2eSession, expect
 from swarm_tui.e2e.expectations import ExpectationFailed
 from swarm_tui.e2e.isolation import MARK_NAME

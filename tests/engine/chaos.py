@@ -23,9 +23,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from swarm_tui.doors.mngr import Mngr, mngr_environment
-from swarm_tui.doors.provision import find_mngr
-from swarm_tui.doors.tmux import Tmux
+from swarm_tui.adapters.mngr import Mngr, mngr_environment
+from swarm_tui.adapters.provision import find_mngr
+from swarm_tui.adapters.tmux import Tmux
 from swarm_tui.engine.resume import LOST_ENDS
 from swarm_tui.journal.append import living_engine
 from swarm_tui.journal.open import OpenedSweep
@@ -113,7 +113,7 @@ class Round:
 
 
 def problems_of(opened: OpenedSweep, tree: str, undisturbed: str | None) -> list[str]:
-    """Give what is wrong with a sweep that has come to its end."""
+    """Return what is wrong with a sweep that has come to its end."""
     problems = []
     for record in opened.state.tests():
         expected = EXPECTED[record.test.partition("::")[2]][0]
@@ -125,7 +125,7 @@ def problems_of(opened: OpenedSweep, tree: str, undisturbed: str | None) -> list
 
 
 def journal_problems(opened: OpenedSweep) -> list[str]:
-    """Give what the journal tells of tests that were launched twice, or results that were lost."""
+    """Return what the journal tells of tests that were launched twice, or results that were lost."""
     problems = []
     is_out: dict[str, bool] = {}
     is_kept: dict[str, bool] = {}
@@ -147,7 +147,7 @@ def journal_problems(opened: OpenedSweep) -> list[str]:
 
 @contextmanager
 def isolated(mngr: str) -> Iterator[tuple[Path, dict[str, str], Tmux]]:
-    """Give a folder, and an environment with a mngr home and a tmux server in it, gone afterwards."""
+    """Return a folder, and an environment with a mngr home and a tmux server in it, gone afterwards."""
     root = Path(tempfile.mkdtemp(dir="/tmp", prefix="sw"))
     for name in ("home", "t"):
         (root / name).mkdir()
@@ -167,15 +167,15 @@ def isolated(mngr: str) -> Iterator[tuple[Path, dict[str, str], Tmux]]:
         until(lambda: subprocess.run(["rm", "-rf", str(root)], capture_output=True).returncode == 0, "the folder to go")
 
 
-async def _quiet(door: Mngr) -> None:
-    if any(plugin.name == "modal" for plugin in await door.plugins()):
-        await door.set_config("providers.modal.is_enabled", "false")
+async def _quiet(adapter: Mngr) -> None:
+    if any(plugin.name == "modal" for plugin in await adapter.plugins()):
+        await adapter.set_config("providers.modal.is_enabled", "false")
 
 
 def play_round(
     mngr: str, seed: int | None, undisturbed: str | None, keep: Path | None = None
 ) -> tuple[list[str], list[str], str]:
-    """Play one round; give the blows, the problems and the integrated tree. Without a seed nothing is struck.
+    """Play one round; return the blows, the problems and the integrated tree. Without a seed nothing is struck.
 
     The project of a round with problems is copied to `keep`, for whoever looks for their cause.
     """

@@ -10,14 +10,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from swarm_tui.adapters.fake_mngr import FakeMngr
+from swarm_tui.adapters.git import Repository
+from swarm_tui.adapters.mngr_messages import Created, CreateRequest
+from swarm_tui.adapters.probe import LocalAgent, Probed
+from swarm_tui.adapters.tmux import Tmux
 from swarm_tui.agents.contract import ARCHIVE_PATH
-from swarm_tui.doors.fake_mngr import FakeMngr
-from swarm_tui.doors.git import Repository
-from swarm_tui.doors.mngr_words import Created, CreateRequest
-from swarm_tui.doors.probe import LocalAgent, Probed
-from swarm_tui.doors.tmux import Tmux
-from swarm_tui.engine.begin import write_sweep
 from swarm_tui.engine.context import EngineContext
+from swarm_tui.engine.start import write_sweep
 from swarm_tui.journal.append import JournalWriter
 from swarm_tui.journal.fold import SweepState
 from swarm_tui.journal.folder import SweepFolder, create_runs_folder
@@ -28,7 +28,7 @@ from tests.git_project import GitProject
 
 
 def packed_outcome(**fields: object) -> bytes:
-    """Give an archive with an outcome in it."""
+    """Return an archive with an outcome in it."""
     content = json.dumps({"tests_passing_before": True, "tests_passing_after": True} | fields).encode()
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz", compresslevel=1) as packed:
@@ -93,7 +93,7 @@ class StillProbe:
 
 
 def rehearse(root: Path, tests: int, mngr: QuickMngr, **wishes: object) -> EngineContext:
-    """Give a sweep over so many tests, ready to be conducted."""
+    """Return a sweep over so many tests, ready to be conducted."""
     project = GitProject(root / "project")
     base = project.commit("Begin", {"README.md": "a project\n"})
     spec = SweepSpec.model_validate(

@@ -50,14 +50,14 @@ class Program:
             )
 
     def status(self) -> dict[str, Any]:
-        """Give what `status --json` says of the newest sweep."""
+        """Return what `status --json` says of the newest sweep."""
         done = self.call("status", "--json")
         assert done.returncode == 0, done.stderr
         answer: dict[str, Any] = json.loads(done.stdout)
         return answer
 
     def newest(self) -> SweepFolder:
-        """Give the newest sweep."""
+        """Return the newest sweep."""
         return list_sweeps(self.folder)[-1]
 
     def opened(self) -> OpenedSweep:
@@ -74,5 +74,5 @@ def kill_engine(folder: SweepFolder, number: int = signal.SIGKILL) -> None:
 
 
 def offline(records: str = "records", *more: str) -> Sequence[str]:
-    """Give the words for a sweep by offline agents."""
+    """Return the words for a sweep by offline agents."""
     return ("--agent", "offline", "--records", records, "--python", sys.executable, *more)

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def undisturbed(mngr_path: str) -> str:
-    """Give the tree that the agents' work comes to when nothing is struck."""
+    """Return the tree that the agents' work comes to when nothing is struck."""
     _, problems, tree = play_round(mngr_path, None, None)
     assert problems == []
     return tree

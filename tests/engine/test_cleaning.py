@@ -46,7 +46,7 @@ def short() -> Iterator[Path]:
 
 
 def private(root: Path, **changes: object) -> SweepSpec:
-    """Give a sweep with a mngr home of its own, as the demo makes it."""
+    """Return a sweep with a mngr home of its own, as the demo makes it."""
     for name in ("home", "t"):
         (root / name).mkdir(exist_ok=True)
     settings = {

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from swarm_tui.doors.git import Repository
-from swarm_tui.doors.pytest import Collected
+from swarm_tui.adapters.git import Repository
+from swarm_tui.adapters.pytest import Collected
 from swarm_tui.engine.collect import Found, Selection, find_tests, import_roots, options_of
 from swarm_tui.errors import ProgramMissing, SwarmError, UsageError
 from tests.git_project import GitProject

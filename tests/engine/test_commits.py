@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from swarm_tui.doors.git import Repository
-from swarm_tui.doors.probe import LocalAgent
+from swarm_tui.adapters.git import Repository
+from swarm_tui.adapters.probe import LocalAgent
 from swarm_tui.engine.cleaning import _lost_with
 from swarm_tui.engine.commits import PATCH_LIMIT, bring_commits, keep_uncommitted, uncommitted_paths
 from swarm_tui.errors import SwarmError

@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
+from swarm_tui.adapters.git import NoSpaceForGit, Repository
+from swarm_tui.adapters.git.command import GitResult, complaint
 from swarm_tui.agents.integrator.branches import read_branches
-from swarm_tui.doors.git import NoSpaceForGit, Repository
-from swarm_tui.doors.git.command import Answer, complaint
 from swarm_tui.engine.archive import unpack_archive
 from swarm_tui.engine.commits import bring_commits
-from swarm_tui.engine.conductor import Conductor
 from swarm_tui.engine.engine import run_engine
-from swarm_tui.engine.inbox import Inbox
+from swarm_tui.engine.request_handler import RequestHandler
 from swarm_tui.engine.resume import Resumer
+from swarm_tui.engine.sweep_runner import SweepRunner
 from swarm_tui.errors import JournalError
 from swarm_tui.journal.recover import recover_journal
 from swarm_tui.model.events import EngineEnded
@@ -34,7 +34,7 @@ LARGE = 2_000_000
 
 
 def large_archive() -> bytes:
-    """Give an archive that is small, and large when it is unpacked."""
+    """Return an archive that is small, and large when it is unpacked."""
     outcome = json.dumps({"tests_passing_before": True, "tests_passing_after": True}).encode()
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz", compresslevel=1) as packed:
@@ -56,14 +56,14 @@ async def test_a_result_that_found_no_room_is_harvested_by_the_next_engine(tmp_p
     mngr = QuickMngr(tmp_path / "mngr")
     mngr.archive = large_archive()
     context = rehearse(tmp_path, 1, mngr)
-    conductor = Conductor(context, StillProbe(mngr), tick=0.0)
+    conductor = SweepRunner(context, StillProbe(mngr), tick=0.0)
     with little_space(LARGE // 2), pytest.raises(ExceptionGroup) as caught:
-        await conductor.conduct(Inbox(context, conductor))
+        await conductor.conduct(RequestHandler(context, conductor))
     assert caught.group_contains(JournalError, match="cannot be written", depth=1)
     assert next(context.state.tests()).state is State.HARVESTING
-    conductor = Conductor(context, StillProbe(mngr), tick=0.0)
+    conductor = SweepRunner(context, StillProbe(mngr), tick=0.0)
     await Resumer(context, conductor, StillProbe(mngr)).resume(recover_journal(context.folder.events).events)
-    await conductor.conduct(Inbox(context, conductor))
+    await conductor.conduct(RequestHandler(context, conductor))
     assert next(context.state.tests()).result is Result.CLEAN
     assert len(mngr.created) == 1
 
@@ -71,11 +71,11 @@ async def test_a_result_that_found_no_room_is_harvested_by_the_next_engine(tmp_p
 class CrowdedRepository(Repository):
     """A repository on a disk that takes nothing more."""
 
-    def run(self, *arguments: str, **how: object) -> Answer:
+    def run(self, *arguments: str, **how: object) -> GitResult:
         if "fetch" not in arguments:
             return super().run(*arguments, **how)  # type: ignore[arg-type]
         words = b"fatal: sha1 file '.git/objects/pack/tmp_pack_x' write error. Out of diskspace\n"
-        raise complaint(Answer(128, b"", words), arguments, self.root)
+        raise complaint(GitResult(128, b"", words), arguments, self.root)
 
 
 @pytest.mark.parametrize("has_bundle", [True, False])

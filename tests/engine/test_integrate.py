@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
+from swarm_tui.adapters.git import Repository
+from swarm_tui.adapters.mngr import Mngr, mngr_environment
+from swarm_tui.adapters.tmux import Tmux
 from swarm_tui.agents.integrator.inputs import IntegratorInputs
-from swarm_tui.doors.git import Repository
-from swarm_tui.doors.mngr import Mngr, mngr_environment
-from swarm_tui.doors.tmux import Tmux
 from swarm_tui.engine.context import EngineContext
 from swarm_tui.engine.integrate import compose_inputs, integrate_sweep, what_is_wrong
 from swarm_tui.engine.integrate_again import integrate_again

@@ -62,7 +62,7 @@ class SweptByAgents:
         self.writer = JournalWriter(folder.events)
         self.state = SweepState()
         self.context = EngineContext(
-            folder, self.spec, self.writer, self.state, mngr.door, mngr.tmux, self.project.repository
+            folder, self.spec, self.writer, self.state, mngr.adapter, mngr.tmux, self.project.repository
         )
         fixed = changed(CODE, "first - second", "first + second")
         source = self.project.agent("test_add", [("[FIX_IMPL] Add", {"sums.py": fixed})])

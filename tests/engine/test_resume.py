@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
+from swarm_tui.adapters.fake_mngr import FakeAgent
+from swarm_tui.adapters.mngr_messages import ActionReport, AgentFailure, CreateRequest
+from swarm_tui.adapters.probe import Probed, ProbeFailure
 from swarm_tui.agents.judging import End
-from swarm_tui.doors.fake_mngr import FakeAgent
-from swarm_tui.doors.mngr_words import ActionReport, AgentFailure, CreateRequest
-from swarm_tui.doors.probe import Probed, ProbeFailed
-from swarm_tui.engine.conductor import SWEEP_STOPPED, Conductor
 from swarm_tui.engine.context import EngineContext
-from swarm_tui.engine.inbox import Inbox
 from swarm_tui.engine.launch import create_request
 from swarm_tui.engine.names import place_of
+from swarm_tui.engine.request_handler import RequestHandler
 from swarm_tui.engine.resume import Resumer, check_continued
+from swarm_tui.engine.sweep_runner import SWEEP_STOPPED, SweepRunner
 from swarm_tui.errors import JournalError, SwarmError, UsageError
 from swarm_tui.journal.recover import recover_journal
 from swarm_tui.model.events import Harvested, Launched, Launching, Stopped
@@ -28,11 +28,11 @@ from tests.engine.rehearsal import QuickMngr, StillProbe, rehearse
 
 
 async def resume(context: EngineContext, mngr: QuickMngr, *, is_relaunching: bool = False) -> None:
-    conductor = Conductor(context, StillProbe(mngr), tick=0.0)
+    conductor = SweepRunner(context, StillProbe(mngr), tick=0.0)
     events = recover_journal(context.folder.events).events
     await Resumer(context, conductor, StillProbe(mngr), is_relaunching).resume(events)
     async with asyncio.timeout(60):
-        await conductor.conduct(Inbox(context, conductor))
+        await conductor.conduct(RequestHandler(context, conductor))
 
 
 @pytest.fixture
@@ -209,14 +209,14 @@ async def test_a_strangers_agent_is_neither_adopted_nor_removed(tmp_path: Path, 
 class WrongServer:
     """A probe that asks a tmux server on which the agents are not."""
 
-    async def probe(self) -> Probed | ProbeFailed:
-        return ProbeFailed("the agent x lives on another tmux server than the one that was asked", "TMUX_TMPDIR=/y")
+    async def probe(self) -> Probed | ProbeFailure:
+        return ProbeFailure("the agent x lives on another tmux server than the one that was asked", "TMUX_TMPDIR=/y")
 
 
 async def test_on_the_wrong_tmux_server_nothing_is_done(tmp_path: Path, mngr: QuickMngr) -> None:
     context = rehearse(tmp_path, 1, mngr)
     context.record(Launching(test=only(context).test))
-    conductor = Conductor(context, WrongServer())
+    conductor = SweepRunner(context, WrongServer())
     with pytest.raises(SwarmError, match="lives on another tmux server"):
         await Resumer(context, conductor, WrongServer()).resume([])
     assert only(context).state is State.LAUNCHING
@@ -224,12 +224,12 @@ async def test_on_the_wrong_tmux_server_nothing_is_done(tmp_path: Path, mngr: Qu
 
 async def test_a_full_disk_ends_the_engine_and_loses_nothing(tmp_path: Path, mngr: QuickMngr) -> None:
     context = rehearse(tmp_path, 30, mngr)
-    conductor = Conductor(context, StillProbe(mngr), tick=0.0)
+    conductor = SweepRunner(context, StillProbe(mngr), tick=0.0)
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (context.folder.events.stat().st_size + 25_000, hard))
     try:
         with pytest.raises(ExceptionGroup) as caught:
-            await conductor.conduct(Inbox(context, conductor))
+            await conductor.conduct(RequestHandler(context, conductor))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert caught.group_contains(JournalError, match="cannot be written", depth=1)

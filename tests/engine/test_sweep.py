@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 def swept(
     isolated_mngr: IsolatedMngr, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Program, GitProject]]:
-    """Give a project over which a sweep has gone, with an answer to the one question that gets one."""
+    """Return a project over which a sweep has gone, with an answer to the one question that gets one."""
     project = make_endings(tmp_path_factory.mktemp("endings") / "project")
     environment = {**isolated_mngr.environment, "SWARM_MNGR": isolated_mngr.settings.path}
     program = Program(project.root, environment)

@@ -8,8 +8,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from swarm_tui.engine.transcript_summary import Words
 from swarm_tui.engine.tries import TryReader
-from swarm_tui.engine.words import Words
 from swarm_tui.journal.fold import TRIES_KEPT, SweepState
 from swarm_tui.model.events import ForeignImports, TryFinished, TryStarted
 from swarm_tui.model.state import Try

@@ -30,7 +30,7 @@ def sweep(program: Program, *words: str) -> subprocess.CompletedProcess[str]:
 def synced(
     isolated_mngr: IsolatedMngr, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Program, GitProject, subprocess.CompletedProcess[str]]:
-    """Give a project whose tests were brought in step with its tutorial as far as agents could."""
+    """Return a project whose tests were brought in step with its tutorial as far as agents could."""
     project = out_of_step(tmp_path_factory.mktemp("sync") / "larder")
     program = Program(project.root, {**isolated_mngr.environment, "SWARM_MNGR": isolated_mngr.settings.path})
     words = offline(str(record_sync(project)), "--speed", "50", "--batch", "2", "--slots", "2")

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from swarm_tui.adapters.probe import AgentState
 from swarm_tui.agents.contract import ARCHIVE_PATH, TRIES_PATH
 from swarm_tui.agents.judging import End
-from swarm_tui.doors.probe import AgentState
+from swarm_tui.engine.file_tail import LINE_LIMIT, Tail
 from swarm_tui.engine.reach import LocalFiles, files_of
-from swarm_tui.engine.tail import LINE_LIMIT, Tail
 from swarm_tui.engine.watch import START_GRACE, Watch
 from swarm_tui.errors import UsageError
 from swarm_tui.model.events import Said, TryFinished, TryStarted
@@ -28,7 +28,7 @@ def watch(tmp_path: Path) -> Watch:
 
 
 def sights(watch: Watch, *seen: AgentState | None, start: float = 0.0) -> list[State | End | None]:
-    """Show these to the watch, a second apart; give the new state or the end after each."""
+    """Show these to the watch, a second apart; return the new state or the end after each."""
     given: list[State | End | None] = []
     for second, state in enumerate(seen):
         event, end = watch.sight(state, start + second)

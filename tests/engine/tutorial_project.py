@@ -48,7 +48,7 @@ BLOCK
 
 
 def out_of_step(folder: Path) -> GitProject:
-    """Give the sample with three blocks without a test, one that was edited, and a test of one that is gone."""
+    """Return the sample with three blocks without a test, one that was edited, and a test of one that is gone."""
     root = sample_repository(folder)
     tutorial, look = (root / "tutorial.sh").read_text(), (root / "tests/e2e/test_look.py").read_text()
     share = (root / "tests/e2e/test_share.py").read_text()
@@ -68,7 +68,7 @@ def out_of_step(folder: Path) -> GitProject:
 
 
 def unfilled(folder: Path) -> GitProject:
-    """Give the sample with two comments of its tutorial that have no commands any more, and one that needs none."""
+    """Return the sample with two comments of its tutorial that have no commands any more, and one that needs none."""
     root = sample_repository(folder)
     tutorial = (root / "tutorial.sh").read_text()
     for command in ("larder find FLOUR\n", 'larder share "$LARDER_SHARE"\n'):
@@ -88,7 +88,7 @@ def _without(source: str, test: str) -> str:
 
 
 def line_of(project: GitProject, words: str) -> int:
-    """Give the line of the tutorial that begins with these words."""
+    """Return the line of the tutorial that begins with these words."""
     lines = (project.root / "tutorial.sh").read_text().splitlines()
     return next(number for number, line in enumerate(lines, 1) if line.startswith(words))
 

@@ -32,7 +32,7 @@ _TO_BROWSER, _FROM_BROWSER = 3, 4
 
 
 def find_chromium() -> str:
-    """Give the browser on PATH; a machine without one fails with a sentence, because a skipped test shows nothing."""
+    """Return the browser on PATH; a machine without one fails with a sentence, because a skipped test shows nothing."""
     found = next((path for path in map(shutil.which, NAMES) if path), None)
     assert found, f"the tests marked `browser` need Chromium on PATH ({', '.join(NAMES)}): apt-get install chromium"
     return found
@@ -74,7 +74,7 @@ class Browser:
             self.call(f"{domain}.enable")
 
     def call(self, method: str, *, session: str | None = None, timeout: float = 30.0, **parameters: Any) -> Any:
-        """Call one method of the DevTools protocol and give its result."""
+        """Call one method of the DevTools protocol and return its result."""
         self._number += 1
         message: dict[str, Any] = {"id": self._number, "method": method, "params": parameters}
         chosen = self._session if session is None else session
@@ -96,7 +96,7 @@ class Browser:
         self.wait_for("document.readyState === 'complete' && location.href !== 'about:blank'")
 
     def evaluate(self, expression: str) -> Any:
-        """Give the value of an expression in the page; an exception there is a failure here."""
+        """Return the value of an expression in the page; an exception there is a failure here."""
         told = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in told, told["exceptionDetails"]
         return told["result"].get("value")
@@ -109,7 +109,7 @@ class Browser:
             self.evaluate("new Promise(done => setTimeout(done, 20))")
 
     def complaints(self) -> list[str]:
-        """Give what the page complained about so far: errors, exceptions, refused loads."""
+        """Return what the page complained about so far: errors, exceptions, refused loads."""
         found = []
         for event in self.events:
             told = event["params"]
@@ -123,13 +123,13 @@ class Browser:
         return found
 
     def requested(self) -> list[str]:
-        """Give the addresses that the page asked for."""
+        """Return the addresses that the page asked for."""
         return [
             event["params"]["request"]["url"] for event in self.events if event["method"] == "Network.requestWillBeSent"
         ]
 
     def screenshot(self) -> bytes:
-        """Give a PNG of what is in view, still encoded in base64."""
+        """Return a PNG of what is in view, still encoded in base64."""
         data: str = self.call("Page.captureScreenshot", format="png")["data"]
         return data.encode()
 

@@ -3,16 +3,16 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swarm_tui.report.lanes import Span, place_in_lanes
+from swarm_tui.report.lanes import AgentSpan, place_in_lanes
 
 times = st.floats(0, 100, allow_nan=False)
 spans = st.lists(st.tuples(times, times), max_size=30).map(
-    lambda pairs: [Span(min(pair), max(pair), place) for place, pair in enumerate(pairs)]
+    lambda pairs: [AgentSpan(min(pair), max(pair), place) for place, pair in enumerate(pairs)]
 )
 
 
 @given(spans)
-def test_no_two_tests_share_a_lane_at_once_and_no_lane_is_wasted(given_spans: list[Span]) -> None:
+def test_no_two_tests_share_a_lane_at_once_and_no_lane_is_wasted(given_spans: list[AgentSpan]) -> None:
     placed = place_in_lanes(given_spans)
     assert sorted(place.span for place in placed) == sorted(given_spans)
     for first in placed:

@@ -23,7 +23,7 @@ def read_cast(raw: bytes) -> Cast:
 
 
 def events_of(text: str) -> list[list[object]]:
-    """Give the events of a written recording."""
+    """Return the events of a written recording."""
     return [json.loads(line) for line in text.splitlines()[1:]]
 
 

@@ -31,13 +31,13 @@ class AgentSweep:
     states: Path
 
     def transcript(self, name: str) -> Path:
-        """Give the file that the agent of a test writes its transcript to; its folder is there."""
+        """Return the file that the agent of a test writes its transcript to; its folder is there."""
         path = self.states / name / "events" / "offline" / "common_transcript" / "events.jsonl"
         path.parent.mkdir(parents=True, exist_ok=True)
         return path
 
     def pulled(self, name: str) -> Path:
-        """Give the folder of what was pulled from the agent of a test."""
+        """Return the folder of what was pulled from the agent of a test."""
         path = self.folder.agent(f"swarm-x-{name}")
         path.mkdir(parents=True, exist_ok=True)
         return path
@@ -75,7 +75,7 @@ def make_sweep(
 
 @asynccontextmanager
 async def room_on(sweep: AgentSweep, size: tuple[int, int] = (110, 30)) -> AsyncIterator[tuple[RoomApp, Pilot[str]]]:
-    """Give the room on a sweep."""
+    """Return the room on a sweep."""
     store = Store(sweep.folder)
     while store.catch_up():
         pass
@@ -92,7 +92,7 @@ def agent_screen(app: RoomApp) -> AgentScreen:
 
 
 async def shown(app: RoomApp, pilot: Pilot[str], words: str, seconds: float = 8.0) -> str:
-    """Wait until the words are on the screen; give all of it."""
+    """Wait until the words are on the screen; return all of it."""
     for _ in range(int(seconds / 0.05)):
         text = text_on_screen(app)
         if words in text:

@@ -18,7 +18,7 @@ from swarm_tui.model.outcome import INTEGRATOR_OUTCOME_FILE
 from swarm_tui.model.states import Result
 from swarm_tui.model.sweep import MngrSettings, SweepSpec, SweptTest, derive_tests
 from swarm_tui.model.verdicts import Verdict
-from swarm_tui.triage.of_sweep import review_sweep
+from swarm_tui.triage.sweep_review import review_sweep
 from tests.git_project import GitProject, quiet_environment
 
 SWEEP: Final = "20261118-061200"
@@ -130,7 +130,7 @@ class LarderSweep:
         self.append(happened.Integrated(branch=self.branch, tip=tip, fixes=len(FIXES) + 1), happened.EngineEnded())
 
     def decide(self, verdicts: dict[int, Verdict]) -> None:
-        """Give verdicts to fixes, by their rank."""
+        """Return verdicts to fixes, by their rank."""
         with review_sweep(self.folder, by="ada") as review:
             for rank, verdict in verdicts.items():
                 review.give(review.fixes[rank - 1], verdict)

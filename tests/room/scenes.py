@@ -72,7 +72,7 @@ SCENES: Final = (
 
 @contextmanager
 def fixed_sweep(tests: int = 125) -> Iterator[SweepFolder]:
-    """Give a simulated sweep that is the same every time, with an engine that lives."""
+    """Return a simulated sweep that is the same every time, with an engine that lives."""
     with tempfile.TemporaryDirectory(prefix="swarm-scenes-") as place:
         folder = SweepFolder(Path(place) / SWEEP)
         feed([str(folder.root), "--tests", str(tests), "--ahead", "0.62", "--seconds", "0", "--at", str(NOW)])
@@ -86,7 +86,7 @@ def fixed_sweep(tests: int = 125) -> Iterator[SweepFolder]:
 
 @contextmanager
 def integrated_sweep() -> Iterator[SweepFolder]:
-    """Give an integrated sweep of the demo's sample, some of its fixes decided, the same every time."""
+    """Return an integrated sweep of the demo's sample, some of its fixes decided, the same every time."""
     with tempfile.TemporaryDirectory(prefix="swarm-scenes-") as place:
         sweep = begin_larder(Path(place) / "larder")
         sweep.work()
@@ -96,12 +96,12 @@ def integrated_sweep() -> Iterator[SweepFolder]:
 
 
 def sweep_of(scene: Scene) -> AbstractContextManager[SweepFolder]:
-    """Give the sweep of a scene."""
+    """Return the sweep of a scene."""
     return integrated_sweep() if scene.is_integrated else fixed_sweep(scene.tests)
 
 
 def open_store(folder: SweepFolder) -> Store:
-    """Give the store of a sweep, read to its end, with a clock that stands still."""
+    """Return the store of a sweep, read to its end, with a clock that stands still."""
     store = Store(folder, clock=lambda: NOW + 3.0)
     while store.catch_up():
         pass
@@ -110,7 +110,7 @@ def open_store(folder: SweepFolder) -> Store:
 
 @asynccontextmanager
 async def room_on(folder: SweepFolder, scene: Scene) -> AsyncIterator[tuple[RoomApp, Pilot[str]]]:
-    """Give the room on a sweep, with the scene's keys pressed."""
+    """Return the room on a sweep, with the scene's keys pressed."""
     app = RoomApp(
         open_store(folder), Settings(theme=scene.theme, notify="none", keys=scene.config_keys), is_ascii=scene.is_ascii
     )
@@ -132,7 +132,7 @@ async def until_computed(app: RoomApp, pilot: Pilot[str]) -> None:
 
 
 def text_on_screen(app: App[Any]) -> str:
-    """Give what the terminal shows, as text."""
+    """Return what the terminal shows, as text."""
     width, height = app.size
     lines = [strip.text.rstrip() for strip in app.screen._compositor.render_strips()]
     assert len(lines) <= height
@@ -141,7 +141,7 @@ def text_on_screen(app: App[Any]) -> str:
 
 
 def _picture(app: App[Any]) -> str:
-    """Give the screen as SVG, without a font from the network, and with its spaces whatever draws it."""
+    """Return the screen as SVG, without a font from the network, and with its spaces whatever draws it."""
     drawn = app.export_screenshot(title="swarm-tui").replace("<svg ", '<svg xml:space="preserve" ', 1)
     return re.sub(r"@font-face \{.*?\}\s*", "", drawn, flags=re.DOTALL)
 

@@ -19,10 +19,10 @@ from swarm_tui.room.draw.parts import Line, text_of, width_of
 from swarm_tui.room.draw.tail import draw_tail_line
 from swarm_tui.room.draw.terminal_text import LINE_LIMIT, read_terminal_text
 from swarm_tui.room.draw.transcript import draw_transcript_line
-from swarm_tui.room.draw.tries import PulledFile, draw_tries_and_files
+from swarm_tui.room.draw.tries import AgentFile, draw_tries_and_files
 from swarm_tui.transcripts.entries import Entry, Role, parse_record
 from swarm_tui.transcripts.layout import Density, lay_out
-from swarm_tui.transcripts.merged import Folded, Item
+from swarm_tui.transcripts.merged import Folded, TailEntry
 from tests.transcripts.records import step
 
 hostile = st.text(
@@ -62,7 +62,7 @@ def records(draw: st.DrawFn) -> model.TestRecord:
 @given(records(), hostile, st.integers(20, 120))
 def test_the_head_and_the_tries_are_harmless_and_fit(record: model.TestRecord, name: str, width: int) -> None:
     lines = [*draw_about(record, 3.0, width), draw_tabs({"file": name, "tries": "tries"}, "file")]
-    rows = draw_tries_and_files(record, [PulledFile(Path("x"), name, 3)], frozenset({1}), width)
+    rows = draw_tries_and_files(record, [AgentFile(Path("x"), name, 3)], frozenset({1}), width)
     assert all(is_harmless(line) for line in [*lines, *(row.line for row in rows)])
     assert all(width_of(line) <= width for line in lines[:-1])
 
@@ -72,7 +72,7 @@ def test_the_head_and_the_tries_are_harmless_and_fit(record: model.TestRecord, n
 def test_the_merged_tail_is_harmless_and_fits(text: str, name: str, role: Role, width: int) -> None:
     (entry, *_) = parse_record(step(text))
     for agents in (("a",), ("a", "b")):
-        item = Item(1.0, 0, 0, "a", entry._replace(role=role))
+        item = TailEntry(1.0, 0, 0, "a", entry._replace(role=role))
         line = draw_tail_line(Folded(item, agents), name, width)
         assert is_harmless(line)
         assert width_of(line) <= width
@@ -112,7 +112,7 @@ def test_colours_of_a_captured_screen_are_understood() -> None:
 
 
 def test_what_many_said_is_told_with_their_number() -> None:
-    item = Item(1.0, 0, 0, "a", Entry(Role.RESULT, "fixture 'host' not found", 1.0, is_error=True))
+    item = TailEntry(1.0, 0, 0, "a", Entry(Role.RESULT, "fixture 'host' not found", 1.0, is_error=True))
     line = text_of(draw_tail_line(Folded(item, tuple("abcdefg")), "test_a", 120))
     assert "7 agents" in line
     assert line.endswith("same line from 7 agents")

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swarm_tui.doors.process import scrubbed_environment
-from swarm_tui.doors.terminal import TerminalProgram
+from swarm_tui.adapters.process import scrubbed_environment
+from swarm_tui.adapters.terminal import TerminalProgram
 from swarm_tui.room.emulator import Emulator
 
 ROWS, COLUMNS = 40, 100

@@ -11,9 +11,9 @@ import pytest
 from textual import events
 from textual.app import App, ComposeResult
 
-from swarm_tui.doors.terminal import TerminalProgram
+from swarm_tui.adapters.terminal import TerminalProgram
+from swarm_tui.room.colours import Looks
 from swarm_tui.room.keys import bytes_of_key
-from swarm_tui.room.looks import Looks
 from swarm_tui.room.widgets.terminal import TerminalPane
 
 

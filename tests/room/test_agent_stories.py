@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from swarm_tui.doors.mngr_words import CreateRequest
-from swarm_tui.doors.terminal import TerminalProgram
+from swarm_tui.adapters.mngr_messages import CreateRequest
+from swarm_tui.adapters.terminal import TerminalProgram
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.room.emulator import Emulator
 from tests.conftest import IsolatedMngr
@@ -82,7 +82,7 @@ class Agents:
 
     def create(self, name: str) -> None:
         asyncio.run(
-            self.mngr.door.create(
+            self.mngr.adapter.create(
                 CreateRequest(
                     name=f"swarm-x-{name}",
                     source=self.mngr.repository,
@@ -96,7 +96,7 @@ class Agents:
         # For a session that is not there tmux prints the format without its values.
         stopped = [name for name in self.names if self.size(name) == "x"]
         if stopped:
-            asyncio.run(self.mngr.door.start([f"swarm-x-{name}" for name in stopped]))
+            asyncio.run(self.mngr.adapter.start([f"swarm-x-{name}" for name in stopped]))
 
     def tmux(self, *words: str) -> str:
         return subprocess.run(
@@ -118,14 +118,14 @@ class Agents:
         return bool(self.tmux("list-clients", "-t", f"=mngr-swarm-x-{name}"))
 
     def state(self, name: str) -> str:
-        listing = asyncio.run(self.mngr.door.list_agents())
+        listing = asyncio.run(self.mngr.adapter.list_agents())
         return {agent.name: agent.state for agent in listing.agents}.get(f"swarm-x-{name}", "GONE")
 
 
 @pytest.fixture(scope="module")
 def agents(isolated_mngr: IsolatedMngr) -> Iterator[Agents]:
     yield (made := Agents(isolated_mngr))
-    asyncio.run(isolated_mngr.door.destroy([f"swarm-x-{name}" for name in made.names]))
+    asyncio.run(isolated_mngr.adapter.destroy([f"swarm-x-{name}" for name in made.names]))
 
 
 @pytest.fixture
@@ -155,7 +155,7 @@ def to_second_test(person: Person) -> None:
 
 
 def grid_of(person: Person) -> list[str]:
-    """Give what the left panel shows, without the times that run on in it and beside it."""
+    """Return what the left panel shows, without the times that run on in it and beside it."""
     lines = person.screen.splitlines()
     assert any("test_two" in line[66:] for line in lines)
     return [re.sub(r"\s+(\d+[dhms]\w*\s+)?", " ", line[:66]) for line in lines[2:-1]]
@@ -227,7 +227,7 @@ def test_a_message_reaches_the_agent_and_never_one_that_is_stopped(person: Perso
     person.types("y")
     person.sees("sent to 1 agent")
     until(lambda: "heard: work now" in agents.screen("two"), "the message")
-    asyncio.run(agents.mngr.door.stop(["swarm-x-two"]))
+    asyncio.run(agents.mngr.adapter.stop(["swarm-x-two"]))
     person.types("m")
     person.sees("Message to 1 agent")
     person.types("anybody there\r")
@@ -238,7 +238,7 @@ def test_a_message_reaches_the_agent_and_never_one_that_is_stopped(person: Perso
 
 
 def test_a_stopped_agent_is_started_only_when_asked_for(person: Person, agents: Agents) -> None:
-    asyncio.run(agents.mngr.door.stop(["swarm-x-two"]))
+    asyncio.run(agents.mngr.adapter.stop(["swarm-x-two"]))
     to_second_test(person)
     person.types("a")
     person.sees("its command runs again, from the beginning")

@@ -11,7 +11,7 @@ from swarm_tui.room.draw.code import draw_bare_line, draw_hunk
 from swarm_tui.room.draw.fixes import (
     AgentWords,
     EffectFacts,
-    Evidence,
+    FixEvidence,
     FixFacts,
     PlanFacts,
     draw_diff_summary,
@@ -74,7 +74,7 @@ def test_the_effect_of_a_revert_is_a_sentence() -> None:
 
 
 def test_evidence_is_harmless_and_within_its_width() -> None:
-    evidence = Evidence(
+    evidence = FixEvidence(
         message="[FIX_IMPL] \x1b[31mred\x1b[0m\n\n" + "word " * 60,
         author="A \x07 <a@x>",
         turned_green=("t.py::test[/red]", "t.py::" + "long_" * 20),

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from swarm_tui.doors.git import Repository
+from swarm_tui.adapters.git import Repository
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.model.sweep import MngrSettings, SweepSpec
 from swarm_tui.room.app import RoomApp

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from swarm_tui.insight.ledger import Ledger
+from swarm_tui.insight.insights import Insights
 from swarm_tui.journal.append import JournalWriter
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.model import events as happened
@@ -17,7 +17,7 @@ from swarm_tui.model.states import Result, State
 from swarm_tui.model.sweep import MngrSettings, SweepSpec
 from swarm_tui.room.draw.blocked import draw_blocker_detail, draw_blocker_row
 from swarm_tui.room.draw.cells import Cell, draw_chips, draw_dots, draw_table_row
-from swarm_tui.room.draw.layout import Run
+from swarm_tui.room.draw.layout import CellRun
 from swarm_tui.room.draw.log import draw_log_line
 from swarm_tui.room.draw.parts import Line, Part, text_of, width_of
 from swarm_tui.room.draw.patterns import draw_pattern_detail, draw_pattern_row, draw_strip
@@ -85,8 +85,8 @@ def assert_harmless(lines: list[Line], width: int) -> None:
 @given(records(), st.integers(24, 160))
 def test_no_panel_passes_on_what_acts_on_a_terminal(record: TestRecord, width: int) -> None:
     cell = Cell(record, "marked")
-    run = Run("label", 0, 5, 6, 20, (record.test,), 1)
-    ledger = Ledger()
+    run = CellRun("label", 0, 5, 6, 20, (record.test,), 1)
+    ledger = Insights()
     ledger.take([record, record._replace(test=record.test + "2")])
     lines = [draw_table_row(cell, width, 5.0), draw_dots((run,), lambda _: cell, width)]
     lines += [draw_chips(run, lambda _: cell), *draw_side(record, width, 5.0, RequestKind.STOP)]

@@ -8,7 +8,7 @@ from swarm_tui.model.states import Result, State
 from swarm_tui.room.draw.arrange import (
     GROUPINGS,
     SORTINGS,
-    Choice,
+    GridOptions,
     Group,
     Zoom,
     arrange,
@@ -71,42 +71,42 @@ def sweep() -> dict[str, TestRecord]:
     return {record.test: record for record in records}
 
 
-def labels(choice: Choice) -> list[str]:
+def labels(choice: GridOptions) -> list[str]:
     return [group.label for group in arrange(sweep(), choice, 10.0)]
 
 
-def shown(choice: Choice) -> list[str]:
+def shown(choice: GridOptions) -> list[str]:
     tests = [test for group in arrange(sweep(), choice, 10.0) for test in group.tests]
     return [test.split("test_")[1].split(".py")[0] for test in tests]
 
 
 def test_groups() -> None:
-    assert labels(Choice()) == ["a1", "a2", "b2", "b10"]
-    assert labels(Choice(group="state")) == ["waiting", "queued", "done"]
-    assert labels(Choice(group="result")) == ["clean", "failed", "no result yet"]
-    assert labels(Choice(group="cause")) == ["broke N", "waits for an answer", "nothing failed"]
-    assert labels(Choice(group="host")) == ["no host yet", "two"]
-    assert labels(Choice(group="none")) == [""]
+    assert labels(GridOptions()) == ["a1", "a2", "b2", "b10"]
+    assert labels(GridOptions(group="state")) == ["waiting", "queued", "done"]
+    assert labels(GridOptions(group="result")) == ["clean", "failed", "no result yet"]
+    assert labels(GridOptions(group="cause")) == ["broke N", "waits for an answer", "nothing failed"]
+    assert labels(GridOptions(group="host")) == ["no host yet", "two"]
+    assert labels(GridOptions(group="none")) == [""]
 
 
 def test_orders() -> None:
-    assert shown(Choice(group="none", sort="need"))[:2] == ["b2", "a1"]
-    assert shown(Choice(group="none", sort="duration"))[0] == "a1"
-    assert shown(Choice(group="none", sort="cost"))[:2] == ["b10", "a1"]
-    assert shown(Choice(group="none", sort="state"))[0] == "b10"
+    assert shown(GridOptions(group="none", sort="need"))[:2] == ["b2", "a1"]
+    assert shown(GridOptions(group="none", sort="duration"))[0] == "a1"
+    assert shown(GridOptions(group="none", sort="cost"))[:2] == ["b10", "a1"]
+    assert shown(GridOptions(group="none", sort="state"))[0] == "b10"
 
 
 def test_filters() -> None:
-    assert shown(Choice(words="a1")) == ["a1"]
-    assert shown(Choice(words="!a1 WAIT")) == ["b2"]
-    assert shown(Choice(pills=frozenset({"failed", "waiting"}))) == ["a1", "b2"]
-    assert shown(Choice(only=frozenset(list(sweep())[:1]))) == ["b2"]
-    assert shown(Choice(words="nothing like this")) == []
+    assert shown(GridOptions(words="a1")) == ["a1"]
+    assert shown(GridOptions(words="!a1 WAIT")) == ["b2"]
+    assert shown(GridOptions(pills=frozenset({"failed", "waiting"}))) == ["a1", "b2"]
+    assert shown(GridOptions(only=frozenset(list(sweep())[:1]))) == ["b2"]
+    assert shown(GridOptions(words="nothing like this")) == []
 
 
 @given(st.sampled_from(GROUPINGS), st.sampled_from(SORTINGS))
 def test_every_grouping_and_order_shows_all(group: str, sort: str) -> None:
-    assert sorted(shown(Choice(group=group, sort=sort))) == ["a1", "a2", "b10", "b2"]
+    assert sorted(shown(GridOptions(group=group, sort=sort))) == ["a1", "a2", "b10", "b2"]
 
 
 def test_words() -> None:

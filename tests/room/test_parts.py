@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from swarm_tui.room.draw.formatting import age, clock, counted, duration, money
 from swarm_tui.room.draw.header import draw_bar
 from swarm_tui.room.draw.parts import (
     Part,
@@ -19,7 +20,6 @@ from swarm_tui.room.draw.parts import (
     width_of,
     wrap_text,
 )
-from swarm_tui.room.draw.words import age, clock, counted, duration, money
 
 texts = st.text(alphabet=st.sampled_from("ab 日本é…😀\u0301-"), max_size=40)
 widths = st.integers(0, 30)

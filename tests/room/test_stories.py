@@ -61,7 +61,7 @@ class Terminal:
         return until(lambda: is_so(shown := self.shown()) and shown, repr(what), seconds, told=self.shown) or ""
 
     def process_of(self, word: str) -> int:
-        """Give the process below the pane whose command line has this word."""
+        """Return the process below the pane whose command line has this word."""
         pane = self.tmux("list-panes", "-t", "t", "-F", "#{pane_pid}").strip()
         table = subprocess.run(["ps", "-eo", "pid=,ppid=,args="], capture_output=True, text=True, check=True).stdout
         rows = [line.split(None, 2) for line in table.splitlines()]

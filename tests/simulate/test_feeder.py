@@ -13,11 +13,11 @@ from swarm_tui.journal.open import open_sweep
 from swarm_tui.model.events import parse_event
 from swarm_tui.simulate.feeder import main
 from swarm_tui.simulate.material import make_tests
-from swarm_tui.simulate.play import Play
+from swarm_tui.simulate.play import SimulatedSweep
 
 
-def played(tests: int, slots: int, steps: int) -> Play:
-    play = Play("s", make_tests(tests, random.Random(1)), slots, seed=1)
+def played(tests: int, slots: int, steps: int) -> SimulatedSweep:
+    play = SimulatedSweep("s", make_tests(tests, random.Random(1)), slots, seed=1)
     for _ in range(steps):
         play.next()
     return play

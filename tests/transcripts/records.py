@@ -11,34 +11,34 @@ from swarm_tui.transcripts.window import FileSource, Window
 
 
 def step(message: str, source: str = "agent", at: str = "2026-11-18T06:09:42Z", **more: Any) -> bytes:
-    """Give an ATIF step as one line."""
+    """Return an ATIF step as one line."""
     return line({"type": "step", "event_id": "s", "timestamp": at, "source": source, "message": message} | more)
 
 
 def call(command: str, call_id: str = "c1", name: str = "Bash") -> bytes:
-    """Give an ATIF step that calls a tool."""
+    """Return an ATIF step that calls a tool."""
     made = {"tool_call_id": call_id, "function_name": name, "arguments": {"command": command}}
     return step("", tool_calls=[made])
 
 
 def result(content: str, call_id: str = "c1", at: str = "2026-11-18T06:09:43Z", **extra: Any) -> bytes:
-    """Give an ATIF observation of one result."""
+    """Return an ATIF observation of one result."""
     told = {"source_call_id": call_id, "content": content} | ({"extra": extra} if extra else {})
     return line({"type": "observation", "event_id": "o", "timestamp": at, "results": [told]})
 
 
 def line(record: dict[str, Any]) -> bytes:
-    """Give a record as one line."""
+    """Return a record as one line."""
     return json.dumps(record).encode() + b"\n"
 
 
 def opened(path: Path, width: int = 80, height: int = 10) -> Pager:
-    """Give a pager that stands at the end of the file."""
+    """Return a pager that stands at the end of the file."""
     pager = Pager(Window(FileSource(path)), width, height)
     pager.poll(0.0)
     return pager
 
 
 def page_text(pager: Pager) -> list[str]:
-    """Give the page as a person reads it."""
+    """Return the page as a person reads it."""
     return [(shown.line.prefix + shown.line.text).rstrip() for shown in pager.visible()]

@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swarm_tui.transcripts.choice import ERRORS, Choice
 from swarm_tui.transcripts.entries import Entry, Role
-from swarm_tui.transcripts.merged import ALIKE_WITHIN, Item, MergedTail, fold_alike
+from swarm_tui.transcripts.filters import ERRORS, EntryFilter
+from swarm_tui.transcripts.merged import ALIKE_WITHIN, MergedTail, TailEntry, fold_alike
 from swarm_tui.transcripts.window import MemorySource
 from tests.transcripts.records import result, step
 
@@ -19,8 +19,8 @@ def said(text: str, at: float) -> bytes:
     return step(text, at=datetime.fromtimestamp(at, UTC).isoformat())
 
 
-def item(at: float, who: str, text: str, number: int = 0) -> Item:
-    return Item(at, 0, number, who, Entry(Role.AGENT, text, at))
+def item(at: float, who: str, text: str, number: int = 0) -> TailEntry:
+    return TailEntry(at, 0, number, who, Entry(Role.AGENT, text, at))
 
 
 streams = st.lists(st.lists(st.tuples(st.integers(0, 50), st.sampled_from(["a", "b", "c"])), max_size=12), max_size=5)
@@ -83,5 +83,5 @@ def test_a_torn_line_is_taken_once_it_is_whole_and_a_cut_file_begins_anew() -> N
 def test_words_and_errors_choose() -> None:
     tail = MergedTail({"p": MemorySource(said("fine", 1) + result("E   KeyError: 'x'") + said("also fine", 9))}, 0.0)
     assert len(tail.folded()) == 3
-    assert [line.item.entry.text for line in tail.folded(Choice(words="also"))] == ["also fine"]
+    assert [line.item.entry.text for line in tail.folded(EntryFilter(words="also"))] == ["also fine"]
     assert [line.item.entry.role for line in tail.folded(ERRORS)] == [Role.RESULT]

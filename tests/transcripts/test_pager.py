@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swarm_tui.transcripts.choice import ERRORS, Choice, Matches
 from swarm_tui.transcripts.entries import Role, parse_record
+from swarm_tui.transcripts.filters import ERRORS, EntryFilter, Matches
 from swarm_tui.transcripts.layout import Density
 from swarm_tui.transcripts.pager import Pager, Place
-from swarm_tui.transcripts.window import MemorySource, Span, Window
+from swarm_tui.transcripts.window import MemorySource, RecordSpan, Window
 from tests.transcripts.records import call, opened, page_text, result, step
 
 records = st.lists(
@@ -36,18 +36,18 @@ records = st.lists(
 )
 choices = st.sampled_from(
     [
-        Choice(),
-        Choice(words="line"),
-        Choice(words="LINE", is_inverse=True),
-        Choice(roles=frozenset({Role.USER})),
-        Choice(roles=frozenset(Role) - {Role.RESULT}),
+        EntryFilter(),
+        EntryFilter(words="line"),
+        EntryFilter(words="LINE", is_inverse=True),
+        EntryFilter(roles=frozenset({Role.USER})),
+        EntryFilter(roles=frozenset(Role) - {Role.RESULT}),
         ERRORS,
-        Choice(words="is nowhere"),
+        EntryFilter(words="is nowhere"),
     ]
 )
 
 
-def paged(lines: list[bytes], height: int = 7, choice: Choice | None = None) -> Pager:
+def paged(lines: list[bytes], height: int = 7, choice: EntryFilter | None = None) -> Pager:
     pager = Pager(Window(MemorySource(b"".join(lines))), 60, height)
     pager.poll(0.0)
     if choice is not None:
@@ -58,7 +58,7 @@ def paged(lines: list[bytes], height: int = 7, choice: Choice | None = None) -> 
 
 
 def all_text(pager: Pager) -> list[str]:
-    """Give every line of the transcript from its start, walking line by line."""
+    """Return every line of the transcript from its start, walking line by line."""
     pager.to_start()
     lines = page_text(pager)
     while pager.scroll(1):
@@ -68,7 +68,7 @@ def all_text(pager: Pager) -> list[str]:
 
 @given(records, choices, st.sampled_from(Density), st.integers(1, 30), st.integers(0, 60))
 def test_up_and_down_again_is_the_same_place(
-    lines: list[bytes], choice: Choice, density: Density, count: int, start: int
+    lines: list[bytes], choice: EntryFilter, density: Density, count: int, start: int
 ) -> None:
     pager = paged(lines, choice=choice)
     pager.set_density(density)
@@ -81,7 +81,7 @@ def test_up_and_down_again_is_the_same_place(
 
 
 @given(records, choices)
-def test_walking_shows_every_record_that_fits_once(lines: list[bytes], choice: Choice) -> None:
+def test_walking_shows_every_record_that_fits_once(lines: list[bytes], choice: EntryFilter) -> None:
     pager = paged(lines, choice=choice)
     pager.set_density(Density.LINES)
     expected = sum(len(choice.pick(parse_record(line.rstrip(b"\n")))) for line in lines)
@@ -100,7 +100,7 @@ def test_a_page_down_continues_where_the_page_ended(lines: list[bytes], height: 
 
 
 @given(records, choices)
-def test_the_choice_is_found_alike_in_bits_and_by_reading_all(lines: list[bytes], choice: Choice) -> None:
+def test_the_choice_is_found_alike_in_bits_and_by_reading_all(lines: list[bytes], choice: EntryFilter) -> None:
     window = Window(MemorySource(b"".join(lines)))
     window.poll(0.0)
     matches = Matches(window, choice)
@@ -109,21 +109,21 @@ def test_the_choice_is_found_alike_in_bits_and_by_reading_all(lines: list[bytes]
     expected, offset = [], 0
     for line in lines:
         if choice.pick(parse_record(line.rstrip(b"\n"))):
-            expected.append(Span(offset, offset + len(line)))
+            expected.append(RecordSpan(offset, offset + len(line)))
         offset += len(line)
     assert list(walk(matches)) == expected
     assert list(walk_back(matches, window.end)) == expected[::-1]
     assert matches.count == len(expected)
 
 
-def walk(matches: Matches) -> Iterator[Span]:
+def walk(matches: Matches) -> Iterator[RecordSpan]:
     span = matches.after(0)
     while span is not None:
         yield span
         span = matches.after(span.end)
 
 
-def walk_back(matches: Matches, offset: int) -> Iterator[Span]:
+def walk_back(matches: Matches, offset: int) -> Iterator[RecordSpan]:
     span = matches.before(offset)
     while span is not None:
         yield span
@@ -131,7 +131,9 @@ def walk_back(matches: Matches, offset: int) -> Iterator[Span]:
 
 
 @given(records, st.lists(records, max_size=4), choices)
-def test_records_that_come_later_are_found_too(first: list[bytes], more: list[list[bytes]], choice: Choice) -> None:
+def test_records_that_come_later_are_found_too(
+    first: list[bytes], more: list[list[bytes]], choice: EntryFilter
+) -> None:
     source = MemorySource(b"".join(first))
     window = Window(source)
     window.poll(0.0)
@@ -187,7 +189,7 @@ def test_a_cut_file_is_shown_from_its_new_content(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     path.write_bytes(b"".join(step(f"message {n}") for n in range(100)))
     pager = opened(path, height=5)
-    pager.choose(Choice(words="message"))
+    pager.choose(EntryFilter(words="message"))
     path.write_bytes(step("message anew"))
     pager.poll(1.0)
     assert [text[20:] for text in page_text(pager)] == ["message anew"]
@@ -260,7 +262,7 @@ def test_words_are_found_however_json_wrote_them(words: str, tmp_path: Path) -> 
     path = tmp_path / "t.jsonl"
     path.write_bytes(step("other") * 5 + step(f"here is {words.lower()} inside"))
     pager = opened(path)
-    pager.choose(Choice(words=words))
+    pager.choose(EntryFilter(words=words))
     assert pager.matches is not None
     assert pager.matches.count == 1
 
@@ -273,6 +275,6 @@ def test_words_are_found_where_json_was_made_safe_for_html(words: str, tmp_path:
         escaped = escaped.replace(character.encode(), f"\\u{ord(character):04x}".encode())
     path.write_bytes(step("other") * 5 + escaped)
     pager = opened(path)
-    pager.choose(Choice(words=words))
+    pager.choose(EntryFilter(words=words))
     assert pager.matches is not None
     assert pager.matches.count == 1

@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swarm_tui.transcripts.window import BLOCK, Change, FileSource, MemorySource, Span, Window
+from swarm_tui.transcripts.window import BLOCK, FileSource, MemorySource, RecordSpan, Window, WindowChange
 
 lines = st.lists(st.binary(max_size=40).map(lambda raw: raw.replace(b"\n", b"")), max_size=30)
 contents = st.builds(lambda parts, size: b"\n".join(parts) * size, lines, st.sampled_from([1, 1, 1, 500]))
 
 
-def naive_spans(content: bytes) -> list[Span]:
+def naive_spans(content: bytes) -> list[RecordSpan]:
     spans, start = [], 0
     for part in content.split(b"\n")[:-1]:
-        spans.append(Span(start, start + len(part) + 1))
+        spans.append(RecordSpan(start, start + len(part) + 1))
         start += len(part) + 1
     return spans
 
@@ -61,7 +61,7 @@ def test_a_file_that_grows_in_any_pieces_ends_up_the_same(content: bytes, pieces
     for now, piece in enumerate(pieces, 1):
         source.append(piece)
         # A clock that hardly moves: nothing settles in between.
-        assert window.poll(now / 1000) in (Change.GREW, Change.SAME)
+        assert window.poll(now / 1000) in (WindowChange.GREW, WindowChange.SAME)
         assert list(window.spans_after(0)) == naive_spans(bytes(source.content))
 
 
@@ -79,11 +79,11 @@ def test_a_line_being_written_waits_for_its_end(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     path.write_bytes(b'{"a": 1}\n{"b"')
     window = Window(FileSource(path))
-    assert window.poll(0.0) is Change.GREW
+    assert window.poll(0.0) is WindowChange.GREW
     assert [window.read(span) for span in window.spans_after(0)] == [b'{"a": 1}']
     with path.open("ab") as file:
         file.write(b": 2}\n")
-    assert window.poll(0.1) is Change.GREW
+    assert window.poll(0.1) is WindowChange.GREW
     assert [window.read(span) for span in window.spans_after(0)] == [b'{"a": 1}', b'{"b": 2}']
 
 
@@ -92,24 +92,24 @@ def test_a_last_line_without_its_end_is_shown_once_it_rests_and_while_it_grows_a
     path.write_bytes(b"one\ntwo")
     window = Window(FileSource(path))
     window.poll(0.0)
-    assert window.poll(0.5) is Change.SAME
-    assert window.poll(1.5) is Change.GREW
+    assert window.poll(0.5) is WindowChange.SAME
+    assert window.poll(1.5) is WindowChange.GREW
     assert [window.read(span) for span in window.spans_after(0)] == [b"one", b"two"]
     with path.open("ab") as file:
         file.write(b".....")
-    assert window.poll(1.6) is Change.GREW
+    assert window.poll(1.6) is WindowChange.GREW
     assert [window.read(span) for span in window.spans_after(0)] == [b"one", b"two....."]
 
 
 def test_a_file_that_is_not_there_yet_is_opened_when_it_comes(tmp_path: Path) -> None:
     path = tmp_path / "late"
     window = Window(FileSource(path))
-    assert window.poll(0.0) is Change.GONE
+    assert window.poll(0.0) is WindowChange.GONE
     assert window.after(0) is None
     assert window.containing(0) is None
     path.write_bytes(b"here\n")
-    assert window.poll(1.0) is Change.GREW
-    assert window.read(Span(0, 5)) == b"here"
+    assert window.poll(1.0) is WindowChange.GREW
+    assert window.read(RecordSpan(0, 5)) == b"here"
 
 
 def test_a_cut_file_begins_anew(tmp_path: Path) -> None:
@@ -118,8 +118,8 @@ def test_a_cut_file_begins_anew(tmp_path: Path) -> None:
     window = Window(FileSource(path))
     window.poll(0.0)
     os.truncate(path, 4)
-    assert window.poll(1.0) is Change.RESTARTED
-    assert list(window.spans_after(0)) == [Span(0, 4)]
+    assert window.poll(1.0) is WindowChange.RESTARTED
+    assert list(window.spans_after(0)) == [RecordSpan(0, 4)]
 
 
 def test_a_rotated_file_begins_anew(tmp_path: Path) -> None:
@@ -128,10 +128,10 @@ def test_a_rotated_file_begins_anew(tmp_path: Path) -> None:
     window = Window(FileSource(path))
     window.poll(0.0)
     path.rename(tmp_path / "t.1")
-    assert window.poll(1.0) is Change.GONE
+    assert window.poll(1.0) is WindowChange.GONE
     assert [window.read(span) for span in window.spans_after(0)] == [b"old"]
     path.write_bytes(b"new and longer\n")
-    assert window.poll(2.0) is Change.RESTARTED
+    assert window.poll(2.0) is WindowChange.RESTARTED
     assert [window.read(span) for span in window.spans_after(0)] == [b"new and longer"]
 
 
@@ -141,8 +141,8 @@ def test_a_file_rewritten_in_place_and_longer_is_noticed(tmp_path: Path) -> None
     window = Window(FileSource(path))
     window.poll(0.0)
     path.write_bytes(b"something else\nthat is longer\n")
-    assert window.poll(1.0) is Change.RESTARTED
-    assert window.read(Span(0, 15)) == b"something else"
+    assert window.poll(1.0) is WindowChange.RESTARTED
+    assert window.read(RecordSpan(0, 15)) == b"something else"
 
 
 def test_reading_past_a_cut_that_was_not_noticed_yet_gives_what_is_left(tmp_path: Path) -> None:
@@ -151,7 +151,7 @@ def test_reading_past_a_cut_that_was_not_noticed_yet_gives_what_is_left(tmp_path
     window = Window(FileSource(path))
     window.poll(0.0)
     os.truncate(path, 10)
-    assert window.read(Span(BLOCK + 1, 2 * BLOCK + 2)) == b""
+    assert window.read(RecordSpan(BLOCK + 1, 2 * BLOCK + 2)) == b""
 
 
 def test_a_link_or_a_pipe_in_the_place_of_a_transcript_is_not_followed(tmp_path: Path) -> None:
@@ -160,7 +160,7 @@ def test_a_link_or_a_pipe_in_the_place_of_a_transcript_is_not_followed(tmp_path:
     os.mkfifo(tmp_path / "pipe")
     for name in ("link", "pipe"):
         window = Window(FileSource(tmp_path / name))
-        assert window.poll(0.0) is Change.GONE
+        assert window.poll(0.0) is WindowChange.GONE
         assert window.after(0) is None
 
 

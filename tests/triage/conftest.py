@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from swarm_tui.doors.git import Repository
+from swarm_tui.adapters.git import Repository
 from swarm_tui.model.fixes import Fix
 from swarm_tui.triage.review import Review
 from swarm_tui.triage.store import ReviewFolder

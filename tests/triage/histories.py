@@ -20,7 +20,7 @@ BINARY: Final = bytes(range(256))
 
 
 def first_files() -> Files:
-    """Give the files of the base commit: long enough for edits to be apart or to overlap."""
+    """Return the files of the base commit: long enough for edits to be apart or to overlap."""
     return {name: ("100644", _text(name, 12)) for name in NAMES[:5]}
 
 
@@ -53,7 +53,7 @@ histories = st.lists(st.lists(changes, min_size=1, max_size=2), min_size=2, max_
 
 
 def apply_change(history: list[Files], files: Files, change: Change) -> Files:
-    """Give the files after a change; one that is impossible changes nothing."""
+    """Return the files after a change; one that is impossible changes nothing."""
     kind, which, place, how = change
     files = dict(files)
     names = sorted(files)
@@ -109,7 +109,7 @@ def without_clashes(files: Files) -> Files:
 
 
 def play(history: list[list[Change]]) -> list[Files]:
-    """Give the files of every commit, the base first."""
+    """Return the files of every commit, the base first."""
     states = [first_files()]
     for commit in history:
         files = states[-1]
@@ -120,7 +120,7 @@ def play(history: list[list[Change]]) -> list[Files]:
 
 
 def write_history(project: GitProject, states: list[Files]) -> list[str]:
-    """Commit all states on main, by one process, and give the commits, the base first."""
+    """Commit all states on main, by one process, and return the commits, the base first."""
     stream = bytearray()
     for number, files in enumerate(states):
         stream += b"commit refs/heads/main\n"

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from swarm_tui.doors.git import RefMoved
+from swarm_tui.adapters.git import RefMoved
 from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.model.outcome import IntegratorOutcome
 from swarm_tui.model.verdicts import Verdict
 from swarm_tui.triage.apply import apply_proposal, checkout_words, propose, reviewed_branch
 from swarm_tui.triage.review import Review
-from swarm_tui.triage.telling import pull_request_text
+from swarm_tui.triage.review_text import pull_request_text
 from tests.git_project import photograph
 from tests.triage.conftest import Integrated, number_lines, ranked
 

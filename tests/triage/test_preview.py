@@ -11,10 +11,10 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from swarm_tui.doors.git import Repository
-from swarm_tui.doors.git.history import read_line
-from swarm_tui.doors.git.merging import MergeWay, best_merge_way
-from swarm_tui.doors.git.objects import ObjectSpace
+from swarm_tui.adapters.git import Repository
+from swarm_tui.adapters.git.history import read_line
+from swarm_tui.adapters.git.merging import MergeWay, best_merge_way
+from swarm_tui.adapters.git.objects import ObjectSpace
 from swarm_tui.triage.preview import Previewer
 from swarm_tui.triage.ranking import rank_fixes
 from tests.git_project import GitProject, photograph

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from swarm_tui.doors.git import Repository
+from swarm_tui.adapters.git import Repository
 from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.model.verdicts import Verdict
 from swarm_tui.triage.review import Review

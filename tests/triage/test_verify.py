@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from swarm_tui.doors.git import Repository
-from swarm_tui.doors.process import run_process, scrubbed_environment
+from swarm_tui.adapters.git import Repository
+from swarm_tui.adapters.process import run_process, scrubbed_environment
 from swarm_tui.model import state
 from swarm_tui.triage.review import Review
 from swarm_tui.triage.store import ReviewFolder
@@ -152,7 +152,7 @@ async def test_a_folder_that_looks_like_an_option_is_a_folder(sums: GitProject, 
 
 async def test_what_a_closed_terminal_left_behind_is_removed_by_the_next(review: Review) -> None:
     program = (
-        "import os, sys; from pathlib import Path; from swarm_tui.doors.git import Repository;"
+        "import os, sys; from pathlib import Path; from swarm_tui.adapters.git import Repository;"
         "from swarm_tui.triage.review import Review; from swarm_tui.triage.verify import HowToTest, TestRuns;"
         "runs = TestRuns(Review.open(Repository.open(Path(sys.argv[1])), 'main', 'integrated'), HowToTest('python3'));"
         "print(runs.folder, flush=True); os.kill(os.getpid(), 1)"

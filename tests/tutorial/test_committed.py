@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from swarm_tui.doors.git import Repository
+from swarm_tui.adapters.git import Repository
 from swarm_tui.tutorial.citations import BrokenFile, TestFile
 from swarm_tui.tutorial.committed import CommittedReader
 from tests.git_project import GitProject

@@ -8,7 +8,7 @@ import pytest
 
 from swarm_tui.tutorial.citations import BrokenFile, find_tests
 from swarm_tui.tutorial.committed import Committed
-from swarm_tui.tutorial.loop import Action, Item, left_to_do
+from swarm_tui.tutorial.loop import Action, OpenBlock, left_to_do
 from swarm_tui.tutorial.loop_judging import CommitVerdict, MadeCommit, hard_items, judge_commits, stand
 from tests.tutorial.test_loop import cite
 
@@ -23,7 +23,7 @@ def at(tutorial: str | None = TUTORIAL, source: str = "") -> Committed:
 
 def judged(
     action: Action, *states: Committed, paths: tuple[str, ...] | None = None, failing: str = ""
-) -> tuple[tuple[Item, ...], list[CommitVerdict]]:
+) -> tuple[tuple[OpenBlock, ...], list[CommitVerdict]]:
     items = left_to_do(action, states[0]).items
     standings = [stand(action, items, state) for state in states]
     touched = paths or ((TESTS,) if action == "sync" else ("tutorial.sh",))

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from swarm_tui.adapters.git import GitError, NoSpaceForGit, Repository, fetch_bundle
+from swarm_tui.agents.integrator.classify import Sorting, sort_commit
 from swarm_tui.agents.integrator.inputs import BranchInput, IntegratorInputs
-from swarm_tui.agents.integrator.kinds import Sorting, sort_commit
-from swarm_tui.doors.git import GitError, NoSpaceForGit, Repository, fetch_bundle
 from swarm_tui.errors import SwarmError
 from swarm_tui.model.text import plain
 
@@ -59,7 +59,7 @@ class CannotTake(SwarmError):
 
 
 def read_branch(repository: Repository, source: BranchInput, inputs: IntegratorInputs) -> list[AgentCommit]:
-    """Give the commits of a branch, oldest first, each against its first parent; a merge counts as one change."""
+    """Return the commits of a branch, oldest first, each against its first parent; a merge counts as one change."""
     tip = _find_tip(repository, source)
     if not repository.is_ancestor(inputs.base, tip):
         raise CannotTake("the branch was rewritten: it does not build on the commit that the sweep began with")

@@ -9,19 +9,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from swarm_tui.adapters.git import Repository, create_bundle
+from swarm_tui.adapters.git.objects import ObjectSpace
 from swarm_tui.agents.contract import BUNDLE_FILE, OUTPUT_FOLDER
-from swarm_tui.agents.integrator.alike import FoldedFix, fold_same_fixes
 from swarm_tui.agents.integrator.branches import read_branches
-from swarm_tui.agents.integrator.effects import Ground, Measuring, Progress, Trial
+from swarm_tui.agents.integrator.build_branch import Tip, Weaver
+from swarm_tui.agents.integrator.duplicates import FoldedFix, fold_same_fixes
 from swarm_tui.agents.integrator.inputs import IntegratorInputs, read_inputs
+from swarm_tui.agents.integrator.measure import MeasuredCommit, Measuring, Progress, TestDocBase
 from swarm_tui.agents.integrator.ranking import Effect, rank_fixes, reported_effect
-from swarm_tui.agents.integrator.report import FinalRun, Integration, broken_tests, compose_outcome
+from swarm_tui.agents.integrator.report import FinalRun, IntegrationResult, broken_tests, compose_outcome
 from swarm_tui.agents.integrator.scratch import ScratchCopies
-from swarm_tui.agents.integrator.weave import Tip, Weaver
 from swarm_tui.agents.offline.handing_in import publish_archive, write_outcome
 from swarm_tui.agents.offline.presence import Presence
-from swarm_tui.doors.git import Repository, create_bundle
-from swarm_tui.doors.git.objects import ObjectSpace
 from swarm_tui.errors import SwarmError
 from swarm_tui.model.outcome import INTEGRATOR_OUTCOME_FILE, IntegratorOutcome
 from swarm_tui.model.text import plain
@@ -30,7 +30,7 @@ from swarm_tui.model.text import plain
 async def integrate(
     repository: Repository, inputs: IntegratorInputs, progress: Progress, scratch: Path | None = None
 ) -> IntegratorOutcome:
-    """Make the integrated branch in a repository of the integrator's own, and give the outcome.
+    """Make the integrated branch in a repository of the integrator's own, and return the outcome.
 
     Tests are run in copies below `scratch`, or in the system's temporary folder.
     """
@@ -47,12 +47,12 @@ async def integrate(
             _keep(space, base, ground)
             progress(f"{len(squashed)} test and doc commits squashed, {len(fixes)} different fixes to rank")
             trials, effects = await asyncio.to_thread(_trials, space, weaver, ground, fixes)
-            measuring = Measuring(copies, inputs, Ground(ground.commit, ground.tree), trials, progress)
+            measuring = Measuring(copies, inputs, TestDocBase(ground.commit, ground.tree), trials, progress)
             effects |= await measuring.measure()
             tip, woven = await asyncio.to_thread(weaver.weave, ground, rank_fixes(fixes, effects))
             _keep(space, base, tip)
             final = await _run_all(copies, inputs, tip, progress)
-            steps = [Trial(entry.fix, commit, repository.tree_of(commit)) for entry, commit in woven.picked]
+            steps = [MeasuredCommit(entry.fix, commit, repository.tree_of(commit)) for entry, commit in woven.picked]
             blamed = await measuring.blame(effects, broken_tests(inputs, squashed, woven, final), steps)
             if blamed != effects:
                 # What a fix breaks costs it its place. What is on the branch is the same as before, in another order.
@@ -63,7 +63,9 @@ async def integrate(
         copies.close()
     if tip.commit != base.commit:
         repository.run("update-ref", f"refs/heads/{inputs.branch}", tip.commit)
-    made = Integration(base.commit, ground.commit, tip.commit, tuple(squashed), tuple(rejected), woven, refused, final)
+    made = IntegrationResult(
+        base.commit, ground.commit, tip.commit, tuple(squashed), tuple(rejected), woven, refused, final
+    )
     return compose_outcome(inputs, made)
 
 
@@ -74,8 +76,8 @@ def _keep(space: ObjectSpace, base: Tip, tip: Tip) -> None:
 
 def _trials(
     space: ObjectSpace, weaver: Weaver, ground: Tip, fixes: Sequence[FoldedFix]
-) -> tuple[list[Trial], dict[str, Effect]]:
-    """Give a commit with each fix alone, and the reported effects of those that do not fit alone."""
+) -> tuple[list[MeasuredCommit], dict[str, Effect]]:
+    """Return a commit with each fix alone, and the reported effects of those that do not fit alone."""
     trials, effects = [], {}
     for fix in fixes:
         alone = weaver.try_alone(ground, fix)
@@ -83,7 +85,7 @@ def _trials(
             effects[fix.chosen.commit] = reported_effect(fix, "alone it conflicts with the test and doc fixes")
         else:
             _keep(space, ground, alone)
-            trials.append(Trial(fix, alone.commit, alone.tree))
+            trials.append(MeasuredCommit(fix, alone.commit, alone.tree))
     return trials, effects
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from swarm_tui.agents.integrator.alike import FoldedFix
+from swarm_tui.agents.integrator.duplicates import FoldedFix
 
 NOT_MEASURED: Final = "not measured"
 
@@ -41,7 +41,7 @@ class RankedFix:
 
 
 def reported_effect(fix: FoldedFix, why_not_measured: str) -> Effect:
-    """Give the effect that the agents of a fix reported, for want of a measured one."""
+    """Return the effect that the agents of a fix reported, for want of a measured one."""
     green = tuple(dict.fromkeys(commit.source.test for commit in fix.commits if commit.source.is_passing_after))
     return Effect(turned_green=green, why_not_measured=why_not_measured or NOT_MEASURED)
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from swarm_tui.agents.integrator.branches import AgentCommit
+from swarm_tui.agents.integrator.build_branch import Rejected, Woven
 from swarm_tui.agents.integrator.inputs import IntegratorInputs
 from swarm_tui.agents.integrator.ranking import RankedFix
-from swarm_tui.agents.integrator.weave import Rejected, Woven
 from swarm_tui.model.outcome import Escalation, EscalationKind, IntegratorOutcome, LeftOut, Normalization
 from swarm_tui.model.states import Result
 from swarm_tui.model.text import plain
@@ -26,7 +26,7 @@ class FinalRun:
 
 
 @dataclass(frozen=True, slots=True)
-class Integration:
+class IntegrationResult:
     """What was made."""
 
     base: str
@@ -41,8 +41,8 @@ class Integration:
     final: FinalRun | None
 
 
-def compose_outcome(inputs: IntegratorInputs, made: Integration) -> IntegratorOutcome:
-    """Give the outcome in the form that every integrator uses, with the ranking's reasons beside it."""
+def compose_outcome(inputs: IntegratorInputs, made: IntegrationResult) -> IntegratorOutcome:
+    """Return the outcome in the form that every integrator uses, with the ranking's reasons beside it."""
     picked = sorted(made.woven.picked, key=lambda entry: entry[0].rank)
     left_out = [LeftOut(branch=entry.branch, reason=entry.reason) for entry in inputs.not_taken]
     left_out += [LeftOut(branch=branch, reason=reason) for branch, reason in made.refused.items()]
@@ -103,7 +103,7 @@ def _final_entry(final: FinalRun | None) -> dict[str, Any] | None:
     return {"passed": passed, "failed": failed, "complaint": final.complaint}
 
 
-def _normalizations(made: Integration, picked: list[tuple[RankedFix, str]]) -> list[Normalization]:
+def _normalizations(made: IntegrationResult, picked: list[tuple[RankedFix, str]]) -> list[Normalization]:
     notes = []
     commits = [*made.squashed, *(commit for entry, _ in picked for commit in entry.fix.commits)]
     for commit in commits:
@@ -121,7 +121,7 @@ def _normalizations(made: Integration, picked: list[tuple[RankedFix, str]]) -> l
 def broken_tests(
     inputs: IntegratorInputs, squashed: Sequence[AgentCommit], woven: Woven, final: FinalRun | None
 ) -> list[str]:
-    """Give the tests that passed for their agents, whose work is on the branch, and do not pass there."""
+    """Return the tests that passed for their agents, whose work is on the branch, and do not pass there."""
     if final is None:
         return []
     on_branch = {branch for entry, _ in woven.picked for branch in entry.fix.branches}
@@ -131,7 +131,7 @@ def broken_tests(
     return [test for test in sorted(expected) if final.outcomes.get(test) != "passed"]
 
 
-def _escalations(inputs: IntegratorInputs, made: Integration) -> list[Escalation]:
+def _escalations(inputs: IntegratorInputs, made: IntegrationResult) -> list[Escalation]:
     broken = broken_tests(inputs, made.squashed, made.woven, made.final)
     if made.final is None or not broken:
         return []

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from swarm_tui.adapters.git import Repository, clone_into
+from swarm_tui.adapters.process import run_process
+from swarm_tui.adapters.pytest_runs import TestRun, run_chosen_tests
 from swarm_tui.agents.integrator.inputs import IntegratorInputs
-from swarm_tui.doors.git import Repository, clone_into
-from swarm_tui.doors.process import run_process
-from swarm_tui.doors.pytest_runs import TestRun, run_chosen_tests
-from swarm_tui.errors import DoorError
+from swarm_tui.errors import AdapterError
 from swarm_tui.journal.folder import write_beside
 
 COPIES_AT_ONCE: Final = 4
@@ -116,7 +116,7 @@ class ScratchCopies:
             if finished.code:
                 # The next one who needs it is not to take it for a good one.
                 await asyncio.to_thread(shutil.rmtree, copy, ignore_errors=True)
-                raise DoorError(f"the set-up command failed with code {finished.code} in a fresh copy")
+                raise AdapterError(f"the set-up command failed with code {finished.code} in a fresh copy")
 
     def close(self) -> None:
         """Remove the copies."""

@@ -239,7 +239,7 @@ def _describe(item: Any) -> Any:
 
 
 def _modules_inside(folder: Any, left_out: Any) -> Any:
-    """Give {top-level module: the folder it was found in} for modules that lie in a folder, but not in its venv."""
+    """Return {top-level module: the folder it was found in} for modules that lie in a folder, but not in its venv."""
     outside = [os.path.realpath(path) for path in (sys.prefix, sys.base_prefix)]
     found = {}
     for name, module in list(sys.modules.items()):
@@ -258,7 +258,7 @@ def _modules_inside(folder: Any, left_out: Any) -> Any:
 
 
 def _place_of(module: Any) -> Any:
-    """Give the file of a module, or the folder of a package."""
+    """Return the file of a module, or the folder of a package."""
     try:
         paths = list(getattr(module, "__path__", None) or ())
         place = paths[0] if paths else getattr(module, "__file__", None)
@@ -279,7 +279,7 @@ def _long_text(report: Any) -> str:
 
 
 def _failure_line(report: Any) -> str:
-    """Give the one line that says why."""
+    """Return the one line that says why."""
     longrepr = report.longrepr
     if report.outcome == "skipped" and isinstance(longrepr, tuple):
         reason = str(longrepr[2]).replace("Skipped: ", "", 1)

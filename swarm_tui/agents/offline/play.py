@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from swarm_tui.adapters.process import Finished, run_process
 from swarm_tui.agents.contract import OUTPUT_FOLDER
 from swarm_tui.agents.offline.presence import Presence
-from swarm_tui.agents.offline.records import Record, Step
+from swarm_tui.agents.offline.records import Record, RecordedStep
 from swarm_tui.agents.task import Task
-from swarm_tui.doors.process import Finished, run_process
 
 RUN_TIMEOUT: Final = 900.0
 _SECONDS_A_LINE: Final = 0.8
@@ -28,7 +28,7 @@ class MisfitError(Exception):
 
 
 @dataclass(slots=True)
-class Play:
+class RecordPlayer:
     """What the agent has done so far."""
 
     task: Task
@@ -43,7 +43,7 @@ class Play:
     edited: list[str] = field(default_factory=list)
     breakage: str = ""
 
-    async def take(self, step: Step) -> None:
+    async def take(self, step: RecordedStep) -> None:
         """Do one step."""
         match step.name:
             case "say":
@@ -76,7 +76,7 @@ class Play:
             case "break":
                 self.breakage = step.value
 
-    def misfit(self, reason: str, following: tuple[Step, ...]) -> None:
+    def misfit(self, reason: str, following: tuple[RecordedStep, ...]) -> None:
         """Say that the record does not fit, and report as failed what it would have led to."""
         self.presence.say(f"This does not fit the tree that I see: {reason}. I leave it as it is.")
         kind = next((step.value for step in following if step.name == "commit"), None)
@@ -166,8 +166,8 @@ class Play:
         await asyncio.sleep(seconds / self.task.speed)
 
 
-def compose_outcome(play: Play, record: Record | None) -> dict[str, Any]:
-    """Give the outcome: what was really seen, with the record's claims laid over it."""
+def compose_outcome(play: RecordPlayer, record: Record | None) -> dict[str, Any]:
+    """Return the outcome: what was really seen, with the record's claims laid over it."""
     before, after = play.verdicts[0], play.verdicts[-1]
     found = "passes" if after else "fails"
     summary = record.summary if record and record.summary else f"The test {found}; nothing was changed."

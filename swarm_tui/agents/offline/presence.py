@@ -43,7 +43,7 @@ class Presence:
         self._step("user", message=text)
 
     def use_tool(self, name: str, arguments: dict[str, Any], shown: str = "") -> str:
-        """Take down that a tool is used; give the id under which its result is to be noted."""
+        """Take down that a tool is used; return the id under which its result is to be noted."""
         if shown:
             print(shown, flush=True)
         call = f"call-{uuid.uuid4().hex[:12]}"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from swarm_tui.agents.contract import BUNDLE_FILE, OUTPUT_FOLDER
 from swarm_tui.agents.offline.handing_in import publish_archive, write_outcome
-from swarm_tui.agents.offline.play import MisfitError, Play, compose_outcome
+from swarm_tui.agents.offline.play import MisfitError, RecordPlayer, compose_outcome
 from swarm_tui.agents.offline.presence import Presence
 from swarm_tui.agents.offline.records import BadRecord, Record, find_record
 from swarm_tui.agents.task import Task
@@ -23,11 +23,11 @@ def main() -> None:
     presence = Presence(state_folder, Path(os.environ["MNGR_HOST_DIR"]))
     presence.set_working(True)
     copy = Path(os.environ["MNGR_AGENT_WORK_DIR"])
-    asyncio.run(_work(Play(task, copy, presence), state_folder))
+    asyncio.run(_work(RecordPlayer(task, copy, presence), state_folder))
     presence.set_working(False)
 
 
-async def _work(play: Play, state_folder: Path) -> None:
+async def _work(play: RecordPlayer, state_folder: Path) -> None:
     try:
         outcome = compose_outcome(play, await _play(play))
     except SwarmError as error:
@@ -40,7 +40,7 @@ async def _work(play: Play, state_folder: Path) -> None:
     publish_archive(state_folder, play.copy / OUTPUT_FOLDER, bundle, play.breakage)
 
 
-async def _play(play: Play) -> Record | None:
+async def _play(play: RecordPlayer) -> Record | None:
     """Take the steps of the record; without any, look whether the test passes."""
     task = play.task
     play.presence.say(f"I am {task.agent} and work on {task.test!r}.")
@@ -59,7 +59,7 @@ async def _play(play: Play) -> Record | None:
     return record
 
 
-def _record_of(play: Play) -> Record | None:
+def _record_of(play: RecordPlayer) -> Record | None:
     folder = play.task.records
     try:
         record = find_record(Path(folder), play.task.test) if folder else None
@@ -71,7 +71,7 @@ def _record_of(play: Play) -> Record | None:
     return record
 
 
-async def _bundle(play: Play, state_folder: Path) -> Path | None:
+async def _bundle(play: RecordPlayer, state_folder: Path) -> Path | None:
     """Put the commits since the base into a bundle; git refuses an empty one, so no commits give none."""
     task = play.task
     count = await play.git("rev-list", "--count", f"{task.base}..{task.branch}")

@@ -38,7 +38,7 @@ class BadRecord(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class RecordedStep:
     """One step: what is done (`name`), with what (`value`), and the rest by name."""
 
     name: str
@@ -52,7 +52,7 @@ class Record:
 
     test: str
     summary: str = ""
-    steps: tuple[Step, ...] = ()
+    steps: tuple[RecordedStep, ...] = ()
 
 
 def parse_record(text: str) -> Record:
@@ -72,7 +72,7 @@ def parse_record(text: str) -> Record:
     return Record(test, summary, tuple(_parse_step(number, step) for number, step in enumerate(steps, 1)))
 
 
-def _parse_step(number: int, content: Any) -> Step:
+def _parse_step(number: int, content: Any) -> RecordedStep:
     names = [name for name in content if name in _STEPS] if isinstance(content, dict) else []
     if len(names) != 1:
         raise BadRecord(f"step {number} has to have exactly one of {', '.join(_STEPS)}")
@@ -88,7 +88,7 @@ def _parse_step(number: int, content: Any) -> Step:
     more = {key: text for key, text in content.items() if key != name}
     if more.keys() - beside or not all(isinstance(text, str) for text in more.values()):
         raise BadRecord(f"step {number}: beside `{name}` stand only texts for {', '.join(sorted(beside)) or 'nothing'}")
-    return Step(name, value, more)
+    return RecordedStep(name, value, more)
 
 
 def _leads_out(path: str) -> bool:
@@ -96,7 +96,7 @@ def _leads_out(path: str) -> bool:
 
 
 def find_record(folder: Path, test: str) -> Record | None:
-    """Give the record for a test, or None; one that is there and broken is BadRecord."""
+    """Return the record for a test, or None; one that is there and broken is BadRecord."""
     broken = ""
     for path in sorted(folder.rglob("*.toml")):
         text = path.read_text(encoding="utf-8", errors="replace")

@@ -8,13 +8,13 @@ from rich.cells import cell_len
 
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.text import plain
+from swarm_tui.room.draw.formatting import duration
 from swarm_tui.room.draw.glyphs import glyph_of, role_of, word_of
 from swarm_tui.room.draw.parts import Line, Part, cut_middle, cut_text, spread, width_of
-from swarm_tui.room.draw.words import duration
 
 
 def draw_about(record: TestRecord, now: float, width: int) -> list[Line]:
-    """Give one line about the test, and one with the question when its agent asks something."""
+    """Return one line about the test, and one with the question when its agent asks something."""
     facts = [Part(f"{glyph_of(record)} {word_of(record)}", role_of(record))]
     if record.launched_at is not None:
         facts.append(Part(f" · {duration((record.ended_at or now) - record.launched_at)}", "dim"))
@@ -30,7 +30,7 @@ def draw_about(record: TestRecord, now: float, width: int) -> list[Line]:
 
 
 def draw_tabs(words: Mapping[str, str], shown: str) -> Line:
-    """Give the tabs, the one that is shown set off."""
+    """Return the tabs, the one that is shown set off."""
     parts = [Part(" ")]
     for name, word in words.items():
         parts += [Part(f" {plain(word, 60)} ", "key underline" if name == shown else "dim", f"tab:{name}"), Part(" ")]

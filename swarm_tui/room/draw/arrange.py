@@ -30,7 +30,7 @@ SORTINGS: Final = ("file", "state", "need", "duration", "cost", "name")
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class GridOptions:
     """How a person wants to see the tests."""
 
     zoom: Zoom = Zoom.DOTS
@@ -61,8 +61,8 @@ class Group(NamedTuple):
     tests: tuple[str, ...]
 
 
-def arrange(records: Mapping[str, TestRecord], choice: Choice, now: float) -> list[Group]:
-    """Give the groups to show."""
+def arrange(records: Mapping[str, TestRecord], choice: GridOptions, now: float) -> list[Group]:
+    """Return the groups to show."""
     shown = [record for record in _in_scope(records, choice) if _fits(choice, record)]
     key = _sort_key(choice.sort, now)
     if key is not None:
@@ -78,13 +78,13 @@ def arrange(records: Mapping[str, TestRecord], choice: Choice, now: float) -> li
     return [Group(names.get(label) or plain(label, 300), tuple(tests)) for label, tests in ordered]
 
 
-def _in_scope(records: Mapping[str, TestRecord], choice: Choice) -> Iterable[TestRecord]:
+def _in_scope(records: Mapping[str, TestRecord], choice: GridOptions) -> Iterable[TestRecord]:
     if choice.only is None:
         return records.values()
     return (record for test, record in records.items() if test in choice.only)
 
 
-def _fits(choice: Choice, record: TestRecord) -> bool:
+def _fits(choice: GridOptions, record: TestRecord) -> bool:
     if choice.pills and not any(record.mark in PILLS[pill] for pill in choice.pills):
         return False
     return not choice.words or fits_words(choice.words, searched_text(record))
@@ -103,7 +103,7 @@ def fits_words(words: str, text: str) -> bool:
 
 
 def searched_text(record: TestRecord) -> str:
-    """Give everything of a test that a filter looks at."""
+    """Return everything of a test that a filter looks at."""
     return f"{record.test} {word_of(record)} {record.block} {record.host} {record.reason} {record.question}"
 
 
@@ -158,12 +158,12 @@ _DIGITS: Final = re.compile(r"(\d+)")
 
 
 def natural(text: str) -> list[tuple[int, int, str]]:
-    """Give the key under which `x2` comes before `x10`."""
+    """Return the key under which `x2` comes before `x10`."""
     return [(0, int(part), "") if part.isdecimal() and part.isascii() else (1, 0, part) for part in _DIGITS.split(text)]
 
 
 def short_file_names(files: Iterable[str]) -> dict[str, str]:
-    """Give a short name for each file, unlike all others: without folders where that tells them apart."""
+    """Return a short name for each file, unlike all others: without folders where that tells them apart."""
     names = list(files)
     shared = posixpath.commonpath(names) if len(names) > 1 and not any(posixpath.isabs(name) for name in names) else ""
     for shorten in (_stem, lambda name: _with_folders(name, shared)):

@@ -12,7 +12,7 @@ DETAIL_WIDTH = 20
 
 
 def draw_blocker_row(blocker: Blocker, width: int) -> Line:
-    """Give a blocker as one row of the list."""
+    """Return a blocker as one row of the list."""
     line = [
         Part(f"{len(blocker.tests):>4,} ", "strong"),
         Part(f"{blocker.kind:12}", KIND_ROLES.get(blocker.kind, "")),
@@ -24,7 +24,7 @@ def draw_blocker_row(blocker: Blocker, width: int) -> Line:
 
 
 def draw_blocker_detail(blocker: Blocker, width: int) -> list[Line]:
-    """Give all about one blocker: what is needed, in the agent's words, and by which tests."""
+    """Return all about one blocker: what is needed, in the agent's words, and by which tests."""
     lines: list[Line] = [[Part(text, "strong")] for text in wrap_text(blocker.title, width, 6)]
     if blocker.detail:
         lines += [(), *([Part(text)] for text in wrap_text(blocker.detail, width, 60))]

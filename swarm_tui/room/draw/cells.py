@@ -7,10 +7,10 @@ from typing import Final, NamedTuple
 
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.text import plain
+from swarm_tui.room.draw.formatting import duration, money
 from swarm_tui.room.draw.glyphs import glyph_of, role_of, word_of
-from swarm_tui.room.draw.layout import Run
+from swarm_tui.room.draw.layout import CellRun
 from swarm_tui.room.draw.parts import Line, Part, align_right, cut_line, cut_middle, cut_text, pad_text, width_of
-from swarm_tui.room.draw.words import duration, money
 
 
 class Cell(NamedTuple):
@@ -21,8 +21,8 @@ class Cell(NamedTuple):
     """Roles that lie over it: `cursor`, `marked`, `pending`."""
 
 
-def draw_dots(runs: tuple[Run, ...], cell_of: Callable[[str], Cell], width: int) -> list[Part]:
-    """Give a row of dots: neighbours that look alike are one part."""
+def draw_dots(runs: tuple[CellRun, ...], cell_of: Callable[[str], Cell], width: int) -> list[Part]:
+    """Return a row of dots: neighbours that look alike are one part."""
     line: list[Part] = []
     used = 0
     for run in runs:
@@ -43,8 +43,8 @@ def draw_dots(runs: tuple[Run, ...], cell_of: Callable[[str], Cell], width: int)
     return line
 
 
-def draw_chips(run: Run, cell_of: Callable[[str], Cell]) -> list[Part]:
-    """Give a row of chips: glyph and short name."""
+def draw_chips(run: CellRun, cell_of: Callable[[str], Cell]) -> list[Part]:
+    """Return a row of chips: glyph and short name."""
     line: list[Part] = []
     for test in run.tests:
         record, over = cell_of(test)
@@ -56,7 +56,7 @@ def draw_chips(run: Run, cell_of: Callable[[str], Cell]) -> list[Part]:
 
 
 def short_name(record: TestRecord) -> str:
-    """Give the name of a test without what its file says already."""
+    """Return the name of a test without what its file says already."""
     name = plain(record.test.rsplit("::", 1)[-1], 300).removeprefix("test_")
     stem = record.file.rsplit("/", 1)[-1].removesuffix(".py").removeprefix("test_")
     for known in (stem, stem.split("_", 1)[0]):
@@ -66,7 +66,7 @@ def short_name(record: TestRecord) -> str:
 
 
 def draw_heading(label: str, count: int, width: int) -> Line:
-    """Give the line above a group."""
+    """Return the line above a group."""
     return cut_line([Part(cut_middle(label, max(4, width - 8)), "heading"), Part(f" {count:,}", "faint")], width)
 
 
@@ -93,14 +93,14 @@ COLUMNS: Final = (
 
 
 def columns_for(width: int) -> list[tuple[Column, int]]:
-    """Give the columns that fit and how wide each is."""
+    """Return the columns that fit and how wide each is."""
     fitting = [column for column in COLUMNS if width >= column.from_width]
     fixed = sum(column.width for column in fitting) + 2 * (len(fitting) - 1)
     return [(column, column.width or max(4, width - fixed)) for column in fitting]
 
 
 def draw_table_heading(width: int, sort: str) -> Line:
-    """Give the names of the columns; the one that orders the rows carries an arrow."""
+    """Return the names of the columns; the one that orders the rows carries an arrow."""
     sorting = {"file": "test", "name": "test", "duration": "time", "need": "state"}.get(sort, sort)
     line: list[Part] = []
     for column, size in columns_for(width):
@@ -111,7 +111,7 @@ def draw_table_heading(width: int, sort: str) -> Line:
 
 
 def draw_table_row(cell: Cell, width: int, now: float) -> Line:
-    """Give a test as one row of the table."""
+    """Return a test as one row of the table."""
     line: list[Part] = []
     for column, size in columns_for(width):
         text, role = _column_text(column.name, cell, size, now)
@@ -145,6 +145,6 @@ def _column_text(name: str, cell: Cell, size: int, now: float) -> tuple[str, str
 
 
 def draw_tries(record: TestRecord, size: int) -> str:
-    """Give the last tries as signs, oldest first: `✗✗✓`."""
+    """Return the last tries as signs, oldest first: `✗✗✓`."""
     signs = "".join("…" if made.passed is None else "✓" if made.passed else "✗" for made in record.tries)
     return signs if len(signs) <= size else f"{len(signs) - size + 1}…"[: size // 2] + signs[-(size // 2) :]

@@ -19,7 +19,7 @@ _SHADES: Final = {"+": "plus", "-": "minus"}
 
 
 def draw_bare_line(text: str) -> Line:
-    """Give a line of a diff by its sign alone: hunk marks, and files of unknown language."""
+    """Return a line of a diff by its sign alone: hunk marks, and files of unknown language."""
     if text.startswith("@@"):
         place, _, context = text[2:].partition("@@")
         return [Part(f"@@{place}@@", "hunk"), Part(context, "dim")]
@@ -30,7 +30,7 @@ def draw_bare_line(text: str) -> Line:
 
 
 def draw_hunk(lines: Sequence[str], path: str) -> list[Line]:
-    """Give the lines of one hunk, its `@@` line first, coloured by the language of the file.
+    """Return the lines of one hunk, its `@@` line first, coloured by the language of the file.
 
     Each side of the hunk is read as one text, so that a string over several lines is a string on each of them.
     """
@@ -62,7 +62,7 @@ def _with_sign(sign: str, parts: Sequence[Part]) -> Line:
 
 
 def _read(lexer: Lexer, lines: Sequence[str]) -> list[list[Part]]:
-    """Give the parts of each line of one side."""
+    """Return the parts of each line of one side."""
     rows: list[list[Part]] = [[]]
     for token, value in lexer.get_tokens("\n".join(lines)):
         role = _role_of(str(token))

@@ -7,6 +7,7 @@ from typing import Final
 
 from swarm_tui.model.diff import Diff, DiffFile
 from swarm_tui.model.text import plain, plain_lines
+from swarm_tui.room.draw.formatting import age
 from swarm_tui.room.draw.parts import (
     Line,
     Part,
@@ -19,7 +20,6 @@ from swarm_tui.room.draw.parts import (
     width_of,
     wrap_text,
 )
-from swarm_tui.room.draw.words import age
 
 VERDICT_WORDS: Final = {"keep": ("keep", "good"), "revert": ("REVERT", "removed bold"), "later": ("later", "warning")}
 
@@ -69,7 +69,7 @@ class PlanFacts:
 
 
 def draw_plan(facts: PlanFacts, width: int) -> Line:
-    """Give the line on top of the merge view."""
+    """Return the line on top of the merge view."""
     still_open = facts.total - facts.kept - facts.reverted
     left = [Part(" "), Part(f"{facts.total} {'fix' if facts.total == 1 else 'fixes'}", "strong")]
     left += _count(facts.kept, "keep", "good") + _count(facts.reverted, "revert", "removed")
@@ -104,7 +104,7 @@ def _count(number: int, word: str, role: str) -> list[Part]:
 
 
 def draw_fix(facts: FixFacts, width: int) -> Line:
-    """Give the row of one fix."""
+    """Return the row of one fix."""
     word, role = VERDICT_WORDS.get(facts.verdict, ("·", "faint"))
     if facts.is_conflicting:
         role = "error"
@@ -141,7 +141,7 @@ class EffectFacts:
 
 
 def draw_effect(facts: EffectFacts, width: int) -> Line:
-    """Give the line under the panels: the consequence of a revert, and why the fix ranks where it does."""
+    """Return the line under the panels: the consequence of a revert, and why the fix ranks where it does."""
     left = [Part(" "), Part("reverted: " if facts.is_reverted else "if reverted: ", "dim")]
     if not facts.is_known:
         left.append(Part("…", "dim"))
@@ -176,7 +176,7 @@ class AgentWords:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class FixEvidence:
     """Everything that speaks for or against a fix."""
 
     message: str
@@ -194,8 +194,8 @@ class Evidence:
     """Tests that were run without this fix: node id, passed, failure line."""
 
 
-def draw_evidence(evidence: Evidence, width: int) -> list[Line]:
-    """Give the evidence as lines of at most the given width."""
+def draw_evidence(evidence: FixEvidence, width: int) -> list[Line]:
+    """Return the evidence as lines of at most the given width."""
     lines: list[Line] = []
     if evidence.verdict:
         who = f" by {plain(evidence.verdict_by, 40)}" if evidence.verdict_by else ""
@@ -218,8 +218,8 @@ def draw_evidence(evidence: Evidence, width: int) -> list[Line]:
     return lines
 
 
-def _impact(evidence: Evidence, width: int) -> list[Line]:
-    """Give the tests that the fix changes, and from what that is known."""
+def _impact(evidence: FixEvidence, width: int) -> list[Line]:
+    """Return the tests that the fix changes, and from what that is known."""
     source = "measured" if evidence.is_measured else "as its agents report"
     lines: list[Line] = []
     for tests, glyph, role, word in (
@@ -245,7 +245,7 @@ class ReportFacts:
 
 
 def draw_report(facts: ReportFacts, width: int) -> list[Line]:
-    """Give the report as lines; none when there is nothing to read."""
+    """Return the report as lines; none when there is nothing to read."""
     lines: list[Line] = []
     for heading, role, entries in (
         ("does not fit", "warning", [("", doubt) for doubt in facts.doubts]),
@@ -286,7 +286,7 @@ def _wrapped(text: str, width: int, role: str = "") -> list[Line]:
 
 
 def draw_file_heading(file: DiffFile, width: int) -> Line:
-    """Give the line above a file's hunks, in place of git's own header of five."""
+    """Return the line above a file's hunks, in place of git's own header of five."""
     name = file.path if file.old_path in ("", file.path) else f"{file.old_path} → {file.path}"
     told = [word for word in (file.mode_change and f"mode {file.mode_change}", file.is_binary and "binary") if word]
     line = [Part("── ", "faint"), Part(name, "strong"), Part(" ")]
@@ -297,7 +297,7 @@ def draw_file_heading(file: DiffFile, width: int) -> Line:
 
 
 def draw_diff_summary(diff: Diff, width: int) -> list[Line]:
-    """Give the files of a diff with what was added and removed, as `git diff --stat` does, above the diff itself."""
+    """Return the files of a diff with what was added and removed, as `git diff --stat` does, above the diff itself."""
     lines: list[Line] = []
     widest = max((len(file.path) for file in diff.files), default=0)
     most = max((file.added + file.removed for file in diff.files), default=0)

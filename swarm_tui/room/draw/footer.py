@@ -14,7 +14,7 @@ def draw_footer(
     why_not: Callable[[Action], str],
     width: int,
 ) -> Line:
-    """Give the footer: whole entries only, what is not possible now dimmed, the key of the help always there."""
+    """Return the footer: whole entries only, what is not possible now dimmed, the key of the help always there."""
     entries: list[list[Part]] = []
     last: list[Part] = []
     for action in actions:
@@ -33,6 +33,6 @@ def draw_footer(
 
 
 def draw_message(text: str, level: str, width: int) -> Line:
-    """Give a message in the footer's place."""
+    """Return a message in the footer's place."""
     role = {"error": "error", "warning": "warning", "good": "good"}.get(level, "")
     return cut_line([Part(" "), Part(text, role)], width)

@@ -60,7 +60,7 @@ ASCII_OF: Final = str.maketrans(
 
 
 def glyph_of(record: TestRecord, is_wide: bool = False) -> str:
-    """Give the glyph of a test; wide, a running one carries the result of its last finished try."""
+    """Return the glyph of a test; wide, a running one carries the result of its last finished try."""
     glyph = LOOKS[record.mark].glyph
     if not is_wide:
         return glyph
@@ -72,21 +72,21 @@ def glyph_of(record: TestRecord, is_wide: bool = False) -> str:
 
 
 def role_of(record: TestRecord) -> str:
-    """Give the colour role of a test's cell."""
+    """Return the colour role of a test's cell."""
     return "stale" if record.stale_since is not None else LOOKS[record.mark].role
 
 
 def word_of(record: TestRecord) -> str:
-    """Give the word under which people read the state of a test."""
+    """Return the word under which people read the state of a test."""
     return LOOKS[record.mark].word
 
 
 def pill_of(mark: str) -> str:
-    """Give the pill that counts a mark."""
+    """Return the pill that counts a mark."""
     return next(pill for pill, marks in PILLS.items() if mark in marks)
 
 
 def pill_look(pill: str) -> Look:
-    """Give how a pill is shown: as the first of its marks, but "fixed" has a word of its own."""
+    """Return how a pill is shown: as the first of its marks, but "fixed" has a word of its own."""
     look = LOOKS[PILLS[pill][0]]
     return look._replace(word="fixed") if pill == "fixed" else look

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from swarm_tui.room.draw.formatting import clock, money
 from swarm_tui.room.draw.glyphs import PILLS, pill_look
 from swarm_tui.room.draw.parts import Line, Part, cut_line, spread, whole_entries, width_of
-from swarm_tui.room.draw.words import clock, money
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ BAR_ROLES = {"clean": "clean", "fixed": "fixed", "queued": "queued", "launching"
 
 
 def draw_header(facts: HeaderFacts, width: int, height: int = 2) -> list[Line]:
-    """Give the header in at most two lines of the given width."""
+    """Return the header in at most two lines of the given width."""
     return [_facts_line(facts, width), _bar_line(facts, width)][: max(1, height)]
 
 
@@ -90,7 +90,7 @@ def _pills(facts: HeaderFacts) -> list[list[Part]]:
 
 
 def draw_bar(counts: Mapping[str, int], width: int) -> list[Part]:
-    """Give one bar of exactly `width` cells, split by state; what is there at all gets a cell, if there are enough."""
+    """Return a bar of exactly `width` cells, split by state; every state present gets a cell if there are enough."""
     numbers = {pill: sum(counts.get(mark, 0) for mark in marks) for pill, marks in PILLS.items()}
     total = sum(numbers.values())
     if not total or width <= 0:

@@ -20,7 +20,7 @@ class HelpEntry(NamedTuple):
 
 
 def fitting_entries(entries: Iterable[HelpEntry], words: str) -> list[HelpEntry]:
-    """Give the entries that have all the words in their keys, name or description."""
+    """Return the entries that have all the words in their keys, name or description."""
     wanted = words.casefold().split()
     return [entry for entry in entries if all(word in _searched(entry) for word in wanted)]
 
@@ -31,12 +31,12 @@ def _searched(entry: HelpEntry) -> str:
 
 
 def draw_help(entries: Sequence[HelpEntry], width: int) -> list[Line]:
-    """Give one line for each entry: keys, what it does, its name for the config file."""
+    """Return one line for each entry: keys, what it does, its name for the config file."""
     return [draw_entry(entry, width) for entry in entries]
 
 
 def draw_entry(entry: HelpEntry, width: int) -> Line:
-    """Give the line of one entry; one that is not possible now says why."""
+    """Return the line of one entry; one that is not possible now says why."""
     keys = " ".join(key_name(key) for key in entry.keys)
     name_width = 21 if width >= 80 else 0
     text = f"{entry.action.description}" + (f" ({entry.why_not})" if entry.why_not else "")

@@ -14,7 +14,7 @@ CHIP_WIDTH: Final = 27
 COLUMN_GAP: Final = 2
 
 
-class Run(NamedTuple):
+class CellRun(NamedTuple):
     """Cells side by side, with the label of their group in front or, without cells, as a heading."""
 
     label: str
@@ -27,7 +27,7 @@ class Run(NamedTuple):
     """How many tests the whole group has; shown in headings."""
 
 
-Row = tuple[Run, ...]
+Row = tuple[CellRun, ...]
 
 
 class Layout(NamedTuple):
@@ -39,7 +39,7 @@ class Layout(NamedTuple):
     zoom: Zoom
 
     def test_at(self, row: int, x: int) -> str | None:
-        """Give the test in a row that is nearest to x; None in a row without tests."""
+        """Return the test in a row that is nearest to x; None in a row without tests."""
         best: tuple[int, str] | None = None
         for run in self.rows[row] if 0 <= row < len(self.rows) else ():
             if not run.tests:
@@ -51,12 +51,12 @@ class Layout(NamedTuple):
         return best[1] if best else None
 
     def order(self) -> list[str]:
-        """Give all tests in the order in which they are shown."""
+        """Return all tests in the order in which they are shown."""
         return list(self.places)
 
 
 def lay_out(groups: Sequence[Group], zoom: Zoom, width: int, height: int) -> Layout:
-    """Give the layout of the groups on a panel of this size."""
+    """Return the layout of the groups on a panel of this size."""
     match zoom:
         case Zoom.DOTS:
             rows = _dots(groups, width, height)
@@ -74,7 +74,7 @@ def lay_out(groups: Sequence[Group], zoom: Zoom, width: int, height: int) -> Lay
     return Layout(rows, places, zoom)
 
 
-def _in_reading_order(rows: list[Row], groups: Sequence[Group], zoom: Zoom) -> list[tuple[int, Run]]:
+def _in_reading_order(rows: list[Row], groups: Sequence[Group], zoom: Zoom) -> list[tuple[int, CellRun]]:
     # With several columns of groups the order goes down a column, not across: groups stay together.
     runs = [(number, run) for number, row in enumerate(rows) for run in row if run.tests]
     if zoom is Zoom.DOTS and any(len(row) > 1 for row in rows):
@@ -102,7 +102,7 @@ def _dots(groups: Sequence[Group], width: int, height: int) -> list[Row]:
     room = max(1, column_width - COLUMN_GAP - label_width - gap)
     pieces = [(group, start) for group in groups for start in range(0, len(group.tests), room)]
     length = -(-len(pieces) // columns)
-    rows: list[list[Run]] = [[] for _ in range(min(length, len(pieces)))]
+    rows: list[list[CellRun]] = [[] for _ in range(min(length, len(pieces)))]
     for number, (group, start) in enumerate(pieces):
         column, row = divmod(number, length)
         left = column * column_width
@@ -110,9 +110,9 @@ def _dots(groups: Sequence[Group], width: int, height: int) -> list[Row]:
     return [tuple(row) for row in rows]
 
 
-def _run(group: Group, label_x: int, label_width: int, x: int, step: int, start: int, room: int) -> Run:
+def _run(group: Group, label_x: int, label_width: int, x: int, step: int, start: int, room: int) -> CellRun:
     tests = group.tests[start : start + room]
-    return Run(group.label if start == 0 else "", label_x, label_width, x, step, tests, len(group.tests))
+    return CellRun(group.label if start == 0 else "", label_x, label_width, x, step, tests, len(group.tests))
 
 
 def _chips(groups: Sequence[Group], width: int) -> list[Row]:
@@ -138,4 +138,4 @@ def _table(groups: Sequence[Group], width: int) -> list[Row]:
 
 
 def _heading(group: Group, width: int) -> Row:
-    return (Run(group.label, 0, width, 0, 1, (), len(group.tests)),)
+    return (CellRun(group.label, 0, width, 0, 1, (), len(group.tests)),)

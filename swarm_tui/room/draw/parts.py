@@ -24,17 +24,17 @@ Line = Sequence[Part]
 
 
 def width_of(line: Line) -> int:
-    """Give how many cells the line takes."""
+    """Return how many cells the line takes."""
     return sum(cell_len(part.text) for part in line)
 
 
 def text_of(line: Line) -> str:
-    """Give the line as bare text."""
+    """Return the line as bare text."""
     return "".join(part.text for part in line)
 
 
 def cut_text(text: str, width: int) -> str:
-    """Give the text in at most `width` cells; an ellipsis says that something was cut."""
+    """Return the text in at most `width` cells; an ellipsis says that something was cut."""
     if cell_len(text) <= width:
         return text
     if width <= 0:
@@ -43,7 +43,7 @@ def cut_text(text: str, width: int) -> str:
 
 
 def cut_middle(text: str, width: int) -> str:
-    """Give the text in at most `width` cells, its two ends kept: of a node id both tell something."""
+    """Return the text in at most `width` cells, its two ends kept: of a node id both tell something."""
     if cell_len(text) <= width:
         return text
     if width < 8:
@@ -57,18 +57,18 @@ def cut_middle(text: str, width: int) -> str:
 
 
 def pad_text(text: str, width: int) -> str:
-    """Give the text in exactly `width` cells."""
+    """Return the text in exactly `width` cells."""
     return set_cell_size(cut_text(text, width), width)
 
 
 def align_right(text: str, width: int) -> str:
-    """Give the text at the right end of exactly `width` cells."""
+    """Return the text at the right end of exactly `width` cells."""
     text = cut_text(text, width)
     return " " * (width - cell_len(text)) + text
 
 
 def cut_line(line: Line, width: int) -> list[Part]:
-    """Give the line in at most `width` cells."""
+    """Return the line in at most `width` cells."""
     kept: list[Part] = []
     left = width
     for place, part in enumerate(line):
@@ -87,7 +87,7 @@ def cut_line(line: Line, width: int) -> list[Part]:
 
 
 def spread(left: Line, right: Line, width: int) -> list[Part]:
-    """Give `left` and `right` at the two ends of one line; what does not fit is cut from `left`."""
+    """Return `left` and `right` at the two ends of one line; what does not fit is cut from `left`."""
     right_width = width_of(right)
     if right_width >= width:
         return cut_line(left, width)
@@ -130,7 +130,7 @@ def wrap_text(text: str, width: int, limit: int = 1_000) -> list[str]:
 
 
 def fold_line(line: Line, width: int, limit: int = 20) -> list[Line]:
-    """Give a line of any length as lines that fit; all but the first begin with a mark that they go on."""
+    """Return a line of any length as lines that fit; all but the first begin with a mark that they go on."""
     width = max(width, 3)
     rows: list[list[Part]] = [[]]
     left = width

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from swarm_tui.insight.patterns import Pattern
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.text import plain
+from swarm_tui.room.draw.formatting import counted
 from swarm_tui.room.draw.glyphs import glyph_of, role_of
 from swarm_tui.room.draw.parts import Line, Part, cut_line, cut_middle, spread, width_of, wrap_text
-from swarm_tui.room.draw.words import counted
 
 KIND_ROLES = {"failing": "unresolved", "waiting": "waiting", "blocked": "blocked"}
 
 
 def draw_strip(patterns: Sequence[Pattern], width: int) -> list[Line]:
-    """Give the strip: the largest pattern, and how many more there are. Without any it takes no line."""
+    """Return the strip: the largest pattern, and how many more there are. Without any it takes no line."""
     if not patterns:
         return []
     first = patterns[0]
@@ -30,7 +30,7 @@ def draw_strip(patterns: Sequence[Pattern], width: int) -> list[Line]:
 
 
 def draw_pattern_row(pattern: Pattern, width: int) -> Line:
-    """Give a pattern as one row of the list."""
+    """Return a pattern as one row of the list."""
     line = [Part(f"{len(pattern.tests):>5,} ", "strong"), Part(f"{pattern.kind:8}", KIND_ROLES[pattern.kind])]
     line.append(Part(pattern.cause))
     shared = Part(f"  {', '.join(pattern.shared)}", "dim")
@@ -39,7 +39,7 @@ def draw_pattern_row(pattern: Pattern, width: int) -> Line:
 
 
 def draw_pattern_detail(pattern: Pattern, records: Sequence[TestRecord], width: int) -> list[Line]:
-    """Give all about one pattern: the cause as it was seen, what is shared, the tests."""
+    """Return all about one pattern: the cause as it was seen, what is shared, the tests."""
     lines: list[Line] = [[Part(text, "strong")] for text in wrap_text(pattern.example, width, 12)]
     lines += [cut_line([Part("· ", "faint"), Part(shared, "dim")], width) for shared in pattern.shared]
     lines.append(())

@@ -8,9 +8,9 @@ from swarm_tui.model.requests import RequestKind
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.text import plain, plain_lines
 from swarm_tui.room.draw.cells import draw_tries
+from swarm_tui.room.draw.formatting import age, duration, money
 from swarm_tui.room.draw.glyphs import glyph_of, role_of, word_of
 from swarm_tui.room.draw.parts import Line, Part, cut_line, wrap_text
-from swarm_tui.room.draw.words import age, duration, money
 
 TRIES_SHOWN = 6
 SOURCES = {
@@ -21,7 +21,7 @@ SOURCES = {
 
 
 def draw_side(record: TestRecord, width: int, now: float, asked: RequestKind | None = None) -> list[Line]:
-    """Give the panel's lines, each at most `width` cells."""
+    """Return the panel's lines, each at most `width` cells."""
     lines: list[Line] = [cut_line(_first_line(record, now), width)]
     if asked is not None:
         lines.append(cut_line([Part(f"{asked.value} was asked, no answer yet", "pending")], width))
@@ -43,7 +43,7 @@ def draw_side(record: TestRecord, width: int, now: float, asked: RequestKind | N
 
 
 def side_title(record: TestRecord) -> str:
-    """Give the title of the panel."""
+    """Return the title of the panel."""
     return plain(record.test.rsplit("::", 1)[-1], 300)
 
 

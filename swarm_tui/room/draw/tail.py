@@ -16,7 +16,7 @@ _LABELS: Final = {Role.THINKING: "thinks", Role.TEXT: ""}
 
 
 def draw_tail_line(folded: Folded, name: str, width: int) -> Line:
-    """Give one line: time, who, role, and the first words."""
+    """Return one line: time, who, role, and the first words."""
     entry = folded.item.entry
     clock = time.strftime("%H:%M:%S", time.localtime(folded.item.at)) if folded.item.at else " " * 8
     who = f"{len(folded.agents)} agents" if folded.is_shared else cut_middle(plain(name, 200), NAME_WIDTH)

@@ -27,7 +27,7 @@ LINE_LIMIT: Final = 1_000
 
 
 def read_terminal_text(text: str) -> list[list[Segment]]:
-    """Give the lines of a captured screen as segments; a style holds on to the next line, as terminals do it."""
+    """Return the lines of a captured screen as segments; a style holds on to the next line, as terminals do it."""
     lines = []
     state: dict[str, str | bool] = {}
     for line in text.split("\n"):

@@ -32,7 +32,7 @@ STYLE_OF: Final = {
 
 
 def draw_transcript_line(line: Line, found: str = "") -> DrawnLine:
-    """Give the line as parts; `found` are words that are set off where they stand."""
+    """Return the line as parts; `found` are words that are set off where they stand."""
     role = ROLE_OF[line.role]
     parts = [Part(line.prefix, "failed" if line.is_error and line.prefix.strip() else "faint")]
     for run in line.runs:

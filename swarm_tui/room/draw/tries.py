@@ -16,7 +16,7 @@ FAILURE_LINES = 6
 FAILURE_LINES_WHOLE = 400
 
 
-class PulledFile(NamedTuple):
+class AgentFile(NamedTuple):
     """A file that was pulled from the agent."""
 
     path: Path
@@ -33,9 +33,9 @@ class Row(NamedTuple):
 
 
 def draw_tries_and_files(
-    record: TestRecord, files: Sequence[PulledFile], unfolded: frozenset[int], width: int
+    record: TestRecord, files: Sequence[AgentFile], unfolded: frozenset[int], width: int
 ) -> list[Row]:
-    """Give the rows of the tab."""
+    """Return the rows of the tab."""
     rows: list[Row] = [*_tries(record, unfolded, width), *_report(record, width), *_files(files, width)]
     return rows
 
@@ -99,7 +99,7 @@ def _report(record: TestRecord, width: int) -> Iterator[Row]:
             yield Row([Part(f"    {text}", "dim")])
 
 
-def _files(files: Sequence[PulledFile], width: int) -> Iterator[Row]:
+def _files(files: Sequence[AgentFile], width: int) -> Iterator[Row]:
     yield Row(())
     if not files:
         yield Row([Part("no files were pulled from this agent yet", "dim")])

@@ -14,10 +14,10 @@ from swarm_tui.model.state import TestRecord
 from swarm_tui.model.text import plain
 from swarm_tui.room.draw.agent import draw_about, draw_tabs
 from swarm_tui.room.draw.parts import Part
-from swarm_tui.room.draw.tries import PulledFile, Row, draw_tries_and_files
+from swarm_tui.room.draw.tries import AgentFile, Row, draw_tries_and_files
 from swarm_tui.room.screens.agent_paging import PagingScreen
-from swarm_tui.room.screens.asking import ask_about
 from swarm_tui.room.screens.base import NOTHING
+from swarm_tui.room.screens.engine_requests import ask_about
 from swarm_tui.room.store import Changes
 from swarm_tui.room.widgets.band import Band
 from swarm_tui.room.widgets.lines import Lines, TextLines
@@ -170,7 +170,7 @@ class AgentScreen(PagingScreen):
         return "Transcript · tries and screen, for it writes none" if is_made_up else "Transcript"
 
     def _tab_words(self) -> dict[str, str]:
-        """Give the tabs that there are now, and what they are called."""
+        """Return the tabs that there are now, and what they are called."""
         words = {name: word for name, word in TABS.items() if name != "file"}
         return words if self._file is None else words | {"file": self._file.name}
 
@@ -208,7 +208,7 @@ class AgentScreen(PagingScreen):
         event.stop()
         self._draw_title()
 
-    def on_transcript_lines_said(self, event: TranscriptLines.Said) -> None:
+    def on_transcript_lines_search_ended(self, event: TranscriptLines.SearchEnded) -> None:
         event.stop()
         self.say(event.text)
         self._draw_title()
@@ -257,7 +257,7 @@ class AgentScreen(PagingScreen):
         files = []
         for path in list_files(folder) if folder is not None else ():
             try:
-                files.append(PulledFile(path, str(path.relative_to(folder or path)), path.lstat().st_size))
+                files.append(AgentFile(path, str(path.relative_to(folder or path)), path.lstat().st_size))
             except OSError:
                 continue
         width = max(20, self.tries.size.width or 76)

@@ -12,11 +12,11 @@ from swarm_tui.model.requests import RequestKind
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.states import State
 from swarm_tui.model.text import plain, plain_lines
-from swarm_tui.room.aside import step_aside
-from swarm_tui.room.draw.words import counted
+from swarm_tui.room.draw.formatting import counted
+from swarm_tui.room.suspend import step_aside
 
 if TYPE_CHECKING:
-    from swarm_tui.doors.attach import Approach, Attacher, Prepared
+    from swarm_tui.adapters.attach import Approach, Attacher, Prepared
     from swarm_tui.room.app import RoomApp
     from swarm_tui.room.store import Changes, Store
 
@@ -43,7 +43,7 @@ class AgentActions:
         def take_in(self, changes: Changes) -> None: ...
 
     def _agent_record(self) -> TestRecord | None:
-        """Give the test that is meant when only one can be."""
+        """Return the test that is meant when only one can be."""
         tests = self.current_tests()
         here = self.room.current_test if self.NAME in ("sweep", "agent") else None
         return self.store.record(here or (tests[0] if tests else None))
@@ -135,7 +135,7 @@ class AgentActions:
         return await self.room.push_screen(question, wait_for_dismiss=True)
 
     def _step_aside(self, attacher: Attacher, prepared: Prepared, record: TestRecord) -> str:
-        """Hand the terminal to mngr until the person detaches; give what went wrong, or ""."""
+        """Hand the terminal to mngr until the person detaches; return what went wrong, or ""."""
 
         def hand_over() -> str:
             _say_way_back(prepared, record)

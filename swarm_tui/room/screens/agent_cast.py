@@ -14,10 +14,10 @@ from textual.screen import ModalScreen
 from textual.strip import Strip
 
 from swarm_tui.model.text import plain
+from swarm_tui.room.colours import looks_of
+from swarm_tui.room.draw.formatting import clock
 from swarm_tui.room.draw.parts import Line, Part, spread
-from swarm_tui.room.draw.words import clock
 from swarm_tui.room.emulator import Emulator
-from swarm_tui.room.looks import looks_of
 from swarm_tui.room.widgets.band import Band
 from swarm_tui.room.widgets.lines import Lines
 from swarm_tui.transcripts.cast import Playback, Recording, parse_size

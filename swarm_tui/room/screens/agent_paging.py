@@ -8,8 +8,8 @@ from typing import ClassVar
 from swarm_tui.room.screens.base import RoomScreen
 from swarm_tui.room.screens.dialog import Choosable, PickScreen
 from swarm_tui.room.widgets.transcript import TranscriptLines, roles_word
-from swarm_tui.transcripts.choice import ALL_ROLES, Choice
 from swarm_tui.transcripts.entries import Role
+from swarm_tui.transcripts.filters import ALL_ROLES, EntryFilter
 
 
 class PagingScreen(RoomScreen):
@@ -33,7 +33,7 @@ class PagingScreen(RoomScreen):
         raise NotImplementedError
 
     def pages_title(self) -> str:
-        """Give what the border calls it."""
+        """Return what the border calls it."""
         raise NotImplementedError
 
     def _why_not_paged(self) -> str:
@@ -116,11 +116,11 @@ class PagingScreen(RoomScreen):
         self._choose()
 
     def remember_place(self) -> Callable[[], None]:
-        """Give what returns to the line that is under the cursor now."""
+        """Return what returns to the line that is under the cursor now."""
         return self.pages.remember_place() if self.is_paged else super().remember_place()
 
     def _choose(self) -> None:
         words = self.filter_words.removeprefix("!")
         is_inverse = self.filter_words.startswith("!") and bool(words)
-        self.pages.show_choice(Choice(words, is_inverse, self._roles, self._is_errors_only))
+        self.pages.show_choice(EntryFilter(words, is_inverse, self._roles, self._is_errors_only))
         self.draw_pages_title()

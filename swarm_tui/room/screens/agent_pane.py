@@ -8,8 +8,8 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.screen import ModalScreen
 
-from swarm_tui.doors.attach import Attacher, Prepared
-from swarm_tui.doors.terminal import TerminalProgram
+from swarm_tui.adapters.attach import Attacher, Prepared
+from swarm_tui.adapters.terminal import TerminalProgram
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.text import plain
 from swarm_tui.room.draw.parts import Part, spread
@@ -18,7 +18,7 @@ from swarm_tui.room.widgets.terminal import TerminalPane
 
 
 class PaneScreen(ModalScreen[str]):
-    """Gives a sentence about how it was left."""
+    """Returns a sentence about how it was left."""
 
     TAKES_ALL_KEYS: ClassVar[bool] = True
     BINDINGS: ClassVar[list[BindingType]] = []

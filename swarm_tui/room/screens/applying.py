@@ -7,8 +7,8 @@ from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
 from swarm_tui.errors import SwarmError
-from swarm_tui.room.draw.words import counted
-from swarm_tui.room.merge import Merge
+from swarm_tui.room.draw.formatting import counted
+from swarm_tui.room.merge_state import MergeState
 from swarm_tui.room.screens.dialog import Choosable, ConfirmScreen, PickScreen
 from swarm_tui.triage.apply import Proposal, apply_proposal, checkout_words, propose, reviewed_branch
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from swarm_tui.room.screens.fixes import FixesScreen
 
 
-def offer_apply(screen: FixesScreen, merge: Merge) -> None:
+def offer_apply(screen: FixesScreen, merge: MergeState) -> None:
     """Let the person pick how the plan is made so."""
     number = len(merge.review.reverted)
     entries = [
@@ -37,7 +37,7 @@ def _run(screen: FixesScreen, work: Coroutine[Any, Any, None]) -> None:
     screen.run_worker(work, group="fixes: apply", exclusive=True, exit_on_error=False)
 
 
-async def _confirm(screen: FixesScreen, merge: Merge, *, is_drop: bool) -> None:
+async def _confirm(screen: FixesScreen, merge: MergeState, *, is_drop: bool) -> None:
     branch = reviewed_branch(merge.review, merge.sweep)
     try:
         proposal = await asyncio.to_thread(propose, merge.review, branch, is_drop=is_drop)
@@ -56,7 +56,7 @@ async def _confirm(screen: FixesScreen, merge: Merge, *, is_drop: bool) -> None:
     )
 
 
-def _details(merge: Merge, proposal: Proposal) -> list[str]:
+def _details(merge: MergeState, proposal: Proposal) -> list[str]:
     still_open = len(merge.review.open_fixes)
     details = []
     if still_open:
@@ -67,7 +67,7 @@ def _details(merge: Merge, proposal: Proposal) -> list[str]:
     return details + [f"+ {subject}" for subject in proposal.subjects]
 
 
-async def _apply(screen: FixesScreen, merge: Merge, proposal: Proposal) -> None:
+async def _apply(screen: FixesScreen, merge: MergeState, proposal: Proposal) -> None:
     try:
         applied = await asyncio.to_thread(apply_proposal, merge.review, proposal, sweep=merge.sweep)
         words = await asyncio.to_thread(checkout_words, merge.review.repository, applied)

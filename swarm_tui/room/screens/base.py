@@ -68,18 +68,18 @@ class RoomScreen(AgentActions, Screen[None], inherit_bindings=False):
     # What a screen says.
 
     def compose_body(self) -> Iterable[Widget]:
-        """Give the panels between header and footer; the one with the class `main` gets the focus first."""
+        """Return the panels between header and footer; the one with the class `main` gets the focus first."""
         return ()
 
     def show_changes(self, changes: Changes) -> None:
         """Take in what changed; called ten times a second at most, and with a reset when the screen comes up."""
 
     def current_tests(self) -> tuple[str, ...]:
-        """Give the tests that the actions are about now: the marked ones, or the one under the cursor."""
+        """Return the tests that the actions are about now: the marked ones, or the one under the cursor."""
         return ()
 
     def name_to_copy(self) -> str:
-        """Give what `Y` copies."""
+        """Return what `Y` copies."""
         return " ".join(self.current_tests())
 
     filter_words: str = ""
@@ -145,11 +145,11 @@ class RoomScreen(AgentActions, Screen[None], inherit_bindings=False):
             self.draw_foot()
 
     def focus_main(self) -> None:
-        """Give the focus back to the main panel."""
+        """Return the focus back to the main panel."""
         self.set_focus(next(iter(self.query(".main")), None))
 
     def remember_place(self) -> Callable[[], None]:
-        """Give what returns to the place where the cursor is now."""
+        """Return what returns to the place where the cursor is now."""
         lines = self.list
         cursor, top = (lines.cursor, lines.first_visible) if lines is not None else (0, 0)
 
@@ -163,12 +163,12 @@ class RoomScreen(AgentActions, Screen[None], inherit_bindings=False):
     # Keys to actions.
 
     def key_of(self, action: Action) -> str:
-        """Give the first key of an action here, or "" when another action has taken it."""
+        """Return the first key of an action here, or "" when another action has taken it."""
         keys = self.room.settings.keys.get(action.id, action.keys)
         return next((key for key in keys if self.keys.get(key) is action), "")
 
     def keys_behind(self, action: Action) -> tuple[str, ...]:
-        """Give all keys of an action here."""
+        """Return all keys of an action here."""
         return tuple(key for key, owner in self.keys.items() if owner is action)
 
     def press(self, event: events.Key) -> bool:
@@ -189,7 +189,7 @@ class RoomScreen(AgentActions, Screen[None], inherit_bindings=False):
             event.stop()
 
     def why_not(self, action: Action) -> str:
-        """Give the reason why an action is not possible now, or ""."""
+        """Return the reason why an action is not possible now, or ""."""
         reason = getattr(self, f"why_not_{action.method}", None)
         return cast(Callable[[], str], reason)() if reason is not None else ""
 

@@ -6,21 +6,21 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from swarm_tui.doors.foreground import editor_command
+from swarm_tui.adapters.foreground import editor_command
 from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.model.fixes import Fix
 from swarm_tui.model.text import plain
 from swarm_tui.model.verdicts import Verdict
-from swarm_tui.room.merge import Merge
+from swarm_tui.room.merge_state import MergeState
 from swarm_tui.room.screens.dialog import Choosable, ConfirmScreen, PickScreen
-from swarm_tui.room.screens.opening import leave_for
+from swarm_tui.room.screens.external_view import leave_for
 from swarm_tui.triage.resolve import ConflictCopy, discard, open_conflict, take_result
 
 if TYPE_CHECKING:
     from swarm_tui.room.screens.fixes import FixesScreen
 
 
-def offer_resolutions(screen: FixesScreen, merge: Merge, fix: Fix) -> None:
+def offer_resolutions(screen: FixesScreen, merge: MergeState, fix: Fix) -> None:
     """Let the person pick one of the ways out of a conflict."""
     conflict = merge.conflict_of(fix)
     if conflict is None:
@@ -55,7 +55,9 @@ def offer_resolutions(screen: FixesScreen, merge: Merge, fix: Fix) -> None:
     screen.app.push_screen(PickScreen(f"Reverting #{fix.rank} conflicts", entries), picked)
 
 
-def _resolve(screen: FixesScreen, merge: Merge, fix: Fix, command: Callable[[ConflictCopy], tuple[str, ...]]) -> None:
+def _resolve(
+    screen: FixesScreen, merge: MergeState, fix: Fix, command: Callable[[ConflictCopy], tuple[str, ...]]
+) -> None:
     async def work() -> None:
         reverted = merge.with_it_reverted(fix)
         try:
@@ -78,7 +80,7 @@ def _resolve(screen: FixesScreen, merge: Merge, fix: Fix, command: Callable[[Con
 
 
 def _ask_to_take(
-    screen: FixesScreen, merge: Merge, fix: Fix, copy: ConflictCopy, edit_again: Callable[[], None]
+    screen: FixesScreen, merge: MergeState, fix: Fix, copy: ConflictCopy, edit_again: Callable[[], None]
 ) -> None:
     def give_up() -> None:
         discard(copy)

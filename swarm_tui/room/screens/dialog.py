@@ -38,7 +38,7 @@ class Picker(TextLines):
 
 
 class PickScreen(ModalScreen[tuple[str, ...] | None]):
-    """Gives the value picked, or several when `is_many`; None when nothing was."""
+    """Returns the value picked, or several when `is_many`; None when nothing was."""
 
     BINDINGS: ClassVar[list[BindingType]] = []
     AUTO_FOCUS = None

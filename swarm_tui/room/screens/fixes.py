@@ -11,9 +11,9 @@ from swarm_tui.errors import SwarmError
 from swarm_tui.model.fixes import Fix
 from swarm_tui.model.verdicts import Verdict
 from swarm_tui.room.draw.fixes import draw_report
-from swarm_tui.room.merge import Merge
+from swarm_tui.room.merge_state import MergeState
 from swarm_tui.room.screens.fixes_view import FixesView
-from swarm_tui.room.trials import Trial
+from swarm_tui.room.test_runs import TestRunFacts
 from swarm_tui.room.widgets.lines import Lines
 
 
@@ -153,7 +153,7 @@ class FixesScreen(FixesView):
         return "" if draw_report(self.merge.report(), 80) else "the integrator has reported nothing besides its fixes"
 
     def do_report(self) -> None:
-        from swarm_tui.room.screens.reading import ReadingScreen
+        from swarm_tui.room.screens.text import ReadingScreen
 
         assert self.merge is not None, "asked for by why_not"
         report = self.merge.report()
@@ -170,7 +170,7 @@ class FixesScreen(FixesView):
         return self._why_no_verdict()
 
     def do_pager(self) -> None:
-        from swarm_tui.room.screens.opening import open_commit
+        from swarm_tui.room.screens.external_view import open_commit
 
         assert self.merge is not None, "asked for by why_not"
         assert self.lines.current is not None, "asked for by why_not"
@@ -180,7 +180,7 @@ class FixesScreen(FixesView):
         return self._why_no_verdict()
 
     def do_tree(self) -> None:
-        from swarm_tui.room.screens.opening import open_tree
+        from swarm_tui.room.screens.external_view import open_tree
 
         assert self.merge is not None, "asked for by why_not"
         self.run_worker(open_tree(self, self.merge), group="fixes: tree", exclusive=True, exit_on_error=False)
@@ -220,7 +220,7 @@ class FixesScreen(FixesView):
         trials = self.merge.trials
         self._try_out(self.merge, trials.whole_plan(self.merge.review.reverted, self._trial_changed))
 
-    def _try_out(self, merge: Merge, trial: Awaitable[Trial]) -> None:
+    def _try_out(self, merge: MergeState, trial: Awaitable[TestRunFacts]) -> None:
         async def work() -> None:
             try:
                 made = await trial
@@ -258,8 +258,8 @@ class FixesScreen(FixesView):
         self.show_plan()
 
 
-def tell_trial(trial: Trial) -> tuple[str, str]:
-    """Give what a run of tests came to as a sentence, and its level."""
+def tell_trial(trial: TestRunFacts) -> tuple[str, str]:
+    """Return what a run of tests came to as a sentence, and its level."""
     red = trial.went_red
     if red:
         return f"{trial.about}: {len(red)} of {len(trial.tests)} tests go red, {red[0]} first", "warning"

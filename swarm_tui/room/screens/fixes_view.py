@@ -18,14 +18,14 @@ from swarm_tui.model.fixes import Fix
 from swarm_tui.model.text import plain
 from swarm_tui.room.draw.arrange import fits_words
 from swarm_tui.room.draw.fixes import draw_effect, draw_evidence, draw_plan
+from swarm_tui.room.draw.formatting import counted
+from swarm_tui.room.draw.no_fixes import draw_standing, tell_standing
 from swarm_tui.room.draw.parts import Part, wrap_text
-from swarm_tui.room.draw.standing import draw_standing, tell_standing
-from swarm_tui.room.draw.words import counted
-from swarm_tui.room.merge import Merge
+from swarm_tui.room.merge_state import MergeState
+from swarm_tui.room.no_fixes_facts import standing_facts
 from swarm_tui.room.screens.base import RoomScreen
-from swarm_tui.room.standing_facts import standing_facts
 from swarm_tui.room.store import Changes
-from swarm_tui.room.trials import trials_of_sweep, trials_without_sweep
+from swarm_tui.room.test_runs import trials_of_sweep, trials_without_sweep
 from swarm_tui.room.widgets.band import Band
 from swarm_tui.room.widgets.diff import EMPTY, DiffLines
 from swarm_tui.room.widgets.fix_lines import FixLines
@@ -76,7 +76,7 @@ class FixesView(RoomScreen):
         self.diff = DiffLines(id="diff")
         self.evidence = TextLines(id="evidence")
         self.standing = TextLines(id="standing")
-        self.merge: Merge | None = None
+        self.merge: MergeState | None = None
         self.trouble = ""
         self.wants_evidence: bool | None = None
         self._opened_for: tuple[str | None, str] | None = None
@@ -143,7 +143,7 @@ class FixesView(RoomScreen):
         self._watched_at = now
         return True
 
-    def _watch_branch(self, merge: Merge) -> None:
+    def _watch_branch(self, merge: MergeState) -> None:
         """Look now and then whether the branch was rewritten under the room, and if so begin anew."""
         now = self.store.clock()
         if now - self._watched_at < WATCH_SECONDS or self.is_opening:
@@ -179,7 +179,7 @@ class FixesView(RoomScreen):
             if sweep
             else trials_without_sweep(review, review.repository)
         )
-        self.merge = Merge(review, lambda: self.store.state, sweep, self.store.clock, trials)
+        self.merge = MergeState(review, lambda: self.store.state, sweep, self.store.clock, trials)
         self.lines.merge = self.merge
         self.show_fixes()
         # Where the person was; at first, and when that fix is gone, where there is something to decide.
@@ -264,7 +264,7 @@ class FixesView(RoomScreen):
         self.show_effect()
         self.run_worker(self._read_around(merge, fix), group="fixes: read", exclusive=True, exit_on_error=False)
 
-    async def _read_around(self, merge: Merge, fix: Fix) -> None:
+    async def _read_around(self, merge: MergeState, fix: Fix) -> None:
         await self._read_diff(merge, fix)
         if self.lines.current is fix:
             self._show_diff(fix)
@@ -275,17 +275,17 @@ class FixesView(RoomScreen):
             await self._read_diff(merge, near)
             await asyncio.to_thread(merge.review.content, near)
 
-    async def _read_diff(self, merge: Merge, fix: Fix) -> None:
+    async def _read_diff(self, merge: MergeState, fix: Fix) -> None:
         if merge.known_diff(fix) is None:
             merge.keep_diff(fix, await asyncio.to_thread(merge.review.diff, fix))
 
     def _around(self, fix: Fix) -> tuple[Fix, ...]:
-        """Give the fix and its neighbours, the likelier next ones first."""
+        """Return the fix and its neighbours, the likelier next ones first."""
         place = self.lines.shown.index(fix)
         places = (place, place + 1, place - 1, place + 2, place + 3)
         return tuple(self.lines.shown[near] for near in places if 0 <= near < len(self.lines.shown))
 
-    async def _compute_effect(self, merge: Merge, fix: Fix) -> None:
+    async def _compute_effect(self, merge: MergeState, fix: Fix) -> None:
         reverted = merge.with_it_reverted(fix)
         if merge.known_effect(fix) is None:
             merge.keep_effect(fix, reverted, await asyncio.to_thread(merge.review.preview_of, reverted))
@@ -299,7 +299,7 @@ class FixesView(RoomScreen):
         self.diff.show(diff)
         self.diff.title(f"#{fix.rank} {fix.id[:9]} {fix.title}", counted(len(diff.files), "file"))
 
-    async def show_net_diff(self, merge: Merge) -> None:
+    async def show_net_diff(self, merge: MergeState) -> None:
         """Show what the plan as a whole does to the base, until the cursor moves on."""
         diff = await asyncio.to_thread(merge.review.net_diff)
         if not diff.files:
@@ -354,7 +354,7 @@ class FixesView(RoomScreen):
             self.show_evidence(fix)
         self.run_worker(self._compute_plan(merge), group="fixes: plan", exclusive=True, exit_on_error=False)
 
-    async def _compute_plan(self, merge: Merge) -> None:
+    async def _compute_plan(self, merge: MergeState) -> None:
         try:
             merge.preview = await asyncio.to_thread(merge.review.preview)
             merge.applied = await asyncio.to_thread(applied_branch, merge.review, merge.preview, merge.sweep)

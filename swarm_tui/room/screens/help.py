@@ -8,7 +8,7 @@ from swarm_tui.room.actions import Action
 from swarm_tui.room.draw.help import HelpEntry, draw_help, fitting_entries
 from swarm_tui.room.draw.parts import Line
 from swarm_tui.room.screens.base import RoomScreen
-from swarm_tui.room.screens.searched import SearchedScreen
+from swarm_tui.room.screens.searchable_list import SearchedScreen
 
 
 class HelpScreen(SearchedScreen[Action]):

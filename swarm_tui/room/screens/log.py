@@ -6,7 +6,7 @@ from swarm_tui.model.state import LogLine
 from swarm_tui.room.draw.arrange import fits_words
 from swarm_tui.room.draw.log import draw_log_line
 from swarm_tui.room.draw.parts import Line
-from swarm_tui.room.screens.following import FollowingScreen, StreamLines
+from swarm_tui.room.screens.stream import FollowingScreen, StreamLines
 from swarm_tui.room.store import Changes
 
 

@@ -15,9 +15,9 @@ from textual.widgets import TextArea
 from swarm_tui.model.message import fit_to_terminal
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.text import plain, plain_lines
+from swarm_tui.room.draw.formatting import counted
 from swarm_tui.room.draw.glyphs import glyph_of, role_of, word_of
 from swarm_tui.room.draw.parts import Line, Part, cut_line, wrap_text
-from swarm_tui.room.draw.words import counted
 from swarm_tui.room.widgets.lines import TextLines
 
 RECEIVERS_SHOWN = 8
@@ -46,7 +46,7 @@ class MessageInput(TextArea):
 
 
 class MessageScreen(ModalScreen[str | None]):
-    """Gives the text to send, or None."""
+    """Returns the text to send, or None."""
 
     BINDINGS: ClassVar[list[BindingType]] = []
     AUTO_FOCUS = "MessageInput"
@@ -80,7 +80,7 @@ class MessageScreen(ModalScreen[str | None]):
         self._show_foot()
 
     def _about(self, width: int) -> list[Line]:
-        """Give who gets it, and what they have asked."""
+        """Return who gets it, and what they have asked."""
         lines: list[Line] = []
         asking = [record for record in self.receivers if record.question]
         for record in self.receivers[:RECEIVERS_SHOWN]:

@@ -10,9 +10,9 @@ from swarm_tui.model.text import plain
 from swarm_tui.room.actions import Action
 from swarm_tui.room.draw.help import HelpEntry, draw_entry, fitting_entries
 from swarm_tui.room.draw.parts import Line, Part, cut_line, pad_text
-from swarm_tui.room.screens.asking import ask_engine
 from swarm_tui.room.screens.base import RoomScreen
-from swarm_tui.room.screens.searched import SearchedScreen
+from swarm_tui.room.screens.engine_requests import ask_engine
+from swarm_tui.room.screens.searchable_list import SearchedScreen
 
 Command = Callable[[], None]
 
@@ -25,7 +25,7 @@ class Offer(NamedTuple):
 
 
 class PaletteScreen(SearchedScreen[Command]):
-    """Gives what is to be done when it is closed."""
+    """Returns what is to be done when it is closed."""
 
     PLACEHOLDER: ClassVar[str] = "what to do; also: slots 24, theme nord, go test_name"
     HEADING: ClassVar[str] = "Everything"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from swarm_tui.insight.patterns import Pattern
 from swarm_tui.room.draw.parts import Line
 from swarm_tui.room.draw.patterns import draw_pattern_detail, draw_pattern_row
-from swarm_tui.room.screens.gathered import GatheredScreen
+from swarm_tui.room.screens.groups import GatheredScreen
 
 
 class PatternsScreen(GatheredScreen[Pattern]):

@@ -9,11 +9,11 @@ from swarm_tui.model.requests import RequestKind
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.states import State
 from swarm_tui.room.draw.arrange import GROUPINGS, SORTINGS, Zoom
+from swarm_tui.room.draw.formatting import counted
 from swarm_tui.room.draw.glyphs import PILLS, pill_look, word_of
-from swarm_tui.room.draw.words import counted
-from swarm_tui.room.screens.asking import ask_about, ask_engine
 from swarm_tui.room.screens.base import NOTHING
 from swarm_tui.room.screens.dialog import Choosable, ConfirmScreen, PickScreen
+from swarm_tui.room.screens.engine_requests import ask_about, ask_engine
 from swarm_tui.room.screens.sweep_view import SweepView
 from swarm_tui.room.store import EngineState
 from swarm_tui.room.widgets.lines import Lines
@@ -223,7 +223,7 @@ class SweepScreen(SweepView):
 
 
 def walk_of(wanting: Iterable[TestRecord], rank_of: Callable[[str], int | None], now: float) -> list[TestRecord]:
-    """Give those that are shown in the order in which `w` walks them: who waits for an answer first."""
+    """Return those that are shown in the order in which `w` walks them: who waits for an answer first."""
     shown = [(rank, record) for record in wanting if (rank := rank_of(record.test)) is not None]
     shown.sort(key=lambda found: (urgency_of(found[1], now), found[0]))
     return [record for _, record in shown]

@@ -16,13 +16,13 @@ from textual.timer import Timer
 from textual.widget import Widget
 
 from swarm_tui.model.state import TestRecord
-from swarm_tui.room.draw.arrange import Choice, Zoom, arrange
+from swarm_tui.room.draw.arrange import GridOptions, Zoom, arrange
 from swarm_tui.room.draw.cells import Cell
 from swarm_tui.room.draw.glyphs import PILLS, pill_look
 from swarm_tui.room.draw.layout import lay_out
 from swarm_tui.room.draw.patterns import draw_strip
 from swarm_tui.room.draw.side import draw_side, side_title
-from swarm_tui.room.glimpse import Glimpse
+from swarm_tui.room.screen_tail import Glimpse
 from swarm_tui.room.screens.base import NOTHING, RoomScreen
 from swarm_tui.room.store import Changes
 from swarm_tui.room.widgets.band import Band
@@ -75,13 +75,13 @@ class SweepView(RoomScreen):
             self.glimpse.look(self.store.record(self.grid.test))
 
     def now(self) -> float:
-        """Give the time, as the sweep's clock has it."""
+        """Return the time, as the sweep's clock has it."""
         return self.store.clock()
 
     # What is shown.
 
     @property
-    def choice(self) -> Choice:
+    def choice(self) -> GridOptions:
         return self.room.choice
 
     def cell_of(self, test: str) -> Cell:

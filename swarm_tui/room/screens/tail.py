@@ -8,13 +8,13 @@ from typing import Final
 
 from swarm_tui.model.states import State
 from swarm_tui.room.draw.cells import short_name
+from swarm_tui.room.draw.formatting import counted
 from swarm_tui.room.draw.parts import Line
 from swarm_tui.room.draw.tail import draw_tail_line
-from swarm_tui.room.draw.words import counted
-from swarm_tui.room.screens.following import FollowingScreen, StreamLines
+from swarm_tui.room.screens.stream import FollowingScreen, StreamLines
 from swarm_tui.room.store import Changes
 from swarm_tui.room.widgets.lines import Lines
-from swarm_tui.transcripts.choice import Choice
+from swarm_tui.transcripts.filters import EntryFilter
 from swarm_tui.transcripts.locate import find_transcript
 from swarm_tui.transcripts.merged import Folded, MergedTail
 from swarm_tui.transcripts.window import FileSource
@@ -64,7 +64,7 @@ class TailScreen(FollowingScreen[Folded]):
         self.draw_title()
 
     def _wanted(self) -> tuple[str, ...]:
-        """Give the marked tests, or all that the grid shows; those at work first when they are too many."""
+        """Return the marked tests, or all that the grid shows; those at work first when they are too many."""
         marked = self.room.marks.tests
         order = self.room.shown_order() or list(self.store.state.records)
         records = [record for test in order if (record := self.store.record(test)) is not None]
@@ -98,7 +98,7 @@ class TailScreen(FollowingScreen[Folded]):
         if self._tail is None:
             return
         words = self.filter_words.removeprefix("!")
-        choice = Choice(words, bool(words) and self.filter_words.startswith("!"), errors_only=self._is_errors_only)
+        choice = EntryFilter(words, bool(words) and self.filter_words.startswith("!"), errors_only=self._is_errors_only)
         self.show_items(self._tail.folded(choice))
 
     def name_of(self, item: Folded) -> object:

@@ -10,8 +10,8 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
+from swarm_tui.room.colours import looks_of
 from swarm_tui.room.draw.parts import Line
-from swarm_tui.room.looks import looks_of
 
 
 class Band(Widget, can_focus=False):

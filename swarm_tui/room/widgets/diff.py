@@ -108,7 +108,7 @@ class DiffLines(Lines):
 
 
 def _rows_of(diff: Diff, width: int) -> list[tuple[int, int]]:
-    """Give what is shown of a diff: numbers of lines, and for each file's header one heading, as -1 - its place."""
+    """Return what is shown of a diff: numbers of lines, and for each file's header one heading, as -1 - its place."""
     rows: list[tuple[int, int]] = []
     for place, file in enumerate(diff.files):
         rows.append((-1 - place, 0))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from swarm_tui.model.fixes import Fix
 from swarm_tui.room.draw.fixes import draw_fix
 from swarm_tui.room.draw.parts import Line
-from swarm_tui.room.merge import Merge
+from swarm_tui.room.merge_state import MergeState
 from swarm_tui.room.widgets.lines import Lines
 
 
@@ -17,7 +17,7 @@ class FixLines(Lines):
     def __init__(self, moved: Callable[[], None]) -> None:
         super().__init__(id="fixes")
         self._moved = moved
-        self.merge: Merge | None = None
+        self.merge: MergeState | None = None
         self.shown: list[Fix] = []
 
     def move_to(self, index: int) -> None:

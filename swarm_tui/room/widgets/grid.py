@@ -94,16 +94,16 @@ class TestGrid(Lines):
         return glyph_of(record, self.cells.zoom is Zoom.CHIPS), role_of(record)
 
     def visible_tests(self) -> list[str]:
-        """Give the tests that can be seen now."""
+        """Return the tests that can be seen now."""
         rows = self.cells.rows[self.first_visible : self.first_visible + self.visible_rows]
         return [test for row in rows for run in row for test in run.tests]
 
     def order(self) -> list[str]:
-        """Give all tests that are shown, in their order."""
+        """Return all tests that are shown, in their order."""
         return self._order
 
     def range_to(self, test: str) -> list[str]:
-        """Give the tests from another one to the one under the cursor, both included."""
+        """Return the tests from another one to the one under the cursor, both included."""
         here, there = self._rank.get(self.test or ""), self._rank.get(test)
         if here is None or there is None:
             return []
@@ -149,11 +149,11 @@ class TestGrid(Lines):
                     return
 
     def rank_of(self, test: str) -> int | None:
-        """Give the place of a test in the order, or None when it is not shown."""
+        """Return the place of a test in the order, or None when it is not shown."""
         return self._rank.get(test)
 
     def rank_of_cursor(self) -> int:
-        """Give the place of the cursor in the order, from 0."""
+        """Return the place of the cursor in the order, from 0."""
         return self._rank.get(self.test or "", 0)
 
     def move_group(self, step: int) -> None:

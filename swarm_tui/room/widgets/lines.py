@@ -23,9 +23,9 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from swarm_tui.model.text import plain
+from swarm_tui.room.colours import looks_of
 from swarm_tui.room.draw.glyphs import ASCII_OF
 from swarm_tui.room.draw.parts import Line, cut_text
-from swarm_tui.room.looks import looks_of
 
 
 @runtime_checkable
@@ -83,19 +83,19 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
     # What a subclass says.
 
     def line_count(self) -> int:
-        """Give the number of lines."""
+        """Return the number of lines."""
         return 0
 
     def draw_line(self, index: int, width: int) -> Line:
-        """Give one line; called again only after the line was said to have changed."""
+        """Return one line; called again only after the line was said to have changed."""
         return ()
 
     def draw_heading(self, width: int) -> Line:
-        """Give the line that stays on top when `has_heading`."""
+        """Return the line that stays on top when `has_heading`."""
         return ()
 
     def line_role(self, index: int) -> str:
-        """Give the role that is laid over a whole line: the cursor, as a rule."""
+        """Return the role that is laid over a whole line: the cursor, as a rule."""
         return "line" if self.has_cursor and index == self.cursor else ""
 
     # What changed.
@@ -250,7 +250,7 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
             event.prevent_default()
 
     def index_at(self, y: int) -> int | None:
-        """Give the line at a height of the widget's content, or None."""
+        """Return the line at a height of the widget's content, or None."""
         index = y - int(self.has_heading) + self.first_visible
         return index if 0 <= index < self.line_count() and y >= int(self.has_heading) else None
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from rich.segment import Segment
 from textual.strip import Strip
 
+from swarm_tui.room.colours import looks_of
 from swarm_tui.room.draw.parts import Line, Part
 from swarm_tui.room.draw.terminal_text import read_terminal_text
-from swarm_tui.room.looks import looks_of
 from swarm_tui.room.widgets.lines import Lines
 
 

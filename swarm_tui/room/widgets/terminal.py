@@ -13,10 +13,10 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from swarm_tui.doors.terminal import TerminalProgram
+from swarm_tui.adapters.terminal import TerminalProgram
+from swarm_tui.room.colours import looks_of
 from swarm_tui.room.emulator import Emulator
 from swarm_tui.room.keys import bytes_of_key
-from swarm_tui.room.looks import looks_of
 
 LEAVING_KEY = "ctrl+backslash"
 START_AGAIN_SECONDS = 0.02

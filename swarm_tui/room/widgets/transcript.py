@@ -12,11 +12,11 @@ from textual.message import Message
 from swarm_tui.room.draw.parts import Line
 from swarm_tui.room.draw.transcript import draw_transcript_line
 from swarm_tui.room.widgets.lines import Lines
-from swarm_tui.transcripts.choice import ERRORS, Choice, Step
 from swarm_tui.transcripts.entries import Role
+from swarm_tui.transcripts.filters import ERRORS, EntryFilter, SearchStep
 from swarm_tui.transcripts.layout import Density
 from swarm_tui.transcripts.pager import Pager, Shown
-from swarm_tui.transcripts.window import Change, MemorySource, Source, Window
+from swarm_tui.transcripts.window import ByteSource, MemorySource, Window, WindowChange
 
 SEARCH_SLICE = 0.012
 SEARCH_PAUSE = 0.004
@@ -28,27 +28,27 @@ REST_SECONDS = 0.5
 class TranscriptLines(Lines):
     """Shows one page of a transcript; the base's lines are those of the page."""
 
-    class Said(Message):
+    class SearchEnded(Message):
         """Something that the person should read."""
 
         def __init__(self, text: str) -> None:
             self.text = text
             super().__init__()
 
-    def __init__(self, source: Source | None = None, *, id: str | None = None) -> None:
+    def __init__(self, source: ByteSource | None = None, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.pager = Pager(Window(source or MemorySource()))
         self.page: list[Shown] = []
         self.is_missing = False
         self.words = ""
         """What was searched last, set off where it stands."""
-        self._search: Iterator[Step] | None = None
+        self._search: Iterator[SearchStep] | None = None
         self._search_end = ""
         self._is_driven = False
         self._is_live = True
         self._next_look: asyncio.TimerHandle | None = None
 
-    def open(self, source: Source, *, is_file: bool = False) -> None:
+    def open(self, source: ByteSource, *, is_file: bool = False) -> None:
         """Show another transcript, or a plain file, at its end."""
         self.pager.window.close()
         density, choice = self.pager.density, self.pager.choice
@@ -56,7 +56,7 @@ class TranscriptLines(Lines):
         self.pager = Pager(Window(source), width, height, is_file=is_file)
         self.pager.density = density
         self._search = None
-        self.is_missing = self.pager.poll(time.monotonic()) is Change.GONE
+        self.is_missing = self.pager.poll(time.monotonic()) is WindowChange.GONE
         if not choice.is_everything:
             self.pager.choose(choice)
         self.cursor = 0
@@ -99,8 +99,8 @@ class TranscriptLines(Lines):
         if not self.display or not self.is_seen:
             return
         change = self.pager.poll(time.monotonic())
-        is_missing = change is Change.GONE and not self.pager.window.end
-        if change in (Change.GREW, Change.RESTARTED) or is_missing != self.is_missing:
+        is_missing = change is WindowChange.GONE and not self.pager.window.end
+        if change in (WindowChange.GREW, WindowChange.RESTARTED) or is_missing != self.is_missing:
             self.is_missing = is_missing
             self._turn(is_at_end=self.pager.is_following)
         self._go_on_searching()
@@ -186,7 +186,7 @@ class TranscriptLines(Lines):
         self._turn()
 
     def remember_place(self) -> Callable[[], None]:
-        """Give what returns to this page and line."""
+        """Return what returns to this page and line."""
         top, cursor, is_following = self.pager.top, self.cursor, self.pager.is_following
 
         def come_back() -> None:
@@ -206,7 +206,7 @@ class TranscriptLines(Lines):
         """The line under the cursor."""
         return self.page[self.cursor] if self.cursor < len(self.page) else None
 
-    def show_choice(self, choice: Choice) -> None:
+    def show_choice(self, choice: EntryFilter) -> None:
         """Show only what fits."""
         current = self.current
         self.pager.choose(choice)
@@ -240,7 +240,9 @@ class TranscriptLines(Lines):
     def find(self, words: str, is_backwards: bool) -> None:
         """Go to the next record that holds the words."""
         self.words = words
-        self._begin_search(Choice(words=words, roles=self.pager.choice.roles), is_backwards, f"no further /{words}")
+        self._begin_search(
+            EntryFilter(words=words, roles=self.pager.choice.roles), is_backwards, f"no further /{words}"
+        )
 
     def find_error(self, is_backwards: bool) -> None:
         """Go to the next record with an error."""
@@ -250,7 +252,7 @@ class TranscriptLines(Lines):
     def is_finding(self) -> bool:
         return self._search is not None
 
-    def _begin_search(self, choice: Choice, is_backwards: bool, end: str) -> None:
+    def _begin_search(self, choice: EntryFilter, is_backwards: bool, end: str) -> None:
         current = self.current
         if current is None:
             return
@@ -272,7 +274,7 @@ class TranscriptLines(Lines):
             if time.monotonic() > deadline:
                 return
         self._search = None
-        self.post_message(self.Said(self._search_end))
+        self.post_message(self.SearchEnded(self._search_end))
 
     def _show_record(self, offset: int, above: int | None = None) -> None:
         """Put the cursor on a record's first line, scrolling only when it is not in view."""
@@ -292,6 +294,6 @@ class TranscriptLines(Lines):
 
 
 def roles_word(roles: frozenset[Role]) -> str:
-    """Give which roles are hidden, in words; empty when all are shown."""
+    """Return which roles are hidden, in words; empty when all are shown."""
     hidden = [role.value for role in Role if role not in roles]
     return f"without {', '.join(hidden)}" if hidden else ""

@@ -1,0 +1,283 @@
+"""Puts a person in front of an agent's terminal through `mngr connect`, and leaves everything as it was behind them.
+
+mngr binds ctrl+q to "destroy this agent" and ctrl+t to "stop it" for its whole tmux server: while a person
+is attached, the agent's session (and our own, when we run inside tmux) gets a key table without the two.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Final
+
+from swarm_tui.adapters.mngr import Mngr, mngr_environment
+from swarm_tui.adapters.packages import how_to_get
+from swarm_tui.adapters.probe import LocalProbe, Probed
+from swarm_tui.adapters.process import Finished, run_process
+from swarm_tui.adapters.terminal import TerminalProgram
+from swarm_tui.adapters.tmux import AGENT_WINDOW, SAFE_KEY_TABLE, Tmux
+from swarm_tui.errors import AdapterError, ProgramMissing, SwarmError, UsageError
+from swarm_tui.model.sweep import MngrSettings
+
+CALL_TIMEOUT: Final = 10.0
+CLIENT_GRACE: Final = 2.0
+_AGENT_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
+_REMOTE_PROTECTION: Final = (
+    "tmux list-keys -T root | grep -v -e ' C-q ' -e ' C-t ' | sed 's/-T root/-T {table}/' | tmux source-file -"
+    " && tmux set-option -t '={session}:' key-table {table}"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Outer:
+    """The tmux that we ourselves run in."""
+
+    socket: str
+    session: str
+    prefix: str
+    is_same_server: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Approach:
+    """What attaching to an agent would meet."""
+
+    agent: str
+    session: str
+    is_local: bool
+    is_there: bool
+    """Whether it has a terminal to attach to; of a remote one that is only known by trying."""
+    is_ended: bool = False
+    """Its program has ended; its terminal shows what it left."""
+    prefix: str = "C-b"
+    outer: Outer | None = None
+
+    @property
+    def way_back(self) -> str:
+        """Return the keys that detach, as they must be pressed here."""
+        if self.outer is None:
+            return f"{self.prefix} d"
+        # The outer tmux takes the first prefix; only a second one goes through to the inner tmux.
+        return f"{self.prefix} {self.prefix} d" if self.outer.prefix == self.prefix else f"{self.prefix} d"
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What was changed before attaching, so that it can be put back."""
+
+    approach: Approach
+    protected: tuple[tuple[str | None, str], ...] = ()
+    """(socket, session) of the sessions that got the safe key table."""
+    size: tuple[int, int] | None = None
+    size_option: str = ""
+    warning: str = ""
+    may_start: bool = False
+    """Whether a remote agent, of which is not known whether it runs, may be started by attaching."""
+
+
+class Attacher:
+    """Attaches to the agents of one mngr home."""
+
+    def __init__(
+        self,
+        settings: MngrSettings,
+        provider: str = "local",
+        repository: Path | None = None,
+        own: Mapping[str, str] | None = None,
+    ) -> None:
+        self._settings = settings
+        self._is_local = provider == "local"
+        self._repository = repository if repository is not None and repository.is_dir() else None
+        self._own = os.environ if own is None else own
+        self._environment = mngr_environment(settings)
+        self.tmux = Tmux(self._environment)
+        self._mngr = Mngr(settings.path, self._environment, self._repository)
+
+    async def look(self, agent: str) -> Approach:
+        """Find out what attaching would meet; changes and starts nothing."""
+        if _AGENT_NAME.fullmatch(agent) is None:
+            raise UsageError(f"{agent!r} is no name of an agent")
+        session = f"{self._settings.prefix}{agent}"
+        if not self._is_local:
+            return Approach(agent, session, is_local=False, is_there=True, outer=await self._outer(session, None))
+        probed = await self.probe()
+        found = probed.agents.get(agent)
+        if found is None:
+            raise AdapterError(
+                f"mngr knows no agent {agent} any more", "it was destroyed, or belongs to another mngr home"
+            )
+        is_there = found.state != "STOPPED"
+        prefix, socket = "C-b", None
+        if is_there:
+            prefix = await self.tmux.prefix_key() or "C-b"
+            socket = await self._said(self.tmux.environment, "display-message", "-p", "#{socket_path}")
+        outer = await self._outer(found.session, socket)
+        return Approach(agent, found.session, True, is_there, found.state == "DONE", prefix, outer)
+
+    async def prepare(self, approach: Approach, *, is_started: bool = False) -> Prepared:
+        """Make it safe to attach; with `is_started`, a stopped agent is started first: its command runs again."""
+        if not approach.is_there:
+            if not is_started:
+                raise UsageError(f"{approach.agent} is stopped", "attaching would start its command from the beginning")
+            report = await self._mngr.start([approach.agent])
+            if report.failed or report.missing:
+                reason = report.failed[0].error if report.failed else "mngr does not know it"
+                raise AdapterError(f"{approach.agent} could not be started: {reason}")
+        if not approach.is_local:
+            return Prepared(approach, warning=await self._protect_remote(approach), may_start=is_started)
+        protected: list[tuple[str | None, str]] = []
+        if not await self.tmux.is_protected(approach.session):
+            await self.tmux.protect_session(approach.session)
+            protected.append((None, approach.session))
+        warning = await self._protect_outer(approach, protected)
+        target = f"={approach.session}:{AGENT_WINDOW}"
+        shown = await self._said(
+            self.tmux.environment, "display-message", "-p", "-t", target, "#{window_width} #{window_height}"
+        )
+        option = await self._said(self.tmux.environment, "show-options", "-wv", "-t", target, "window-size")
+        words = shown.split()
+        size = (int(words[0]), int(words[1])) if len(words) == 2 else None
+        return Prepared(approach, tuple(protected), size, option, warning)
+
+    def run(self, prepared: Prepared) -> int:
+        """Hand our terminal to `mngr connect` until the person detaches; blocks; return its exit code."""
+        approach = prepared.approach
+        words = self._mngr.connect_command(approach.agent)
+        if not approach.is_ended and not prepared.may_start:
+            # Were the agent to stop this very moment, mngr would run its command anew.
+            words.append("--no-start")
+        with _interrupts_for_the_child():
+            try:
+                return subprocess.run(words, env=self._environment, cwd=self._repository, check=False).returncode
+            except OSError as error:
+                raise ProgramMissing(f"mngr cannot be started: {error.strerror}", how_to_get("mngr")) from error
+
+    def open_pane(self, prepared: Prepared, rows: int, columns: int) -> TerminalProgram:
+        """Show a local agent's session in a terminal of our own making."""
+        environment = self._environment | {"TERM": "xterm-256color", "COLORTERM": "truecolor"}
+        words = ["tmux", "-u", *self.tmux.attach_command(prepared.approach.session)[1:]]
+        return TerminalProgram(words, rows=rows, columns=columns, environment=environment)
+
+    async def clean_up(self, prepared: Prepared) -> None:
+        """Put back keys and size; what is gone meanwhile needs nothing put back."""
+        for socket, session in prepared.protected:
+            with contextlib.suppress(SwarmError):
+                await (Tmux(self._environment) if socket is None else _OuterTmux(socket)).unprotect_session(session)
+        if prepared.size is not None:
+            with contextlib.suppress(SwarmError):
+                await self._restore_size(prepared.approach.session, prepared.size, prepared.size_option)
+
+    async def probe(self) -> Probed:
+        """Return the states of all agents on this machine."""
+        home = Path(self._settings.home or Path.home())
+        host_dir = Path(self._settings.host_dir) if self._settings.host_dir else home / ".mngr"
+        probed = await LocalProbe(host_dir, self._settings.prefix, self.tmux, self._repository).probe()
+        if not isinstance(probed, Probed):
+            raise AdapterError(f"nothing can be told about the agents: {probed.reason}", probed.hint)
+        return probed
+
+    async def _outer(self, session: str, socket: str | None) -> Outer | None:
+        own_socket = self._own.get("TMUX", "").split(",")[0]
+        pane = self._own.get("TMUX_PANE", "")
+        if not own_socket:
+            return None
+        tmux = _OuterTmux(own_socket)
+        try:
+            prefix = await tmux.prefix_key()
+            own_session = await tmux.session_of(pane)
+        except SwarmError:
+            # A stale TMUX: the variable outlived its server.
+            return None
+        is_same = socket is not None and os.path.realpath(socket) == os.path.realpath(own_socket)
+        if is_same and own_session == session:
+            raise UsageError(
+                "this terminal is already the agent's own", "attaching here would show it within itself without end"
+            )
+        return Outer(own_socket, own_session, prefix or "C-b", is_same)
+
+    async def _protect_outer(self, approach: Approach, protected: list[tuple[str | None, str]]) -> str:
+        """Keep the deadly keys from our own session too: inside tmux, it is that one which sees them first."""
+        outer = approach.outer
+        if outer is None:
+            return ""
+        tmux = _OuterTmux(outer.socket)
+        try:
+            if await tmux.has_deadly_keys() and not await tmux.is_protected(outer.session):
+                await tmux.protect_session(outer.session)
+                protected.append((outer.socket, outer.session))
+        except SwarmError:
+            return "do not press ctrl+q or ctrl+t: mngr would destroy or stop an agent"
+        return ""
+
+    async def _protect_remote(self, approach: Approach) -> str:
+        command = _REMOTE_PROTECTION.format(session=approach.session, table=SAFE_KEY_TABLE)
+        try:
+            report = await self._mngr.exec_command([approach.agent], command)
+            if report.results and all(result.is_success for result in report.results):
+                return ""
+        except AdapterError:
+            pass
+        return "do not press ctrl+q or ctrl+t: on its host mngr would destroy or stop the agent"
+
+    async def _restore_size(self, session: str, size: tuple[int, int], option: str) -> None:
+        # The client that just left may still be on its way out; one that stays is somebody else's.
+        deadline = time.monotonic() + CLIENT_GRACE
+        while await self._said(self.tmux.environment, "list-clients", "-t", f"={session}"):
+            if time.monotonic() > deadline:
+                return
+            await asyncio.sleep(0.05)
+        await self.tmux.resize_window(session, *size)
+        # Resizing by command makes the size manual: the next person would see a window that does not fit.
+        words = [option] if option else []
+        flags = ["-w"] if option else ["-w", "-u"]
+        await self._said(
+            self.tmux.environment, "set-option", *flags, "-t", f"={session}:{AGENT_WINDOW}", "window-size", *words
+        )
+
+    async def _said(self, environment: Mapping[str, str], *words: str) -> str:
+        finished = await run_process(["tmux", *words], environment=environment, timeout=CALL_TIMEOUT)
+        return finished.text.strip() if finished.code == 0 else ""
+
+
+class _OuterTmux(Tmux):
+    """The tmux server that we run in, named by its socket."""
+
+    def __init__(self, socket: str) -> None:
+        super().__init__(dict(os.environ))
+        self._socket = socket
+
+    async def _call(self, *words: str, stdin: bytes | None = None) -> Finished:
+        words = ("tmux", "-u", "-S", self._socket, *words)
+        return await run_process(words, environment=self.environment, stdin=stdin, timeout=CALL_TIMEOUT)
+
+    async def session_of(self, pane: str) -> str:
+        """Return the name of the session that holds a pane."""
+        target = ["-t", pane] if re.fullmatch(r"%\d+", pane) else []
+        return (await self._ask("display-message", "-p", *target, "#{session_name}")).text.strip()
+
+    async def has_deadly_keys(self) -> bool:
+        """Whether mngr has bound its keys on this server."""
+        return "mngr" in (await self._ask("list-keys", "-T", "root")).text
+
+
+@contextlib.contextmanager
+def _interrupts_for_the_child() -> Iterator[None]:
+    """Leave ctrl+c to the program in front; a handler, unlike an ignored signal, is not inherited by it."""
+
+    def leave(number: int, frame: FrameType | None) -> None:
+        """Nothing: the program in front has got it too."""
+
+    before = signal.signal(signal.SIGINT, leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,184 @@
+"""Runs a full-screen program of a test in a tmux server of its own: keys go in, its screen and a recording come out."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import signal
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from swarm_tui.adapters.cast_writer import CastWriter
+from swarm_tui.adapters.packages import how_to_get
+from swarm_tui.adapters.shell import shell_program
+from swarm_tui.errors import AdapterError, ProgramMissing
+
+_CALL_SECONDS: Final = 20.0
+_GOODBYE_SECONDS: Final = 1.0
+_LONGEST_TYPED: Final = 1_000
+# tmux tells a program what it is; the rest of these would belong to another terminal.
+_OWN_NAMES: Final = frozenset({"TERM", "TMUX", "TMUX_PANE", "COLUMNS", "LINES", "SHLVL", "PWD", "_"})
+_CONFIGURATION: Final = """\
+set -g status off
+set -g remain-on-exit on
+set -gq remain-on-exit-format ''
+set -g history-limit 10000
+set -s escape-time 0
+set -g default-terminal screen-256color
+set -g update-environment ''
+set -g focus-events on
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class ScreenShot:
+    """What a terminal shows at one moment, and the exit code of its program once that has ended."""
+
+    text: str
+    exit_code: int | None
+
+
+class DrivenTerminal:
+    """One program in one terminal, with a server to itself; `folder` is short, private, and holds its socket."""
+
+    def __init__(
+        self, line: str, *, name: str, folder: Path, cwd: Path, environment: Mapping[str, str], width: int, height: int
+    ) -> None:
+        self.recording = folder / f"{name}.cast"
+        self._socket = folder / name
+        self._code = folder / f"{name}.code"
+        self._target = f"={name}:"
+        self._environment = dict(environment)
+        gate, pipe = folder / f"{name}.gate", folder / f"{name}.pipe"
+        for fifo in (gate, pipe):
+            os.mkfifo(fifo, mode=0o600)
+        launcher = folder / f"{name}.sh"
+        launcher.write_text(
+            _launcher(line, gate, self._code, cwd, environment), encoding="utf-8", errors="surrogateescape"
+        )
+        configuration = folder / f"{name}.conf"
+        configuration.write_text(_CONFIGURATION, encoding="utf-8")
+        self._cast = CastWriter.begin(self.recording, width, height, line)
+        self._listener = threading.Thread(target=self._listen, args=(pipe,), name=f"listen-{name}", daemon=True)
+        self._listener.start()
+        try:
+            # A server takes its configuration from the call that starts it, which is this one.
+            self._call(
+                *("-f", str(configuration), "new-session", "-d", "-s", name, "-x", str(width), "-y", str(height)),
+                *(shlex.join([shell_program(), str(launcher)]), ";"),
+                *("pipe-pane", "-t", self._target, f"exec cat > {shlex.quote(str(pipe))}"),
+            )
+        except AdapterError:
+            # Nobody will write to the pipe: let the listener meet its end.
+            os.close(os.open(pipe, os.O_WRONLY))
+            raise
+        # The program starts only now, so that nothing is missing at the start of the recording.
+        gate.write_bytes(b"\n")
+
+    def look(self) -> ScreenShot:
+        """Return what the terminal shows now, without trailing blanks."""
+        shown = self._call(
+            *("display-message", "-p", "-t", self._target, "#{pane_dead}", ";"),
+            *("capture-pane", "-p", "-t", self._target),
+        )
+        head, _, text = shown.partition("\n")
+        return ScreenShot(text, self._read_code() if head == "1" else None)
+
+    def press(self, *keys: str) -> None:
+        """Press keys, by their tmux names."""
+        self._call("send-keys", "-t", self._target, "--", *(_escaped(key) for key in keys))
+
+    def type_text(self, text: str) -> None:
+        """Type a text, letter by letter."""
+        for start in range(0, len(text), _LONGEST_TYPED):
+            self._call("send-keys", "-l", "-t", self._target, "--", _escaped(text[start : start + _LONGEST_TYPED]))
+
+    def resize(self, width: int, height: int) -> None:
+        """Return the terminal another size."""
+        self._call("resize-window", "-t", self._target, "-x", str(width), "-y", str(height))
+        self._cast.resize(width, height)
+
+    def close(self) -> None:
+        """Close the terminal; its program is told so as by a closed window."""
+        # The server may be gone already: the program itself may have ended it.
+        with contextlib.suppress(AdapterError):
+            self._call("kill-session", "-t", self._target.removesuffix(":"))
+        self._listener.join(timeout=_GOODBYE_SECONDS)
+        # With its only session the server goes too, a moment later.
+        deadline = time.monotonic() + _GOODBYE_SECONDS
+        while _is_served(self._socket) and time.monotonic() < deadline:
+            time.sleep(0.002)
+
+    def _read_code(self) -> int:
+        # tmux itself forgets now and then how a program ended. Without a code the launcher, too, was killed.
+        return int(self._code.read_text()) if self._code.exists() else 128 + signal.SIGKILL
+
+    def _listen(self, pipe: Path) -> None:
+        # Opening waits for the writer; without buffering each piece is timed when it comes.
+        with open(pipe, "rb", buffering=0) as file, contextlib.closing(self._cast):
+            while data := file.read(65_536):
+                self._cast.output(data)
+
+    def _call(self, *words: str) -> str:
+        try:
+            finished = subprocess.run(
+                ["tmux", "-u", "-S", str(self._socket), *words],
+                env=self._environment,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=_CALL_SECONDS,
+                check=False,
+            )
+        except FileNotFoundError as error:
+            raise ProgramMissing("tmux is not installed: no terminal can be driven", how_to_get("tmux")) from error
+        except (OSError, ValueError, subprocess.TimeoutExpired) as error:
+            raise AdapterError("tmux does not answer", str(error)) from error
+        if finished.returncode != 0:
+            raise AdapterError("tmux could not drive the terminal", finished.stderr.decode("utf-8", "replace").strip())
+        return finished.stdout.decode("utf-8", "replace")
+
+
+def _launcher(line: str, gate: Path, code: Path, cwd: Path, environment: Mapping[str, str]) -> str:
+    """Return the script that waits until we listen, then runs the program and writes down how it ended.
+
+    The program sees no tmux. What the launching shell itself would say of a killed program is not for the screen.
+    """
+    exports = [
+        f"export {name}={shlex.quote(value)}"
+        for name, value in environment.items()
+        if name not in _OWN_NAMES and name.isascii() and name.isidentifier()
+    ]
+    return "\n".join(
+        [
+            f"read -r _ < {shlex.quote(str(gate))}",
+            "unset TMUX TMUX_PANE",
+            *exports,
+            f"cd {shlex.quote(str(cwd))} || exit 1",
+            "trap : INT QUIT",
+            "exec 3>&2 2>/dev/null",
+            f"{shlex.quote(shell_program())} -c {shlex.quote(line)} 2>&3 3>&-",
+            f"echo $? > {shlex.quote(str(code))}\n",
+        ]
+    )
+
+
+def _is_served(path: Path) -> bool:
+    """Return whether somebody listens at a socket."""
+    with socket.socket(socket.AF_UNIX) as connection:
+        try:
+            connection.connect(str(path))
+        except OSError:
+            return False
+    return True
+
+
+def _escaped(word: str) -> str:
+    """Keep tmux from taking a semicolon at the end of a word for the end of its command."""
+    return f"{word[:-1]}\\;" if word.endswith(";") else word

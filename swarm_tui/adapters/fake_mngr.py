@@ -1,0 +1,250 @@
+"""A mngr in memory, for tests and rehearsals: same contract, no process for an agent, answers at once."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from swarm_tui.adapters.mngr_messages import (
+    ActionReport,
+    AgentDetails,
+    AgentFailure,
+    AgentListing,
+    CommandReport,
+    Created,
+    CreateRequest,
+    ExecResult,
+    HostDetails,
+    MessageReport,
+    Plugin,
+    checked_address,
+)
+from swarm_tui.adapters.probe import AgentState, LocalAgent, Probed
+from swarm_tui.adapters.process import run_process
+from swarm_tui.errors import AdapterError, AgentExists, UsageError
+
+_CONDITION: Final = re.compile(r'(?:labels(?:\.(\w+)|\["([^"]+)"\])|(name|state)) == ("(?:[^"\\]|\\.)*")')
+_CONDITIONS: Final = re.compile(rf"{_CONDITION.pattern}(?: && {_CONDITION.pattern})*")
+_COMMAND_TIMEOUT: Final = 30.0
+
+
+@dataclass
+class FakeAgent:
+    """An agent that does nothing by itself: whoever holds it moves it."""
+
+    agent_id: str
+    request: CreateRequest
+    work_dir: Path
+    state_dir: Path
+    state: AgentState = "WAITING"
+    received: list[str] = field(default_factory=list)
+    screen: list[str] = field(default_factory=list)
+
+    @property
+    def is_alive(self) -> bool:
+        """Return whether a message would reach it."""
+        return self.state in ("RUNNING", "WAITING")
+
+
+def _stay(agent: FakeAgent, text: str) -> None:
+    """React to a message by nothing at all."""
+
+
+class FakeMngr:
+    """Keeps agents in memory, and their state and work folders below one root."""
+
+    def __init__(self, root: Path, react: Callable[[FakeAgent, str], None] = _stay) -> None:
+        self.root = root
+        self.agents: dict[str, FakeAgent] = {}
+        self.settings: dict[str, str] = {}
+        # Called with each message that reaches an agent, the first one included.
+        self._react = react
+
+    async def version(self) -> str:
+        return "0.3.0"
+
+    async def plugins(self) -> tuple[Plugin, ...]:
+        return tuple(Plugin(name=name, enabled=True) for name in ("claude", "command", "local"))
+
+    async def create(self, request: CreateRequest, timeout: float = 0.0) -> Created:
+        if request.name in self.agents:
+            raise AgentExists(f"there is an agent named {request.name} already", "it can be taken over or destroyed")
+        agent_id = _option(request, "--id") or f"agent-{uuid.uuid4().hex}"
+        work_dir = Path(_option(request, "--target-path") or self.root / "copies" / agent_id)
+        agent = FakeAgent(agent_id, request, work_dir, self.root / "agents" / agent_id)
+        agent.work_dir.mkdir(parents=True)
+        agent.state_dir.mkdir(parents=True)
+        self.agents[request.name] = agent
+        (agent.state_dir / "data.json").write_text(json.dumps({"id": agent_id, "name": request.name}))
+        message = request.message_file.read_text() if request.message_file is not None else request.message
+        if message is not None:
+            self._deliver(agent, message)
+        return Created(agent_id=agent_id, host_id="host-fake", host_name="localhost")
+
+    async def list_agents(self, include: str | None = None, provider: str | None = "local") -> AgentListing:
+        listed = (_details(agent) for agent in self.agents.values())
+        matching = (agent for agent in listed if include is None or _matches(agent, include))
+        return AgentListing(agents=tuple(a for a in matching if provider in (None, a.host.provider_name)))
+
+    async def stop(self, names: Sequence[str]) -> ActionReport:
+        present, missing = self._present(names)
+        for name in present:
+            self.agents[name].state = "STOPPED"
+        return ActionReport(done=present, missing=missing)
+
+    async def start(self, names: Sequence[str]) -> ActionReport:
+        present, missing = self._present(names)
+        for name in present:
+            # mngr says "started" of an agent that is DONE too, and leaves it as it is: its session is still there.
+            if self.agents[name].state == "STOPPED":
+                self.agents[name].state = "WAITING"
+        return ActionReport(done=present, missing=missing)
+
+    async def destroy(self, names: Sequence[str], *, is_branch_deleted: bool = False) -> ActionReport:
+        present, missing = self._present(names)
+        for name in present:
+            agent = self.agents.pop(name)
+            shutil.rmtree(agent.work_dir, ignore_errors=True)
+            shutil.rmtree(agent.state_dir, ignore_errors=True)
+        return ActionReport(done=present, missing=missing)
+
+    async def message(self, names: Sequence[str], text: str) -> MessageReport:
+        present, missing = self._present(names)
+        sent, failed = [], []
+        for name in present:
+            agent = self.agents[name]
+            if agent.is_alive:
+                self._deliver(agent, text)
+                sent.append(name)
+            else:
+                failed.append(AgentFailure(agent=name, error=f"Agent is not running (state: {agent.state})"))
+        return MessageReport(sent=tuple(sent), failed=tuple(failed), missing=missing)
+
+    async def exec_command(self, names: Sequence[str], command: str) -> CommandReport:
+        if command.startswith("-"):
+            raise UsageError(f"{command!r} is no command", "it begins with a dash")
+        present, missing = self._present(names)
+        results = []
+        for name in present:
+            words = ["sh", "-c", command]
+            finished = await run_process(words, cwd=self.agents[name].work_dir, timeout=_COMMAND_TIMEOUT)
+            output = {"stdout": finished.text.rstrip("\n"), "stderr": finished.error_text.rstrip("\n")}
+            results.append(ExecResult(agent=name, success=finished.code == 0, **output))
+        return CommandReport(results=tuple(results), missing=missing)
+
+    async def pull(self, name: str, path: str, destination: Path) -> None:
+        source = self._agent(name).work_dir / path
+        if not source.exists():
+            raise AdapterError("mngr rsync failed: rsync exited with status 23")
+        _copy(source, destination, is_content=path.endswith("/"))
+
+    async def push(self, source: Path, name: str, path: str) -> None:
+        _copy(source, self._agent(name).work_dir / path, is_content=True)
+
+    async def transcript(self, name: str) -> tuple[dict[str, Any], ...]:
+        agent = self._agent(name)
+        if agent.request.agent_type == "command":
+            raise AdapterError(f"mngr transcript failed: Agent {name!r} has type 'command'")
+        return await self.events(name, f"{agent.request.agent_type}/common_transcript")
+
+    async def events(self, name: str, source: str, tail: int | None = None) -> tuple[dict[str, Any], ...]:
+        path = self._agent(name).state_dir / "events" / source / "events.jsonl"
+        lines = path.read_text().splitlines() if path.is_file() else []
+        return tuple(json.loads(line) for line in lines[-tail if tail is not None else 0 :])
+
+    async def config_path(self, scope: str = "user") -> Path:
+        return self.root / f"{scope}.toml"
+
+    async def set_config(self, key: str, value: str, scope: str = "user") -> None:
+        self.settings[key] = value
+
+    def connect_command(self, name: str) -> list[str]:
+        return ["mngr", "connect", checked_address(name)]
+
+    async def probe(self) -> Probed:
+        """Tell the states of all agents, as the local probe would."""
+        return Probed({name: _probed(agent) for name, agent in self.agents.items()})
+
+    async def capture(self, sessions: Sequence[str], *, history: int = 0) -> dict[str, str | None]:
+        """Return the screens of agents, as tmux would; sessions are named `mngr-` and the agent's name."""
+        screens: dict[str, str | None] = {}
+        for session in sessions:
+            agent = self.agents.get(session.removeprefix("mngr-"))
+            is_shown = agent is not None and agent.state != "STOPPED"
+            screens[session] = "\n".join(agent.screen) + "\n" if agent is not None and is_shown else None
+        return screens
+
+    def _deliver(self, agent: FakeAgent, text: str) -> None:
+        agent.received.append(text)
+        self._react(agent, text)
+
+    def _agent(self, name: str) -> FakeAgent:
+        agent = self.agents.get(checked_address(name))
+        if agent is None:
+            raise AdapterError(f"mngr failed: Agent not found: No agent(s) found matching: {name}")
+        return agent
+
+    def _present(self, names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        asked = [checked_address(name) for name in dict.fromkeys(names)]
+        present = tuple(name for name in asked if name in self.agents)
+        return present, tuple(name for name in asked if name not in self.agents)
+
+
+def _option(request: CreateRequest, name: str) -> str | None:
+    words = request.extra_arguments
+    return words[words.index(name) + 1] if name in words else None
+
+
+def _details(agent: FakeAgent) -> AgentDetails:
+    return AgentDetails(
+        id=agent.agent_id,
+        name=agent.request.name,
+        type=agent.request.agent_type,
+        command=" ".join(agent.request.command),
+        work_dir=str(agent.work_dir),
+        initial_branch=agent.request.branch,
+        state=agent.state,
+        labels=dict(agent.request.labels),
+        host=HostDetails(id="host-fake", name="localhost", provider_name=agent.request.provider, state="RUNNING"),
+    )
+
+
+def _probed(agent: FakeAgent) -> LocalAgent:
+    return LocalAgent(
+        name=agent.request.name,
+        agent_id=agent.agent_id,
+        state=agent.state,
+        process_id=None,
+        session=f"mngr-{agent.request.name}",
+        work_dir=agent.work_dir,
+        branch=agent.request.branch,
+        state_dir=agent.state_dir,
+        labels=dict(agent.request.labels),
+    )
+
+
+def _matches(agent: AgentDetails, include: str) -> bool:
+    """Apply the part of CEL that swarm-tui uses: comparisons with a string, joined by &&."""
+    if _CONDITIONS.fullmatch(include) is None:
+        raise AdapterError(f"the filter {include!r} is beyond this fake")
+    for comparison in _CONDITION.finditer(include):
+        dotted, quoted, attribute, value = comparison.groups()
+        found = getattr(agent, attribute) if attribute else agent.labels.get(dotted or quoted)
+        if found != json.loads(value):
+            return False
+    return True
+
+
+def _copy(source: Path, destination: Path, *, is_content: bool) -> None:
+    if source.is_dir():
+        target = destination if is_content else destination / source.name
+        shutil.copytree(source, target, dirs_exist_ok=True)
+    else:
+        destination.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(source, destination)

@@ -1,0 +1,35 @@
+"""The adapter to git, for everybody: GitPython's `Repo` and plumbing commands, typed, with errors in words.
+
+    repository = Repository.open(Path("."))
+    repository.head(), repository.resolve("main~2"), repository.branches(), repository.identity()
+    repository.update_ref("refs/heads/x", new, old=None)          # compare-and-swap, RefMoved when it lost
+    repository.run("log", "-z", ...)                              # anything else; hostile names go through `names`
+
+All calls wait for git, a few ms each: from an event loop use `await asyncio.to_thread(repository.head)`.
+Nothing here writes to the user's checkout or index, and no hook runs.
+"""
+
+from swarm_tui.adapters.git.bundles import bundle_heads, create_bundle, fetch_bundle
+from swarm_tui.adapters.git.checkouts import clone_into, init_repository
+from swarm_tui.adapters.git.command import GitError, GitResult, NoSpaceForGit
+from swarm_tui.adapters.git.names import branch_ref, checked_branch, checked_ref, checked_revision, is_commit_id
+from swarm_tui.adapters.git.repository import Identity, RefMoved, Repository
+
+__all__ = [
+    "GitError",
+    "GitResult",
+    "Identity",
+    "NoSpaceForGit",
+    "RefMoved",
+    "Repository",
+    "branch_ref",
+    "bundle_heads",
+    "checked_branch",
+    "checked_ref",
+    "checked_revision",
+    "clone_into",
+    "create_bundle",
+    "fetch_bundle",
+    "init_repository",
+    "is_commit_id",
+]

@@ -1,0 +1,62 @@
+"""Branches as files: make a bundle, look into one that an agent left, and fetch exactly the branch that is expected."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from swarm_tui.adapters.git.command import GitError
+from swarm_tui.adapters.git.names import branch_ref, checked_ref, checked_revision, is_commit_id
+from swarm_tui.adapters.git.repository import Repository
+from swarm_tui.errors import UsageError
+from swarm_tui.model.text import plain
+
+
+def bundle_heads(repository: Repository, bundle: Path) -> dict[str, str]:
+    """Return the full ref names that a bundle holds, each with its commit; anything else is refused."""
+    answer = repository.run("bundle", "list-heads", str(bundle.absolute()), codes=(0, 1, 128))
+    if answer.code:
+        raise GitError(f"{plain(bundle.name, 80)} cannot be read as a bundle", answer.error_text or "it is empty")
+    heads = {}
+    for line in answer.text.split("\n"):
+        commit, _, name = line.partition(" ")
+        if not is_commit_id(commit):
+            raise GitError(f"{plain(bundle.name, 80)} holds a line that is no ref", plain(line, 80))
+        heads[name] = commit
+    return heads
+
+
+def create_bundle(repository: Repository, bundle: Path, *, base: str, branch: str) -> bool:
+    """Write the commits of a branch after `base` into a file; False (and no file) when there are none."""
+    repository.resolve(base)
+    if not repository.list_commits(base, branch_ref(branch)):
+        return False
+    revisions = (f"^{checked_revision(base)}", branch_ref(branch))
+    repository.run("bundle", "create", "--quiet", str(bundle.absolute()), *revisions, timeout=600)
+    return True
+
+
+def fetch_bundle(repository: Repository, bundle: Path, *, branch: str, into: str) -> str:
+    """Fetch the expected branch (or a lone HEAD) of a bundle into a full ref name; return its commit.
+
+    Refs that were not expected are never fetched, no tag and no FETCH_HEAD is written.
+    """
+    heads = bundle_heads(repository, bundle)
+    wanted = branch_ref(branch)
+    source = wanted if wanted in heads else "HEAD"
+    if source not in heads or (source == "HEAD" and len(heads) > 1):
+        held = ", ".join(plain(name, 60) for name in list(heads)[:3])
+        raise UsageError(f"{plain(bundle.name, 80)} does not hold the branch {branch}", f"it holds {held or 'nothing'}")
+    repository.run(
+        "-c",
+        "fetch.fsckObjects=true",
+        "fetch",
+        "--quiet",
+        "--no-tags",
+        "--no-write-fetch-head",
+        "--no-recurse-submodules",
+        "--no-auto-maintenance",
+        str(bundle.absolute()),
+        f"+{source}:{checked_ref(into)}",
+        timeout=600,
+    )
+    return heads[source]

@@ -1,0 +1,77 @@
+"""Copies of a repository on disk for agents, rankings and test runs; the user's own checkout is never one of them."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from swarm_tui.adapters.git import command
+from swarm_tui.adapters.git.names import checked_branch
+from swarm_tui.adapters.git.objects import ObjectSpace, write_alternates
+from swarm_tui.adapters.git.repository import Repository
+from swarm_tui.errors import UsageError
+
+
+def clone_into(repository: Repository, folder: Path, *, commit: str, branch: str | None = None) -> Repository:
+    """Make a clone with `commit` checked out, on a new branch or detached, without any remote or other ref.
+
+    It borrows the objects of the first one: quick and small, and not for longer than that one lives.
+    """
+    if folder.exists() and any(folder.iterdir()):
+        raise UsageError(f"{folder} is not empty", "give a folder that does not exist yet")
+    commit = repository.resolve(commit)
+    clone = _borrow_objects(repository, folder, [repository.common_directory.absolute() / "objects"])
+    if branch is None:
+        clone.run("checkout", "--quiet", "--detach", commit, timeout=600)
+    else:
+        clone.run("checkout", "--quiet", "-B", checked_branch(branch), commit, timeout=600)
+    return clone
+
+
+def check_out_tree(
+    space: ObjectSpace, tree: str, folder: Path, *, parent: str, is_verbatim: bool = False
+) -> Repository:
+    """Make a repository whose checkout is this tree, committed on top of `parent`; it lives as long as the space.
+
+    With `is_verbatim` files are as they are stored: no line ending is converted, and no filter runs.
+    """
+    scratch = _borrow_objects(space.original, folder, space.object_folders)
+    if is_verbatim:
+        (folder / ".git/info").mkdir(exist_ok=True)
+        (folder / ".git/info/attributes").write_text("* -text -eol -filter -ident -working-tree-encoding\n")
+    change_tree(space, scratch, tree, parent=parent)
+    return scratch
+
+
+def _borrow_objects(repository: Repository, folder: Path, object_folders: Sequence[Path]) -> Repository:
+    """Make a repository that has all the commits of another one, and none of its refs and settings.
+
+    `git clone --shared` would heed what the user has set for clones, and does not share what is shallow.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    form = f"--object-format={repository.object_format}"
+    init = ("-c", "init.defaultBranch=scratch", "init", "--quiet", "--template=", form, "--", str(folder.absolute()))
+    repository.run(*init)
+    objects = folder / ".git/objects"
+    (objects / "info").mkdir(exist_ok=True)
+    write_alternates(objects, object_folders)
+    if repository.is_shallow:
+        shutil.copyfile(repository.common_directory / "shallow", folder / ".git/shallow")
+    return Repository.open(folder)
+
+
+def change_tree(space: ObjectSpace, scratch: Repository, tree: str, *, parent: str) -> None:
+    """Check another tree out in a scratch repository; what git ignores there stays, all else goes."""
+    commit = space.made_up_commit(tree, parent)
+    scratch.run("checkout", "--quiet", "--force", "--detach", commit, timeout=600)
+    scratch.run("clean", "--quiet", "-ffd", timeout=600)
+
+
+def init_repository(folder: Path, *, branch: str, identity: tuple[str, str]) -> Repository:
+    """Make a new repository in a folder, with who commits set in it alone."""
+    command.gitpython().init(folder, initial_branch=checked_branch(branch))
+    repository = Repository.open(folder)
+    for name, value in zip(("user.name", "user.email"), identity, strict=True):
+        repository.run("config", "--local", name, value)
+    return repository

@@ -1,0 +1,184 @@
+"""Reads commits, what they change, and diffs: three processes for a whole branch, a kept one for all its diffs."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import IO, Final
+
+from swarm_tui.adapters.git.command import GitError
+from swarm_tui.adapters.git.names import is_commit_id
+from swarm_tui.adapters.git.objects import ObjectSpace
+from swarm_tui.adapters.git.persistent import KeptProcess
+from swarm_tui.adapters.git.repository import Repository
+from swarm_tui.errors import UsageError
+from swarm_tui.model.diff import Diff, parse_diff
+from swarm_tui.model.fixes import Commit, FileChange
+
+_FIELDS: Final = ("%H", "%P", "%T", "%an", "%ae", "%ad", "%B")
+# Every setting by which a user changes how diffs look is overruled: these are read by us, and their hash is a key.
+_DIFF_OPTIONS: Final = (
+    "--patch",
+    "--unified=3",
+    "--inter-hunk-context=0",
+    "--diff-algorithm=myers",
+    "--no-indent-heuristic",
+    "--find-renames=50%",
+    "-l1000",
+    "--no-ext-diff",
+    "--no-textconv",
+    "--no-color",
+    "--no-relative",
+    "--full-index",
+    "--submodule=short",
+    "--src-prefix=a/",
+    "--dst-prefix=b/",
+    "-O/dev/null",
+)
+_END_OF_DIFF: Final = b"end of this diff\n"
+_DIFF_LIMIT: Final = 32 * 1024 * 1024
+_PLACE_OF_HUNK: Final = re.compile(rb"^@@ -[0-9,]+ \+[0-9,]+ @@.*$", re.MULTILINE)
+_TEXT_INDEX: Final = re.compile(rb"^index [0-9a-f]+\.\.[0-9a-f]+(?: [0-7]+)?\n(?=---)", re.MULTILINE)
+
+
+def read_line(repository: Repository, base: str, tip: str) -> tuple[Commit, ...]:
+    """Return the commits after `base` up to `tip`, oldest first; anything but one straight line is refused."""
+    if not repository.is_ancestor(base, tip):
+        raise UsageError(
+            f"{base[:12]} is no ancestor of {tip[:12]}",
+            "give the commit that the branch was started from: `git merge-base A B` finds it",
+        )
+    rows = list(_rows(repository, base, tip))
+    for commit, parents in ((row[0], row[1].split()) for row in rows):
+        if len(parents) > 1:
+            raise UsageError(
+                f"{commit[:12]} is a merge: only a straight line of commits can be reviewed fix by fix",
+                "`git rebase` makes one",
+            )
+    changes = read_changes(repository, [row[0] for row in rows])
+    commits = []
+    parent, parent_tree = base, repository.tree_of(base)
+    for name, parents_text, tree, author, email, authored, message in rows:
+        if parents_text != parent:
+            raise UsageError(
+                f"the commits from {base[:12]} to {tip[:12]} are not one straight line: {name[:12]} does not follow"
+                f" {parent[:12]}",
+                "the base may lie on another branch; `git log --graph` shows it",
+            )
+        commits.append(
+            Commit(name, parent, tree, parent_tree, author, email, authored, message, tuple(changes.get(name, ())))
+        )
+        parent, parent_tree = name, tree
+    return tuple(commits)
+
+
+def _rows(repository: Repository, base: str, tip: str) -> Iterator[list[str]]:
+    arguments = ("log", "-z", "--reverse", "--topo-order", "--date=raw", "--encoding=UTF-8", "--no-show-signature")
+    wanted = f"--format={'%x00'.join(_FIELDS)}"
+    answer = repository.run(*arguments, wanted, "--no-notes", "--no-mailmap", "--no-decorate", f"{base}..{tip}", "--")
+    parts = answer.stdout.decode("utf-8", "replace").split("\0")
+    for start in range(0, len(parts) - len(_FIELDS) + 1, len(_FIELDS)):
+        yield parts[start : start + len(_FIELDS)]
+
+
+def read_changes(repository: Repository, commits: Sequence[str]) -> dict[str, list[FileChange]]:
+    """Return what each commit does to which paths, by commit; renames are told as their two halves."""
+    if not commits:
+        return {}
+    asked = "".join(f"{commit}\n" for commit in commits).encode()
+    options = ("--stdin", "-r", "-z", "--root", "--raw", "--numstat", "--no-abbrev", "--no-renames", "--no-ext-diff")
+    answer = repository.run("diff-tree", *options, "--no-textconv", stdin=asked, timeout=300)
+    return _parse_changes(answer.fields)
+
+
+def read_tree_changes(repository: Repository, old: str, new: str) -> list[FileChange]:
+    """Return what differs between two trees."""
+    options = ("-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--no-ext-diff", "--no-textconv")
+    fields = repository.run("diff-tree", *options, old, new).fields
+    return _parse_changes([new, *fields]).get(new, [])
+
+
+def _parse_changes(fields: Iterable[str]) -> dict[str, list[FileChange]]:
+    found: dict[str, list[FileChange]] = {}
+    current: dict[str, FileChange] = {}
+    parts = iter(fields)
+    name = ""
+    for part in parts:
+        if part.startswith(":"):
+            old_mode, new_mode, old_id, new_id, status = part[1:].split(" ")
+            path = next(parts)
+            current[path] = FileChange(path, status[0], old_mode, new_mode, old_id, new_id)
+        elif is_commit_id(part):
+            found[name] = list(current.values())
+            name, current = part, {}
+        else:
+            added, removed, path = part.split("\t", 2)
+            if added != "-" and path in current:
+                current[path] = replace(current[path], added=int(added), removed=int(removed))
+    found[name] = list(current.values())
+    found.pop("", None)
+    return found
+
+
+class DiffReader:
+    """Returns one diff after another from one kept process, about a millisecond each."""
+
+    def __init__(self, space: ObjectSpace) -> None:
+        arguments = ("diff-tree", "--stdin", "-r", "--root", *_DIFF_OPTIONS)
+        self._process = KeptProcess(lambda: space.repository.start(*arguments))
+
+    def raw_diff(self, old: str, new: str) -> tuple[bytes, bool]:
+        """Return the diff between two trees as git writes it, and whether it was cut off."""
+        if not (is_commit_id(old) and is_commit_id(new)):
+            raise GitError("a diff was asked of something that is no tree", "this is a fault of swarm-tui")
+        if old == new:
+            return b"", False
+        # A line that names no object is given back, and makes git write out all that comes before it.
+        question = f"{old} {new}\n".encode() + _END_OF_DIFF
+        try:
+            return self._process.ask(question, _read_diff), False
+        except _TooLong as error:
+            return error.start, True
+
+    def diff(self, old: str, new: str) -> Diff:
+        """Return the diff between two trees, harmless to show."""
+        raw, is_truncated = self.raw_diff(old, new)
+        return parse_diff(raw, is_truncated=is_truncated)
+
+    def content_key(self, old: str, new: str) -> str:
+        """Return what stays the same when a change is made again elsewhere: its diff without line numbers.
+
+        `git patch-id --stable` is the same idea but blind to white space, which in Python is code, and to the
+        content of binary files.
+        """
+        raw, _ = self.raw_diff(old, new)
+        without_places = _PLACE_OF_HUNK.sub(b"@@", _TEXT_INDEX.sub(b"", raw))
+        return hashlib.sha256(without_places).hexdigest()[:40]
+
+    def close(self) -> None:
+        self._process.close()
+
+
+class _TooLong(Exception):
+    def __init__(self, start: bytes) -> None:
+        super().__init__()
+        self.start = start
+
+
+def _read_diff(stream: IO[bytes]) -> bytes:
+    header = stream.readline()
+    if not header:
+        raise EOFError
+    if header == _END_OF_DIFF:
+        raise GitError("a diff cannot be made: objects are missing", "`git fsck` lists them")
+    read = bytearray()
+    while not (read == _END_OF_DIFF or read.endswith(b"\n" + _END_OF_DIFF)):
+        chunk = stream.read1(1 << 20)  # type: ignore[attr-defined]  # a pipe is a BufferedReader
+        if not chunk:
+            raise EOFError
+        read += chunk
+        if len(read) > _DIFF_LIMIT:
+            raise _TooLong(bytes(read[:_DIFF_LIMIT]))
+    return bytes(read[: -len(_END_OF_DIFF)])

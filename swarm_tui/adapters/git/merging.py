@@ -1,0 +1,223 @@
+"""Three-way merges of trees, in whichever way the installed git does them quickest; always the same result."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from functools import partial
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Final, NamedTuple
+
+from swarm_tui.adapters.git.names import is_inside
+from swarm_tui.adapters.git.persistent import KeptProcess
+from swarm_tui.adapters.git.trees import FILE_MODES, TREE_MODE, TreeEntry
+
+if TYPE_CHECKING:
+    from swarm_tui.adapters.git.objects import ObjectSpace
+
+ATTRIBUTES_FILE: Final = ".gitattributes"
+BATCH_VERSION: Final = (2, 39)
+_MERGE: Final = ("merge-tree", "--write-tree", "-z", "--no-messages")
+
+
+class Stage(NamedTuple):
+    """One of the up to three versions of a path that could not be merged: 1 base, 2 ours, 3 theirs."""
+
+    path: str
+    number: int
+    entry: TreeEntry
+
+
+@dataclass(frozen=True, slots=True)
+class MergeResult:
+    """What a three-way merge gave. With conflicts the tree holds files with conflict markers."""
+
+    tree: str
+    stages: tuple[Stage, ...] = ()
+
+    @property
+    def is_clean(self) -> bool:
+        return not self.stages
+
+    @property
+    def conflict_paths(self) -> tuple[str, ...]:
+        """The paths that could not be merged, each once."""
+        return tuple(dict.fromkeys(stage.path for stage in self.stages))
+
+
+class MergeWay(Enum):
+    """How merge-tree is told the base: what the installed git offers decides."""
+
+    MADE_UP_BASE = "2.38"
+    """Commits are made up so that the wanted base is the one that git finds."""
+    BASE_COMMIT = "2.40"
+    """--merge-base, with commits made up around the trees."""
+    BARE_TREES = "2.45"
+    """--merge-base with trees as they are."""
+    KEPT_PROCESS = "2.49"
+    """One process that answers merge after merge; older ones keep their answers to themselves until they end."""
+
+
+def best_merge_way(version: tuple[int, ...]) -> MergeWay:
+    """Return the quickest way that this version of git offers."""
+    offered = [way for way in MergeWay if tuple(map(int, way.value.split("."))) <= version]
+    return offered[-1] if offered else MergeWay.MADE_UP_BASE
+
+
+class _Sides(NamedTuple):
+    """The three sides of a merge as merge-tree is told them; without a base, git finds it."""
+
+    base: str
+    ours: str
+    theirs: str
+
+
+class Merger:
+    """Merges trees of one object space."""
+
+    def __init__(self, space: ObjectSpace, way: MergeWay, folder: Path) -> None:
+        self._space = space
+        self._way = way
+        # git reads .gitattributes from the folder it runs in: the user's checkout may hold those of another branch.
+        self._attributes_folder = folder
+        self._attributes_tree: str | None = None
+        self._process = KeptProcess(lambda: space.repository.start(*_MERGE, "--stdin"))
+        self._lock = threading.Lock()
+
+    def close(self) -> None:
+        self._process.close()
+
+    def merge(self, *, base: str, ours: str, theirs: str) -> MergeResult:
+        """Merge two trees that both come from `base`, exactly as git would in a work tree that holds `ours`."""
+        if theirs in (base, ours):
+            return MergeResult(ours)
+        if ours == base:
+            return MergeResult(theirs)
+        with self._lock:
+            self._lay_out_attributes(ours)
+            return self._merge_now(base, ours, theirs)
+
+    def warm_up(self, tree: str) -> None:
+        """Do now what the first merge onto this tree would have to do first."""
+        with self._lock:
+            self._lay_out_attributes(tree)
+            self._space.tree(tree)
+            if self._way is MergeWay.KEPT_PROCESS:
+                self._merge_now(tree, tree, tree)
+
+    def merge_many(self, triples: Sequence[tuple[str, str, str]]) -> list[MergeResult]:
+        """Merge many (base, ours, theirs) that do not depend on each other, by one process where git can.
+
+        The .gitattributes are those of the last merge: for questions, not for results.
+        """
+        with self._lock:
+            if self._way is MergeWay.KEPT_PROCESS or self._space.repository.version < BATCH_VERSION:
+                return [self._merge_now(*triple) for triple in triples]
+            if not triples:
+                return []
+            sides = [self._sides(*triple) for triple in triples]
+            answer = self._space.repository.run(*_MERGE, "--stdin", stdin=b"".join(map(_batch_line, sides)))
+        parts = iter(os.fsdecode(answer.stdout).split("\0"))
+        return [_parse_merge(iter(partial(next, parts), ""), words) for words in sides]
+
+    def _merge_now(self, base: str, ours: str, theirs: str) -> MergeResult:
+        sides = self._sides(base, ours, theirs)
+        if self._way is MergeWay.KEPT_PROCESS:
+            raw = self._process.ask(_batch_line(sides), _read_merge)
+            return _parse_merge(iter(os.fsdecode(raw).split("\0")[:-2]), sides)
+        base_option = (f"--merge-base={sides.base}",) if sides.base else ()
+        answer = self._space.repository.run(*_MERGE, *base_option, sides.ours, sides.theirs, codes=(0, 1))
+        return _parse_merge(iter([str(answer.code), *filter(None, answer.fields)]), sides)
+
+    def _sides(self, base: str, ours: str, theirs: str) -> _Sides:
+        match self._way:
+            case MergeWay.KEPT_PROCESS | MergeWay.BARE_TREES:
+                return _Sides(base, ours, theirs)
+            case MergeWay.BASE_COMMIT:
+                return _Sides(*(self._space.made_up_commit(tree) for tree in (base, ours, theirs)))
+            case MergeWay.MADE_UP_BASE:
+                root = self._space.made_up_commit(base)
+                return _Sides("", self._space.made_up_commit(ours, root), self._space.made_up_commit(theirs, root))
+
+    def _lay_out_attributes(self, tree: str) -> None:
+        """Put the .gitattributes files of a tree where git looks for them: they may choose how a file is merged."""
+        if tree == self._attributes_tree:
+            return
+        if self._attributes_tree is None:
+            listed = self._space.repository.run("ls-tree", "-r", "-z", tree).fields
+            entries = (_parse_listed(field) for field in listed if field.endswith(ATTRIBUTES_FILE))
+            changes: dict[str, TreeEntry | None] = {path: entry for path, entry in entries if _is_attributes(path)}
+        else:
+            changes = dict(self._changed_attributes(self._attributes_tree, tree, ""))
+        if changes:
+            # git reads them once, when it starts.
+            self._process.close()
+        for path, entry in changes.items():
+            if not is_inside(path):
+                continue
+            place = self._attributes_folder / path
+            place.unlink(missing_ok=True)
+            if entry is not None and entry.mode in FILE_MODES:
+                place.parent.mkdir(parents=True, exist_ok=True)
+                place.write_bytes(self._space.read(entry.id)[1])
+        self._attributes_tree = tree
+
+    def _changed_attributes(
+        self, old: str | None, new: str | None, prefix: str
+    ) -> Iterator[tuple[str, TreeEntry | None]]:
+        """Return the .gitattributes files that differ between two trees; only folders that differ are read."""
+        before, after = (self._space.tree(tree) if tree else {} for tree in (old, new))
+        for name in before.keys() | after.keys():
+            was, now = before.get(name), after.get(name)
+            if was == now:
+                continue
+            if name == ATTRIBUTES_FILE:
+                yield prefix + name, now
+                continue
+            folders = [entry.id if entry and entry.mode == TREE_MODE else None for entry in (was, now)]
+            if any(folders):
+                yield from self._changed_attributes(folders[0], folders[1], f"{prefix}{name}/")
+
+
+def _is_attributes(path: str) -> bool:
+    return path.rpartition("/")[2] == ATTRIBUTES_FILE
+
+
+def _parse_listed(field: str) -> tuple[str, TreeEntry]:
+    words, _, path = field.partition("\t")
+    mode, _, name = words.split(" ")
+    return path, TreeEntry(mode, name)
+
+
+def _batch_line(sides: _Sides) -> bytes:
+    base = f"{sides.base} -- " if sides.base else ""
+    return f"{base}{sides.ours} {sides.theirs}\n".encode()
+
+
+def _read_merge(stream: IO[bytes]) -> bytes:
+    read = b""
+    while not read.endswith(b"\0\0"):
+        chunk = stream.read1(1 << 20)  # type: ignore[attr-defined]  # a pipe is a BufferedReader
+        if not chunk:
+            raise EOFError
+        read += chunk
+    return read
+
+
+def _parse_merge(parts: Iterator[str], sides: _Sides) -> MergeResult:
+    """Read whether it was clean, the tree, and the stages of what was not."""
+    next(parts)
+    tree = next(parts)
+    return MergeResult(tree, tuple(_parse_stage(part, sides) for part in parts))
+
+
+def _parse_stage(field: str, sides: Sequence[str]) -> Stage:
+    words, _, path = field.partition("\t")
+    mode, name, number = words.split(" ")
+    # Where a file and a link or folder meet, git keeps both and calls one "path~side".
+    before, tilde, side = path.rpartition("~")
+    shown = before if tilde and side.partition("_")[0] in sides else path
+    return Stage(shown, int(number), TreeEntry(mode, name))

@@ -1,0 +1,273 @@
+"""A repository with a throw-away object directory: trees, merges and commits are made there, and only kept when asked.
+
+What is made in an `ObjectSpace` is seen by every later call in it, and by nobody else: the user's object store, refs,
+index and checkout stay as they are until `keep` copies finished commits over.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from swarm_tui.adapters.git.command import GitError
+from swarm_tui.adapters.git.merging import Merger, MergeResult, MergeWay, best_merge_way
+from swarm_tui.adapters.git.names import is_commit_id
+from swarm_tui.adapters.git.persistent import KeptProcess
+from swarm_tui.adapters.git.repository import Identity, Repository
+from swarm_tui.adapters.git.scratch import ScratchFolder, quick_folder
+from swarm_tui.adapters.git.trees import (
+    STORED,
+    TREE_MODE,
+    TreeEntry,
+    parse_tree,
+    read_object,
+    tree_content,
+    with_replaced_rows,
+    write_loose,
+)
+
+ROOM_FOR_OBJECTS: Final = 256 * 1024 * 1024
+_ENTRIES_KNOWN: Final = 200_000
+# What git takes off the ends of a name: a name of nothing else is none.
+_NO_NAME: Final = re.compile(r"""[\x00-\x20.,:;<>"\\']*""")
+_DATE: Final = re.compile(r"@[0-9]{1,18} [+-][0-9]{4}")
+
+
+class ObjectSpace:
+    """A repository seen through a throw-away object directory. Close it, or use it in a `with`."""
+
+    def __init__(
+        self,
+        repository: Repository,
+        *,
+        borrowed: Sequence[Path] = (),
+        merge_way: MergeWay | None = None,
+        room: int = ROOM_FOR_OBJECTS,
+    ) -> None:
+        self.original = repository
+        self._folder = ScratchFolder("swarm-objects-", quick_folder())
+        folder = self._folder.path
+        own = repository.common_directory.absolute() / "objects"
+        self.object_folders = (folder / "objects", own, *borrowed)
+        """Where objects are looked for; the first one is thrown away in the end."""
+        (folder / "objects/info").mkdir(parents=True)
+        (folder / "tree").mkdir()
+        write_alternates(folder / "objects", self.object_folders[1:])
+        self.repository = repository.seen_with(
+            {
+                "GIT_DIR": str(repository.git_directory.absolute()),
+                "GIT_WORK_TREE": str(folder / "tree"),
+                "GIT_INDEX_FILE": str(folder / "index"),
+                "GIT_OBJECT_DIRECTORY": str(folder / "objects"),
+            },
+            folder / "tree",
+        )
+        self._reader = KeptProcess(lambda: self.repository.start("cat-file", "--batch"))
+        self.merger = Merger(self, merge_way or best_merge_way(repository.version), folder / "tree")
+        self._trees: dict[str, dict[str, TreeEntry]] = {}
+        self._known_entries = 0
+        self._made_bytes, self._room = 0, room
+        self._holders = 0
+        self._lock = threading.Lock()
+
+    def close(self) -> None:
+        """Throw away everything that was made here."""
+        self._reader.close()
+        self.merger.close()
+        self._folder.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # Room
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep what is made here for as long as something else relies on it."""
+        self.hold()
+        try:
+            yield
+        finally:
+            self.release()
+
+    def hold(self) -> None:
+        """Keep what is made here until `release` is called."""
+        with self._lock:
+            self._holders += 1
+
+    def release(self) -> None:
+        """Rely no longer on what was made here."""
+        with self._lock:
+            self._holders -= 1
+
+    @property
+    def is_held(self) -> bool:
+        """Whether something relies on what was made here."""
+        return self._holders > 0
+
+    def make_room(self) -> bool:
+        """Throw away all that was made here when it has become much and nothing relies on it; tell whether it was."""
+        with self._lock:
+            if self._made_bytes < self._room or self._holders:
+                return False
+            self._reader.close()
+            self.merger.close()
+            for folder in self.object_folders[0].iterdir():
+                if folder.name != "info":
+                    shutil.rmtree(folder, ignore_errors=True)
+            self._trees, self._known_entries, self._made_bytes = {}, 0, 0
+            return True
+
+    # Objects
+
+    def read(self, name: str) -> tuple[str, bytes]:
+        """Return the kind and the content of an object, such as ("blob", b"...")."""
+        if not is_commit_id(name):
+            raise GitError(f"{name!r} is no object id", "this is a fault of swarm-tui")
+        found = self._reader.ask(name.encode() + b"\n", read_object)
+        if found is None:
+            raise GitError(
+                f"object {name} is missing",
+                "`git fsck` says what else is; a partial clone gets it by `git fetch --refetch --no-filter`",
+            )
+        return found
+
+    def write(self, kind: str, content: bytes) -> str:
+        """Write an object and return its id."""
+        self._made_bytes += len(content)
+        return write_loose(self.object_folders[0], self.repository.object_format, kind, content, level=STORED)
+
+    def tree(self, name: str) -> dict[str, TreeEntry]:
+        """Return what a tree holds, by name; not to be changed."""
+        known = self._trees.get(name)
+        if known is None:
+            known = parse_tree(self.read(name)[1], len(name) // 2)
+            self._remember(name, known)
+        return known
+
+    def _remember(self, tree: str, entries: dict[str, TreeEntry]) -> None:
+        self._known_entries += len(entries)
+        if self._known_entries > _ENTRIES_KNOWN:
+            self._trees, self._known_entries = {}, len(entries)
+        self._trees[tree] = entries
+
+    def entry(self, tree: str, path: str) -> TreeEntry | None:
+        """Return what a tree holds under a path, or None."""
+        found = TreeEntry(TREE_MODE, tree)
+        for part in path.split("/"):
+            if found.mode != TREE_MODE:
+                return None
+            below = self.tree(found.id).get(part)
+            if below is None:
+                return None
+            found = below
+        return found
+
+    def with_entries(self, tree: str, changes: Mapping[str, TreeEntry | None]) -> str:
+        """Return the tree in which the paths hold the entries (None: hold nothing); empty folders vanish."""
+        return self._with_entries(tree, changes) or self.write("tree", b"")
+
+    def _with_entries(self, tree: str | None, changes: Mapping[str, TreeEntry | None]) -> str | None:
+        old = self.tree(tree) if tree else {}
+        wanted: dict[str, TreeEntry | None] = {}
+        below: dict[str, dict[str, TreeEntry | None]] = {}
+        for path, entry in changes.items():
+            name, _, rest = path.partition("/")
+            if rest:
+                below.setdefault(name, {})[rest] = entry
+            else:
+                wanted[name] = entry
+        for name, inner in below.items():
+            before = wanted[name] if name in wanted else old.get(name)
+            folder = before.id if before and before.mode == TREE_MODE else None
+            made = self._with_entries(folder, inner)
+            if made is not None:
+                wanted[name] = TreeEntry(TREE_MODE, made)
+            elif before is None or folder:
+                wanted[name] = None
+        replaced = {name: entry for name, entry in wanted.items() if entry is not None}
+        entries = {name: entry for name, entry in (old | replaced).items() if wanted.get(name, entry) is not None}
+        if not entries:
+            return None
+        content = None
+        if tree and len(replaced) == len(wanted):
+            content = with_replaced_rows(self.read(tree)[1], old, replaced)
+        made = self.write("tree", tree_content(entries) if content is None else content)
+        self._remember(made, entries)
+        return made
+
+    # Merges
+
+    def merge(self, *, base: str, ours: str, theirs: str) -> MergeResult:
+        """Merge two trees that both come from `base`, exactly as git would in a work tree that holds `ours`."""
+        return self.merger.merge(base=base, ours=ours, theirs=theirs)
+
+    def only(self, tree: str, paths: Iterable[str]) -> str:
+        """Return a flat tree of just these paths: small, for a question about them."""
+        held = ((path.replace("/", "%"), self.entry(tree, path)) for path in paths)
+        return self.write("tree", tree_content({name: entry for name, entry in held if entry is not None}))
+
+    def made_up_commit(self, tree: str, parent: str | None = None) -> str:
+        """Make a commit by nobody around a tree, for a command that takes only commits."""
+        parents = f"parent {parent}\n" if parent else ""
+        content = f"tree {tree}\n{parents}author - <-> 0 +0000\ncommitter - <-> 0 +0000\n\n"
+        return self.write("commit", content.encode())
+
+    # Commits
+
+    def commit(
+        self,
+        tree: str,
+        parents: Sequence[str],
+        message: bytes,
+        *,
+        author: Identity | None = None,
+        authored: str = "",
+        is_signed: bool = False,
+    ) -> str:
+        """Make a commit by the user (or by another author) and return its id.
+
+        `authored` is when, such as "@1763445120 +0100"; now when it is empty.
+        """
+        environment = _environment_of_author(author, authored) if author is not None else {}
+        words = [word for parent in parents for word in ("-p", parent)]
+        sign = ("-S",) if is_signed else ("--no-gpg-sign",)
+        arguments = ("-c", "i18n.commitEncoding=UTF-8", "commit-tree", *sign, *words, "-F", "-", tree)
+        answer = self.repository.run(*arguments, stdin=message, environment=environment, codes=(0, 1, 128))
+        if answer.code:
+            hint = "sign one commit by hand to see why, or `git config commit.gpgsign false`" if is_signed else ""
+            raise GitError(f"a commit could not be made: {answer.error_text}", hint)
+        return answer.text
+
+    def keep(self, commit: str, *, known: Sequence[str]) -> None:
+        """Copy a commit that was made here, and all it needs beyond the known commits, into the repository itself."""
+        wanted = "".join(f"{line}\n" for line in (commit, *(f"^{name}" for name in known)))
+        pack = self.repository.run("pack-objects", "--revs", "--stdout", "--quiet", stdin=wanted.encode(), timeout=600)
+        self.original.run("unpack-objects", "-q", "--strict", stdin=pack.stdout, timeout=600)
+
+
+def _environment_of_author(author: Identity, authored: str) -> dict[str, str]:
+    """Tell git who wrote a commit. What it would refuse, and agents can write all the same, becomes harmless."""
+    is_date = not authored or _DATE.fullmatch(authored) is not None
+    return {
+        "GIT_AUTHOR_NAME": "unknown" if _NO_NAME.fullmatch(author.name) else author.name,
+        "GIT_AUTHOR_EMAIL": author.email,
+        "GIT_AUTHOR_DATE": authored if is_date else "@0 +0000",
+    }
+
+
+def write_alternates(objects: Path, others: Sequence[Path]) -> None:
+    """Let an object directory borrow from others."""
+    (objects / "info/alternates").write_bytes(b"".join(os.fsencode(other) + b"\n" for other in others))

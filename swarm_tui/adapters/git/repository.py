@@ -1,0 +1,270 @@
+"""A repository as everybody here sees it: commits, refs and what is asked of them; never the user's checkout."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from subprocess import Popen
+from typing import TYPE_CHECKING, Final
+
+from swarm_tui.adapters.git import command
+from swarm_tui.adapters.git.command import GitError, GitResult
+from swarm_tui.adapters.git.names import checked_ref, checked_revision, is_commit_id
+from swarm_tui.adapters.packages import how_to_get
+from swarm_tui.errors import ProgramMissing, UsageError
+from swarm_tui.model.text import plain
+
+if TYPE_CHECKING:
+    import git
+
+_NO_TIMEOUT_NEEDED: Final = 60.0
+
+
+class RefMoved(GitError):
+    """A ref was not what it was said to be, so it was left as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who a commit is by."""
+
+    name: str
+    email: str
+
+    def __str__(self) -> str:
+        return f"{self.name} <{self.email}>"
+
+
+class Repository:
+    """One repository on this machine, opened by any folder inside it."""
+
+    def __init__(
+        self, repo: git.Repo, environment: Mapping[str, str] | None = None, run_in: Path | None = None
+    ) -> None:
+        self._repo = repo
+        self._environment = dict(environment or {})
+        self._program = repo.git if run_in is None else type(repo.git)(run_in)
+        self.git_directory = Path(repo.git_dir)
+        self.common_directory = Path(repo.common_dir)
+        self.is_bare = repo.working_tree_dir is None
+        self.root = self.git_directory if repo.working_tree_dir is None else Path(repo.working_tree_dir)
+
+    @classmethod
+    def open(cls, folder: Path) -> Repository:
+        """Open the repository that a folder belongs to."""
+        command.forget_hook()
+        repo_class = command.gitpython()
+        from git.exc import InvalidGitRepositoryError, NoSuchPathError
+
+        try:
+            repository = cls(repo_class(folder, search_parent_directories=True))
+        except NoSuchPathError:
+            raise UsageError(f"{plain(str(folder))} does not exist") from None
+        except (InvalidGitRepositoryError, PermissionError):
+            raise UsageError(
+                f"{plain(str(folder))} is not in a git repository", "go to a folder of the project, or `git init` there"
+            ) from None
+        if repository.version < command.OLDEST_VERSION:
+            raise ProgramMissing(
+                f"git {'.'.join(map(str, repository.version))} is too old: 2.38 or newer is needed", how_to_get("git")
+            )
+        return repository
+
+    def seen_with(self, environment: Mapping[str, str], run_in: Path) -> Repository:
+        """Return the same repository with variables that all its commands get, and the folder they run in."""
+        return Repository(self._repo, {**self._environment, **environment}, run_in)
+
+    def close(self) -> None:
+        """Let go of what GitPython holds open."""
+        self._repo.close()
+
+    # Commands
+
+    def run(
+        self,
+        *arguments: str,
+        stdin: bytes | None = None,
+        environment: Mapping[str, str] | None = None,
+        codes: Collection[int] = (0,),
+        timeout: float = _NO_TIMEOUT_NEEDED,
+    ) -> GitResult:
+        """Run a git command in this repository; a code that is not in `codes` is an error in words."""
+        process = command.start(
+            self._program,
+            arguments,
+            {**self._environment, **(environment or {})},
+            has_stdin=stdin is not None,
+        )
+        answer = command.finish(process, stdin, timeout, plain(" ".join(arguments[:2]), 60))
+        if answer.code not in codes:
+            raise command.complaint(answer, arguments, self.root)
+        return answer
+
+    def start(self, *arguments: str) -> Popen[bytes]:
+        """Start a git command that is fed and read while it runs; the caller ends it."""
+        return command.start(self._program, arguments, self._environment)
+
+    @cached_property
+    def version(self) -> tuple[int, ...]:
+        """The version of git, such as (2, 39, 5)."""
+        answer = self.run("version")
+        digits = answer.text.removeprefix("git version ").split(".")
+        numbers = [int(part) for part in digits[:3] if part.isdigit()]
+        if len(numbers) < 2:
+            raise GitError(f"git does not say which version it is: {plain(answer.text, 80)!r}", "reinstall git")
+        return tuple(numbers)
+
+    # Commits
+
+    def resolve(self, revision: str) -> str:
+        """Return the id of the commit that a revision names."""
+        checked_revision(revision)
+        answer = self.run(
+            "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}", codes=(0, 1, 128)
+        )
+        commit = answer.text.split("\n")[-1]
+        if answer.code == 0 and is_commit_id(commit):
+            return commit
+        if "dubious ownership" in answer.error_text:
+            raise command.complaint(answer, ("rev-parse",), self.root)
+        if self.run("rev-parse", "--verify", "--quiet", "HEAD", codes=(0, 1, 128)).code and revision == "HEAD":
+            raise UsageError(f"{self.root} has no commits yet", "commit something first")
+        raise UsageError(f"there is no commit {plain(revision, 80)!r} in {self.root}", self._why_missing())
+
+    def find(self, revision: str) -> str | None:
+        """Return the id of the commit that a revision names, or None."""
+        try:
+            return self.resolve(revision)
+        except UsageError:
+            return None
+
+    def _why_missing(self) -> str:
+        if self.is_shallow:
+            return "this clone is shallow; `git fetch --unshallow` gets the rest"
+        return "`git branch -a` lists the branches; a remote one may need `git fetch` first"
+
+    def tree_of(self, revision: str) -> str:
+        """Return the id of the tree of a commit, or of the tree that is named."""
+        checked_revision(revision)
+        return self.run("rev-parse", "--verify", "--end-of-options", f"{revision}^{{tree}}").text.split("\n")[-1]
+
+    def head(self) -> str:
+        """Return the commit that is checked out; a repository without commits is an error."""
+        return self.resolve("HEAD")
+
+    def current_branch(self) -> str | None:
+        """Return the branch that is checked out, or None on a detached HEAD."""
+        answer = self.run("symbolic-ref", "--quiet", "--short", "HEAD", codes=(0, 1))
+        return answer.text or None
+
+    def is_ancestor(self, old: str, new: str) -> bool:
+        """Whether the commit `old` is the commit `new` or one of its ancestors."""
+        arguments = ("merge-base", "--is-ancestor", checked_revision(old), checked_revision(new))
+        return self.run(*arguments, codes=(0, 1)).code == 0
+
+    def list_commits(self, base: str, tip: str) -> list[str]:
+        """Return the ids of the commits after `base` up to `tip`, oldest first."""
+        arguments = ("rev-list", "--reverse", "--topo-order", checked_revision(tip), f"^{checked_revision(base)}", "--")
+        return self.run(*arguments).text.split()
+
+    @cached_property
+    def is_shallow(self) -> bool:
+        """Whether history was cut off when this repository was cloned."""
+        return self.run("rev-parse", "--is-shallow-repository").text == "true"
+
+    @cached_property
+    def object_format(self) -> str:
+        """The hash that names objects: sha1 or sha256."""
+        return self.run("rev-parse", "--show-object-format").text
+
+    @property
+    def no_commit(self) -> str:
+        """The id that stands for "no such ref" in a compare-and-swap."""
+        return "0" * (64 if self.object_format == "sha256" else 40)
+
+    # Refs
+
+    def refs(self, *prefixes: str) -> dict[str, str]:
+        """Return the full names of all refs under the prefixes (such as refs/heads/), each with its commit."""
+        checked = [checked_ref(prefix.rstrip("/")) for prefix in prefixes]
+        lines = self.run("for-each-ref", "--format=%(objectname) %(refname)", *checked).text.split("\n")
+        return {name: commit for commit, _, name in (line.partition(" ") for line in lines) if name}
+
+    def branches(self) -> dict[str, str]:
+        """Return the short names of all local branches, each with its commit."""
+        return {name.removeprefix("refs/heads/"): commit for name, commit in self.refs("refs/heads").items()}
+
+    def ref(self, name: str) -> str | None:
+        """Return the commit that a full ref name holds now, or None."""
+        answer = self.run("rev-parse", "--verify", "--quiet", f"{checked_ref(name)}^{{commit}}", codes=(0, 1, 128))
+        return answer.text if answer.code == 0 else None
+
+    def is_other_name(self, name: str) -> bool:
+        """Whether a full ref name stands for another ref, so that setting the one would move the other."""
+        return self.run("symbolic-ref", "--quiet", checked_ref(name), codes=(0, 1)).code == 0
+
+    def update_ref(self, name: str, new: str, *, old: str | None, reason: str = "swarm-tui") -> None:
+        """Set a ref to `new` if it still holds `old` (None: if it does not exist); else raise RefMoved."""
+        expected = old or self.no_commit
+        self._swap_ref(
+            checked_ref(name), "update-ref", "--no-deref", "-m", plain(reason), checked_ref(name), new, expected
+        )
+
+    def delete_ref(self, name: str, *, old: str) -> None:
+        """Delete a ref if it still holds `old`; else raise RefMoved."""
+        self._swap_ref(checked_ref(name), "update-ref", "--no-deref", "-d", checked_ref(name), old)
+
+    def _swap_ref(self, name: str, *arguments: str) -> None:
+        answer = self.run(*arguments, codes=(0, 1, 128))
+        if answer.code == 0:
+            return
+        words = answer.error_text
+        if "but expected" in words or "already exists" in words or "unable to resolve" in words:
+            raise RefMoved(f"{name} has changed meanwhile, so it was left as it is", "look at it and try again")
+        raise command.complaint(answer, arguments, self.root)
+
+    def checked_out_branches(self) -> dict[str, Path]:
+        """Return the branches that are checked out, here or in another worktree, each with its folder."""
+        found: dict[str, Path] = {}
+        folder = self.root
+        for field in self.run("worktree", "list", "--porcelain", "-z").fields:
+            key, _, value = field.partition(" ")
+            if key == "worktree":
+                folder = Path(value)
+            elif key == "branch":
+                found[value.removeprefix("refs/heads/")] = folder
+        return found
+
+    # The person and the checkout
+
+    def setting(self, name: str, kind: str = "") -> str | None:
+        """Return a value of the user's git config, or None; `kind` may be bool, int or path."""
+        types = (f"--type={kind}",) if kind else ()
+        answer = self.run("config", *types, "--get", name, codes=(0, 1))
+        return answer.text if answer.code == 0 else None
+
+    def identity(self) -> Identity:
+        """Return who git says is committing here; nobody is an error that says what to set."""
+        answer = self.run("var", "GIT_COMMITTER_IDENT", codes=(0, 1, 128))
+        name, _, rest = answer.text.partition(" <")
+        email = rest.partition(">")[0]
+        if answer.code or not email:
+            raise UsageError(
+                "git does not know who you are",
+                "git config --global user.name 'Your Name'; git config --global user.email you@example.org",
+            )
+        return Identity(plain(name), plain(email))
+
+    def signs_commits(self) -> bool:
+        """Whether the user's config wants commits to be signed."""
+        return self.setting("commit.gpgsign", "bool") == "true"
+
+    def dirty_paths(self, *, has_untracked: bool = True) -> tuple[str, ...]:
+        """Return the paths of the checkout that differ from its commit; nothing is refreshed or written."""
+        if self.is_bare:
+            return ()
+        untracked = "--untracked-files=normal" if has_untracked else "--untracked-files=no"
+        fields = self.run("status", "--porcelain", "-z", "--no-renames", untracked).fields
+        return tuple(field[3:] for field in fields)

@@ -1,0 +1,113 @@
+"""Finds a Python of this machine that is new enough; each candidate is run, since a shim may only look alive."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from swarm_tui.adapters.process import run_process
+from swarm_tui.errors import AdapterError, ProgramMissing
+
+_CHECK: Final = "import sys, venv, ensurepip; print(*sys.version_info[:3], sys.executable)"
+_NAME: Final = re.compile(r"python3(?:\.(\d+))?")
+
+
+@dataclass(frozen=True, slots=True)
+class Interpreter:
+    """A Python that can make environments."""
+
+    path: str
+    version: tuple[int, int, int]
+
+    @property
+    def shown_version(self) -> str:
+        return ".".join(map(str, self.version))
+
+
+async def find_interpreter(
+    needed: tuple[int, int],
+    environment: Mapping[str, str],
+    progress: Callable[[str], None] = lambda _: None,
+    *,
+    may_install: bool = True,
+) -> Interpreter:
+    """Return a working Python, at least as new as needed: from PATH, pyenv's folders, or a uv that is there."""
+    for path in _candidates(needed, environment):
+        interpreter = await _tried(path)
+        if interpreter is not None and interpreter.version[:2] >= needed:
+            return interpreter
+    shown = ".".join(map(str, needed))
+    uv = shutil.which("uv", path=environment.get("PATH"))
+    if uv is not None:
+        progress(f"asking uv for Python {shown}")
+        interpreter = await _python_of_uv(uv, shown, may_install=may_install)
+        if interpreter is not None:
+            return interpreter
+    raise ProgramMissing(
+        f"mngr needs Python {shown} or newer, and none was found",
+        f"get one with `uv python install {shown}`, `pyenv install {shown}`, `apt-get install python{shown}-venv` "
+        f"or `brew install python@{shown}`, then run `swarm-tui doctor --fix` again",
+    )
+
+
+def _candidates(needed: tuple[int, int], environment: Mapping[str, str]) -> Iterator[str]:
+    """Return paths of Pythons that may do, those on PATH first, each once; none has been run yet."""
+    seen = set()
+    for path in [*_on_path(needed, environment), *_of_pyenv(environment)]:
+        real = os.path.realpath(path)
+        if real not in seen:
+            seen.add(real)
+            yield str(path)
+
+
+def _on_path(needed: tuple[int, int], environment: Mapping[str, str]) -> Iterator[Path]:
+    """Return the Pythons on PATH whose names do not already say that they are too old."""
+    for folder in environment.get("PATH", os.defpath).split(os.pathsep):
+        if not os.path.isabs(folder):
+            continue
+        for path in sorted(Path(folder).glob("python3*"), key=lambda path: len(path.name)):
+            name = _NAME.fullmatch(path.name)
+            is_too_old = name is not None and name.group(1) is not None and (3, int(name.group(1))) < needed
+            if name is not None and not is_too_old and os.access(path, os.X_OK):
+                yield path
+
+
+def _of_pyenv(environment: Mapping[str, str]) -> list[Path]:
+    """Return the Pythons in pyenv's folders, newest first: its shims on PATH may lead nowhere."""
+    home = environment.get("HOME") or str(Path.home())
+    roots = dict.fromkeys([environment.get("PYENV_ROOT") or f"{home}/.pyenv", f"{home}/.pyenv"])
+    found = [path for root in roots for path in Path(root).glob("versions/*/bin/python3") if os.access(path, os.X_OK)]
+    return sorted(found, key=lambda path: _version_key(path.parts[-3]), reverse=True)
+
+
+def _version_key(name: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"\d+", name)[:3])
+
+
+async def _tried(path: str) -> Interpreter | None:
+    """Run a candidate to see whether it works and can make environments."""
+    try:
+        finished = await run_process([path, "-c", _CHECK], timeout=20)
+    except AdapterError:
+        return None
+    words = finished.text.split(maxsplit=3)
+    if finished.code != 0 or len(words) != 4 or not all(word.isdigit() for word in words[:3]):
+        return None
+    major, minor, micro = (int(word) for word in words[:3])
+    # A shim names the program behind it: the environment must not depend on what the shim leads to later.
+    return Interpreter(words[3].strip() or path, (major, minor, micro))
+
+
+async def _python_of_uv(uv: str, version: str, *, may_install: bool) -> Interpreter | None:
+    """Return a Python that uv has or, when it may, fetches into its own folder."""
+    find, install = ["python", "find", f">={version}"], ["python", "install", version]
+    for words in [find, install, find] if may_install else [find]:
+        finished = await run_process([uv, *words], timeout=300)
+        if finished.code == 0 and words is find:
+            return await _tried(finished.text.strip())
+    return None

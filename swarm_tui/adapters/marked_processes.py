@@ -1,0 +1,87 @@
+"""Finds and ends the processes that carry a mark in their environment: what one test has left running, and no other."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Final
+
+_PROCESSES: Final = Path("/proc")
+_VARIABLE: Final = re.compile(r" [A-Za-z_][A-Za-z0-9_]*=")
+_POLL_SECONDS: Final = 0.01
+_SETTLING_SECONDS: Final = 0.1
+_ROUNDS: Final = 20
+
+
+def marked_processes(name: str, value: str) -> dict[int, str]:
+    """Return the process ids and command lines of our own running programs that were started with `name=value`."""
+    if (_PROCESSES / "self/environ").exists():
+        return marked_in_proc(f"{name}={value}".encode())
+    return marked_in_ps(f"{name}={value}")
+
+
+def end_marked_processes(name: str, value: str, grace: float = 1.0) -> tuple[str, ...]:
+    """End all marked processes, TERM first and KILL after the grace; return the command lines of those ended."""
+    deadline = time.monotonic() + _SETTLING_SECONDS
+    # One that is on its way out already is no leftover.
+    while (found := marked_processes(name, value)) and time.monotonic() < deadline:
+        time.sleep(_POLL_SECONDS)
+    ended: dict[int, str] = {}
+    asked: set[int] = set()
+    deadline = time.monotonic() + grace
+    while found:
+        ended |= found
+        if time.monotonic() >= deadline:
+            break
+        # One that ends may start another on its way out.
+        for process in found.keys() - asked:
+            _signal(process, signal.SIGTERM)
+        asked |= found.keys()
+        time.sleep(_POLL_SECONDS)
+        found = marked_processes(name, value)
+    for _ in range(_ROUNDS):
+        if not found:
+            break
+        for process in found:
+            _signal(process, signal.SIGKILL)
+        time.sleep(_POLL_SECONDS)
+        found = marked_processes(name, value)
+        ended |= found
+    return tuple(ended[process] for process in sorted(ended))
+
+
+def marked_in_proc(mark: bytes) -> dict[int, str]:
+    """Return the marked processes as Linux tells them, in a few milliseconds."""
+    found: dict[int, str] = {}
+    for name in os.listdir(_PROCESSES):
+        if not name.isdigit():
+            continue
+        # Others' processes may not be read, and any may end while we look.
+        with contextlib.suppress(OSError):
+            with open(f"/proc/{name}/environ", "rb", buffering=0) as file:
+                environment = file.read()
+            if mark in environment and mark in environment.split(b"\0") and int(name) != os.getpid():
+                words = Path(f"/proc/{name}/cmdline").read_bytes().rstrip(b"\0").split(b"\0")
+                found[int(name)] = b" ".join(words).decode("utf-8", "replace")
+    return found
+
+
+def marked_in_ps(mark: str) -> dict[int, str]:
+    """Return the marked processes as `ps` tells them, on systems without /proc."""
+    listing = subprocess.run(["ps", "axeww", "-o", "pid=,command="], capture_output=True, text=True, check=False).stdout
+    found: dict[int, str] = {}
+    for line in listing.splitlines():
+        number, _, command = line.strip().partition(" ")
+        if mark in command.split() and int(number) != os.getpid():
+            found[int(number)] = _VARIABLE.split(command, maxsplit=1)[0]
+    return found
+
+
+def _signal(process: int, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.kill(process, number)

@@ -1,0 +1,244 @@
+"""What is asked of mngr and what it answers, as frozen models; keys that we do not know are kept."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from swarm_tui.errors import UsageError
+
+Transfer = Literal["git-mirror", "git-worktree", "none"]
+
+_NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]*[A-Za-z0-9])?")
+_ADDRESS: Final = re.compile(rf"{_NAME.pattern}(?:@[A-Za-z0-9][\w.-]*|@\.[A-Za-z0-9][\w-]*)?")
+_LABEL_KEY: Final = re.compile(r"[A-Za-z_][\w.-]*")
+_ENVIRONMENT_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+# mngr has a shell evaluate what it gets by --env: nothing that a shell reads as more than itself may pass.
+_ENVIRONMENT_VALUE: Final = re.compile(r"[\w./:,@%+= -]*")
+_BRANCH: Final = re.compile(r"[\w./@+-]+")
+
+
+def is_agent_name(name: str) -> bool:
+    """Return whether mngr takes this as the name of an agent: it can then be no option, path or tmux target syntax."""
+    return _NAME.fullmatch(name) is not None
+
+
+def checked_address(address: str) -> str:
+    """Return `name` or `name@host.provider` back, or refuse what mngr could read as something else."""
+    if _ADDRESS.fullmatch(address) is None:
+        raise UsageError(f"{address!r} is no name of an agent", "letters, digits, - and _ inside")
+    return address
+
+
+def having_label(key: str, value: str) -> str:
+    """Return the filter for agents that carry a label, for `list_agents`."""
+    if _LABEL_KEY.fullmatch(key) is None:
+        raise UsageError(f"{key!r} is no name of a label")
+    return f'labels["{key}"] == {json.dumps(value)}'
+
+
+class MngrAnswer(BaseModel):
+    """A frozen part of an answer; keys of newer versions are kept."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+
+class CreateRequest(BaseModel):
+    """One agent to be created; refuses everything that mngr or a shell could read as something else."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    agent_type: str = "command"
+    command: tuple[str, ...] = ()
+    source: Path
+    """The repository that the agent gets a copy of; mngr is called there."""
+    transfer: Transfer = "git-mirror"
+    base: str | None = None
+    branch: str | None = None
+    """The new branch, made from `base`; without both mngr names it itself."""
+    labels: Mapping[str, str] = Field(default_factory=dict)
+    message: str | None = None
+    message_file: Path | None = None
+    environment: Mapping[str, str] = Field(default_factory=dict)
+    """Constants and checked paths only: mngr has a shell evaluate the values."""
+    passed_environment: tuple[str, ...] = ()
+    """Names of variables that mngr takes from its own environment."""
+    provider: str = "local"
+    host: str | None = None
+    is_approved: bool = False
+    """Answer yes to mngr's questions, such as whether Claude may trust the folder."""
+    extra_arguments: tuple[str, ...] = ()
+
+    @field_validator("name")
+    @classmethod
+    def _check_name(cls, name: str) -> str:
+        if not is_agent_name(name):
+            raise UsageError(f"{name!r} is no name of an agent", "letters, digits, - and _ inside")
+        return name
+
+    @field_validator("base", "branch")
+    @classmethod
+    def _check_branch(cls, branch: str | None) -> str | None:
+        if branch is not None and (_BRANCH.fullmatch(branch) is None or branch.startswith("-")):
+            raise UsageError(f"{branch!r} is no branch that an agent can be given")
+        return branch
+
+    @field_validator("labels")
+    @classmethod
+    def _check_labels(cls, labels: Mapping[str, str]) -> Mapping[str, str]:
+        for key in labels:
+            if _LABEL_KEY.fullmatch(key) is None:
+                raise UsageError(f"{key!r} is no name of a label")
+        return labels
+
+    @field_validator("environment")
+    @classmethod
+    def _check_environment(cls, environment: Mapping[str, str]) -> Mapping[str, str]:
+        for name, value in environment.items():
+            if _ENVIRONMENT_NAME.fullmatch(name) is None or _ENVIRONMENT_VALUE.fullmatch(value) is None:
+                raise UsageError(
+                    f"{name}={value!r} cannot be given to an agent as a variable",
+                    "a shell would evaluate it; it has to go through a file or a label",
+                )
+        return environment
+
+    @field_validator("passed_environment")
+    @classmethod
+    def _check_passed_environment(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        for name in names:
+            if _ENVIRONMENT_NAME.fullmatch(name) is None:
+                raise UsageError(f"{name!r} is no name of a variable")
+        return names
+
+    @property
+    def address(self) -> str:
+        """Return the address under which mngr creates it: a new host of a provider, a host that is there, or local."""
+        if self.host is None and self.provider == "local":
+            return self.name
+        return checked_address(f"{self.name}@{self.host or ''}.{self.provider}")
+
+    def words(self) -> list[str]:
+        """Return the words that follow `mngr create`."""
+        words = [self.address, "--type", self.agent_type, "--no-connect", "--format", "json"]
+        words += ["--no-ensure-clean", "--exclude-unclean", "--transfer", self.transfer]
+        if self.branch is not None:
+            words += ["--branch", f"{self.base or ''}:{self.branch}"]
+        words += [word for key, value in self.labels.items() for word in ("--label", f"{key}={value}")]
+        words += [word for key, value in self.environment.items() for word in ("--env", f"{key}={value}")]
+        words += [word for name in self.passed_environment for word in ("--pass-env", name)]
+        if self.message is not None:
+            words.append(f"--message={self.message}")
+        if self.message_file is not None:
+            words.append(f"--message-file={self.message_file}")
+        if self.is_approved:
+            words.append("--yes")
+        words += self.extra_arguments
+        return [*words, "--", *self.command] if self.command else words
+
+
+class Created(MngrAnswer):
+    """An agent that mngr has just created."""
+
+    agent_id: str
+    host_id: str = ""
+    host_name: str = ""
+
+
+class HostDetails(MngrAnswer):
+    """The machine an agent lives on."""
+
+    id: str = ""
+    name: str = ""
+    provider_name: str = "local"
+    state: str = ""
+
+
+class AgentDetails(MngrAnswer):
+    """An agent as `mngr list` tells of it."""
+
+    id: str
+    name: str
+    type: str = ""
+    command: str = ""
+    work_dir: str = ""
+    initial_branch: str | None = None
+    create_time: str | None = None
+    state: str = "UNKNOWN"
+    pid: int | None = None
+    labels: Mapping[str, str] = Field(default_factory=dict)
+    host: HostDetails = HostDetails()
+    plugin: Mapping[str, Any] = Field(default_factory=dict)
+
+
+class ListProblem(MngrAnswer):
+    """A provider that could not be asked, or an agent that could not be read."""
+
+    message: str
+    provider_name: str | None = None
+
+
+class AgentListing(MngrAnswer):
+    """All agents that mngr could find, and what it could not ask."""
+
+    agents: tuple[AgentDetails, ...] = ()
+    errors: tuple[ListProblem, ...] = ()
+
+    def by_name(self) -> dict[str, AgentDetails]:
+        """Return the agents by name."""
+        return {agent.name: agent for agent in self.agents}
+
+
+class AgentFailure(MngrAnswer):
+    """One agent on which an action failed, and mngr's words for why."""
+
+    agent: str
+    error: str
+
+
+class ActionReport(MngrAnswer):
+    """What stop, start or destroy did: every name that was asked for is in exactly one of the three."""
+
+    done: tuple[str, ...] = ()
+    failed: tuple[AgentFailure, ...] = ()
+    missing: tuple[str, ...] = ()
+    """No such agent: nothing was done, and the others were not kept from it."""
+
+
+class MessageReport(MngrAnswer):
+    """Who got a message: `blocked` got it, and still shows a dialog that waits for a person."""
+
+    sent: tuple[str, ...] = ()
+    failed: tuple[AgentFailure, ...] = ()
+    blocked: tuple[AgentFailure, ...] = ()
+    missing: tuple[str, ...] = ()
+
+
+class ExecResult(MngrAnswer):
+    """What a command run beside one agent has left; mngr does not tell its exit code."""
+
+    agent: str
+    stdout: str = ""
+    stderr: str = ""
+    is_success: bool = Field(default=False, alias="success")
+
+
+class CommandReport(MngrAnswer):
+    """What a command left beside each agent."""
+
+    results: tuple[ExecResult, ...] = ()
+    failed: tuple[AgentFailure, ...] = ()
+    missing: tuple[str, ...] = ()
+
+
+class Plugin(MngrAnswer):
+    """A plugin of mngr; agent types and providers are plugins."""
+
+    name: str
+    version: str = "-"
+    is_enabled: bool = Field(default=False, alias="enabled")

@@ -1,0 +1,134 @@
+"""Finds a mngr that is new enough, or puts one into an environment of its own."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from swarm_tui.adapters.interpreters import find_interpreter
+from swarm_tui.adapters.process import run_process, scrubbed_environment
+from swarm_tui.errors import AdapterError, ProgramMissing
+from swarm_tui.model.text import plain
+
+NEEDED_MNGR: Final = "0.3"
+NEEDED_PYTHON: Final = (3, 12)
+PLUGIN_PACKAGES: Final[Mapping[str, str]] = {"claude": "imbue-mngr-claude==0.3.*", "modal": "imbue-mngr-modal==0.3.*"}
+
+_MNGR_PACKAGE: Final = "imbue-mngr==0.3.*"
+_VERSION: Final = re.compile(r"(\d+)\.(\d+)\.(\d+)")
+_INSTALL_TIMEOUT: Final = 600.0
+_HOW: Final = "`swarm-tui doctor --fix` puts it into an environment of its own"
+
+
+@dataclass(frozen=True, slots=True)
+class MngrFound:
+    """A mngr that is new enough, and who named it: --mngr, SWARM_MNGR, PATH or private."""
+
+    path: str
+    version: str
+    origin: str
+
+
+def private_environment(environment: Mapping[str, str] | None = None) -> Path:
+    """Return the folder of the environment that `doctor --fix` makes for mngr; nobody else's is ever touched."""
+    given = os.environ if environment is None else environment
+    home = given.get("HOME") or str(Path.home())
+    data = given.get("XDG_DATA_HOME") or ""
+    return Path(data if os.path.isabs(data) else f"{home}/.local/share") / "swarm-tui" / "mngr"
+
+
+async def find_mngr(override: str | None = None, environment: Mapping[str, str] | None = None) -> MngrFound:
+    """Return the first mngr that works; one that was named has to, and is never passed over in silence."""
+    given = dict(os.environ if environment is None else environment)
+    for origin, named in (("--mngr", override), ("SWARM_MNGR", given.get("SWARM_MNGR"))):
+        if named:
+            path = shutil.which(os.path.expanduser(named), path=given.get("PATH"))
+            if path is None:
+                raise ProgramMissing(f"{origin} names {named}, which is no program", _HOW)
+            version = await _mngr_version(path)
+            if not is_supported(version):
+                raise ProgramMissing(f"{origin} names mngr {version or 'of no known version'}; 0.3 is needed", _HOW)
+            return MngrFound(os.path.abspath(path), version, origin)
+    on_path = shutil.which("mngr", path=given.get("PATH"))
+    too_old = ""
+    for origin, candidate in (("PATH", on_path), ("private", str(private_environment(given) / "bin" / "mngr"))):
+        if candidate is None or not os.access(candidate, os.X_OK):
+            continue
+        version = await _mngr_version(candidate)
+        if is_supported(version):
+            return MngrFound(os.path.abspath(candidate), version, origin)
+        too_old = f"mngr {version or 'that does not start'} is at {candidate}; 0.3 is needed"
+    raise ProgramMissing(too_old or "mngr is not installed", _HOW)
+
+
+def is_supported(version: str) -> bool:
+    """Return whether swarm-tui speaks to that version of mngr: 0.3 only, since 0.2 had other commands."""
+    return version.startswith(f"{NEEDED_MNGR}.")
+
+
+async def install_mngr(
+    progress: Callable[[str], None],
+    *,
+    plugins: tuple[str, ...] = ("claude",),
+    environment: Mapping[str, str] | None = None,
+) -> MngrFound:
+    """Put mngr and plugins into the private environment, made with any Python >= 3.12 of this machine."""
+    given = dict(os.environ if environment is None else environment)
+    folder = private_environment(given)
+    python = folder / "bin" / "python"
+    if not await _is_working_environment(python):
+        await _make_environment(folder, given, progress)
+    packages = [_MNGR_PACKAGE, *(PLUGIN_PACKAGES[plugin] for plugin in plugins)]
+    progress(f"installing {', '.join(packages)} into {folder}")
+    words = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input", *packages]
+    await _checked_run(words, "pip could not install mngr")
+    path = str(folder / "bin" / "mngr")
+    version = await _mngr_version(path)
+    if not is_supported(version):
+        raise AdapterError(f"mngr was installed at {path} but does not start", f"try it by hand: {path} --version")
+    progress(f"mngr {version} is ready at {path}")
+    return MngrFound(path, version, "private")
+
+
+async def _make_environment(folder: Path, given: Mapping[str, str], progress: Callable[[str], None]) -> None:
+    interpreter = await find_interpreter(NEEDED_PYTHON, given, progress)
+    progress(f"making {folder} with Python {interpreter.shown_version} ({interpreter.path})")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    # Whatever is left there is an environment of ours that does not work any more.
+    shutil.rmtree(folder, ignore_errors=True)
+    await _checked_run([interpreter.path, "-m", "venv", str(folder)], "the environment for mngr could not be made")
+
+
+async def _is_working_environment(python: Path) -> bool:
+    if not os.access(python, os.X_OK):
+        return False
+    check = f"import sys, pip; sys.exit(sys.version_info < {NEEDED_PYTHON})"
+    return (await run_process([str(python), "-c", check])).code == 0
+
+
+async def _checked_run(words: list[str], failure: str) -> None:
+    finished = await run_process(words, environment=_pip_environment(), timeout=_INSTALL_TIMEOUT)
+    if finished.code != 0:
+        lines = [line for line in finished.error_text.strip().splitlines() if line.strip()] or [finished.text]
+        raise AdapterError(f"{failure}: {plain(lines[-1], 400)}", "is the package index reachable from here?")
+
+
+def _pip_environment() -> dict[str, str]:
+    """Return an environment in which pip installs where it is told to, whatever environment we run in."""
+    dropped = {"PIP_TARGET", "PIP_PREFIX", "PIP_USER", "PIP_REQUIRE_VIRTUALENV", "PYTHONHOME", "PYTHONPATH"}
+    return {name: value for name, value in scrubbed_environment().items() if name not in dropped}
+
+
+async def _mngr_version(path: str) -> str:
+    """Return the version that a program calls itself, or nothing when it does not work."""
+    try:
+        finished = await run_process([path, "--version"], timeout=30)
+    except AdapterError:
+        return ""
+    version = _VERSION.search(finished.text)
+    return version.group(0) if finished.code == 0 and version else ""

@@ -1,0 +1,123 @@
+"""The adapter to pytest: collects the tests of a project in the project's own interpreter, and tells which fail."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from swarm_tui.adapters.process import Finished, run_process, scrubbed_environment
+from swarm_tui.errors import AdapterError, ProgramMissing, UsageError
+from swarm_tui.model.text import plain, plain_lines
+
+COLLECT_TIMEOUT: Final = 900.0
+RUN_TIMEOUT: Final = 7200.0
+
+_NO_TESTS, _USAGE = 5, 4
+
+
+@dataclass(frozen=True, slots=True)
+class CollectedTest:
+    """One test as pytest names it."""
+
+    test: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """What pytest found, and what it said."""
+
+    root: Path
+    """pytest's rootdir: node ids begin there."""
+    tests: tuple[CollectedTest, ...]
+    errors: tuple[str, ...]
+    """What pytest says of each file that could not be collected."""
+    failed: frozenset[str]
+    """The tests that failed, when they were run."""
+    positional: tuple[str, ...]
+    """The words among the arguments that pytest took for files and node ids."""
+    startup_path: tuple[str, ...]
+    """Where the interpreter looks for modules before pytest adds anything."""
+    path: tuple[str, ...]
+    loaded: Mapping[str, str]
+    """Top-level modules inside the rootdir, each with the folder it was found in."""
+    prefix: str
+    python_version: str
+    text: str
+    """pytest's own words."""
+
+
+class PytestAdapter:
+    """The pytest of one interpreter, called in one folder; told by our plugin, not by its terminal text."""
+
+    def __init__(self, python: str, folder: Path, plugin_folder: Path, import_roots: Sequence[Path] = ()) -> None:
+        """`import_roots` come first on PYTHONPATH: in a copy, the copy's own code is what is collected."""
+        self.python = python
+        self.folder = folder
+        self._plugin_folder = plugin_folder
+        self._import_roots = tuple(import_roots)
+
+    async def collect(self, arguments: Sequence[str]) -> Collected:
+        """Collect without running; errors in test files are part of what is given back."""
+        return await self._run([*arguments, "--collect-only"], COLLECT_TIMEOUT)
+
+    async def run(self, arguments: Sequence[str]) -> Collected:
+        """Run the tests and tell which failed."""
+        return await self._run(arguments, RUN_TIMEOUT)
+
+    async def _run(self, arguments: Sequence[str], timeout: float) -> Collected:
+        with tempfile.TemporaryDirectory(prefix="swarm-collect-") as folder:
+            target = Path(folder) / "collected.json"
+            behind = os.environ.get("PYTHONPATH")
+            places = [*map(str, self._import_roots), str(self._plugin_folder), *([behind] if behind else [])]
+            environment = scrubbed_environment(
+                {
+                    "PYTHONPATH": os.pathsep.join(places),
+                    "PYTHONDONTWRITEBYTECODE": "1",
+                    "SWARM_COLLECT": str(target),
+                }
+            )
+            words = [self.python, "-m", "pytest", *arguments]
+            finished = await run_process(words, cwd=self.folder, environment=environment, timeout=timeout)
+            try:
+                content = json.loads(target.read_bytes())
+            except (OSError, ValueError):
+                raise _explain(self.python, finished) from None
+        if finished.code == _USAGE:
+            raise _explain(self.python, finished)
+        return _read(content, finished)
+
+
+def _read(content: Mapping[str, Any], finished: Finished) -> Collected:
+    return Collected(
+        root=Path(content["root"]),
+        tests=tuple(CollectedTest(item["id"], item["line"]) for item in content["items"]),
+        errors=tuple(error["text"] for error in content["errors"]),
+        failed=frozenset(test for test, outcome in content.get("outcomes", {}).items() if outcome == "failed"),
+        positional=tuple(content.get("positional", ())),
+        startup_path=tuple(content.get("startup_path", ())),
+        path=tuple(content.get("path", ())),
+        loaded=content.get("loaded", {}),
+        prefix=content.get("prefix", ""),
+        python_version=content.get("python", ""),
+        text=finished.text,
+    )
+
+
+def _explain(python: str, finished: Finished) -> AdapterError | UsageError:
+    """Say why pytest did not even begin to collect."""
+    said = plain_lines(finished.error_text).strip() or plain_lines(finished.text).strip()
+    last = plain(said.splitlines()[-1], 300) if said else f"it ended with code {finished.code}"
+    if "No module named pytest" in said:
+        return ProgramMissing(
+            f"{python} has no pytest", f"`{python} -m pip install pytest`, or name another one with --python"
+        )
+    if finished.code == _USAGE:
+        errors = [line for line in said.splitlines() if "error" in line.lower()]
+        return UsageError(f"pytest refuses this: {plain(errors[-1] if errors else last, 400)}", "see `pytest --help`")
+    return AdapterError(f"pytest could not collect: {last}", f"try `{python} -m pytest --collect-only` yourself")

@@ -1,0 +1,121 @@
+"""Runs chosen tests in a copy of a project, with the copy's own code, and tells what each of them came to."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from swarm_tui.adapters.process import run_process, scrubbed_environment
+from swarm_tui.model.text import plain, plain_lines
+
+WORDS_LIMIT: Final = 100_000
+"""Bytes of node ids in one command line; the kernel takes more, but not everywhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class TestRun:
+    """What one pytest call said."""
+
+    __test__ = False
+
+    outcomes: Mapping[str, str]
+    """passed, failed or skipped by node id; a test that was not reported is missing."""
+    complaint: str = ""
+    """Why tests are missing, in pytest's words."""
+
+    def is_green(self, test: str) -> bool:
+        return self.outcomes.get(test) == "passed"
+
+
+async def run_chosen_tests(
+    python: str,
+    copy: Path,
+    arguments: Mapping[str, str],
+    *,
+    plugin_folder: Path,
+    folder: str = "",
+    import_roots: Sequence[str] = (".",),
+    options: Sequence[str] = (),
+    timeout: float,
+) -> TestRun:
+    """Run the tests once, from a folder of the copy; those that the copy does not have are missing from the outcomes.
+
+    `arguments` gives for each node id the word by which pytest is told of it in that folder.
+
+    The copy's import roots come first on PYTHONPATH: a venv into which the project was installed editable would
+    otherwise test the user's checkout.
+    """
+    outcomes: dict[str, str] = {}
+    complaint = ""
+    roots = [str(copy / root) for root in import_roots]
+    behind = os.environ.get("PYTHONPATH")
+    with tempfile.TemporaryDirectory(prefix="swarm-tests-") as results:
+        target = Path(results) / "results.json"
+        environment = scrubbed_environment(
+            {
+                "PYTHONPATH": os.pathsep.join([*roots, str(plugin_folder), *([behind] if behind else [])]),
+                "PYTHONDONTWRITEBYTECODE": "1",
+                "SWARM_COLLECT": str(target),
+            }
+        )
+        waiting = _parts(list(arguments.values()))
+        while waiting:
+            part = waiting.pop()
+            target.unlink(missing_ok=True)
+            words = [python, "-m", "pytest", *options, "-p", "no:cacheprovider", "--", *part]
+            finished = await run_process(words, cwd=copy / folder, environment=environment, timeout=timeout)
+            found = _read(target)
+            outcomes |= found
+            if found or not part:
+                continue
+            complaint = _last_words(finished.text + finished.error_text)
+            # pytest runs nothing at all when one id is unknown: half of them may still be fine.
+            if len(part) > 1:
+                middle = len(part) // 2
+                waiting += [part[:middle], part[middle:]]
+    return TestRun(_as_asked(outcomes, arguments), complaint)
+
+
+def _as_asked(outcomes: Mapping[str, str], asked: Collection[str]) -> dict[str, str]:
+    """Return the outcomes by the names that were asked for: a parametrised test fails with any of its cases."""
+    found: dict[str, set[str]] = {}
+    for test, result in outcomes.items():
+        file, separator, rest = test.rpartition("::")
+        name = test if test in asked else file + separator + rest.partition("[")[0]
+        if name in asked:
+            found.setdefault(name, set()).add(result)
+    return {
+        name: next((result for result in ("failed", "passed") if result in results), min(results))
+        for name, results in found.items()
+    }
+
+
+def _parts(words: Sequence[str]) -> list[list[str]]:
+    parts: list[list[str]] = [[]]
+    size = 0
+    for word in words:
+        size += len(word.encode(errors="replace")) + 1
+        if size > WORDS_LIMIT and parts[-1]:
+            parts.append([])
+            size = 0
+        parts[-1].append(word)
+    return [part for part in parts if part]
+
+
+def _read(target: Path) -> dict[str, str]:
+    try:
+        outcomes = json.loads(target.read_bytes())["outcomes"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
+    return {str(test): str(result) for test, result in outcomes.items()} if isinstance(outcomes, dict) else {}
+
+
+def _last_words(text: str) -> str:
+    lines = [line for line in plain_lines(text).splitlines() if line.strip()]
+    marked = [line for line in lines if line.startswith(("ERROR", "E "))]
+    return plain((marked or lines or ["pytest said nothing"])[-1], 300)

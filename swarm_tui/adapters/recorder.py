@@ -1,0 +1,213 @@
+"""Records a program in this terminal: by asciinema when it is there, else over a pty of our own."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import select
+import shlex
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+import tty
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import FrameType
+from typing import Final
+
+from swarm_tui.adapters import cast_writer
+from swarm_tui.adapters.cast_writer import CastWriter
+from swarm_tui.adapters.packages import how_to_get
+from swarm_tui.adapters.tmux import AGENT_WINDOW, Tmux
+from swarm_tui.errors import AdapterError, ProgramMissing, SwarmError
+
+_BLOCK: Final = 1 << 16
+_DEFAULT_SIZE: Final = (80, 24)
+# asciinema does not hand on the exit code of what it records; the shell that it starts can write it down.
+_KEEP_CODE: Final = '"$@"; echo $? >"$0"'
+
+
+def record_program(
+    arguments: Sequence[str], cast: Path, *, environment: Mapping[str, str] | None = None, title: str = ""
+) -> int:
+    """Run a program in front of the person, record its output into a new file, and return its exit code."""
+    surroundings = dict(os.environ if environment is None else environment)
+    if shutil.which(arguments[0], path=surroundings.get("PATH")) is None:
+        raise ProgramMissing(f"{arguments[0]} is not installed", how_to_get(arguments[0]))
+    if cast.exists():
+        raise SwarmError(f"{cast} is there already", "recordings are never written over; give another name")
+    try:
+        cast.parent.mkdir(parents=True, exist_ok=True)
+        asciinema = shutil.which("asciinema", path=surroundings.get("PATH"))
+        if asciinema is not None and os.isatty(0) and os.isatty(1):
+            return _record_by_asciinema(asciinema, arguments, cast, surroundings, title)
+        return record_on_pty(arguments, cast, environment=surroundings, title=title)
+    except OSError as error:
+        raise AdapterError(f"{cast} cannot be recorded", error.strerror or str(error)) from error
+
+
+def asciinema_command(asciinema: str, arguments: Sequence[str], cast: Path, title: str, version: str) -> list[str]:
+    """Return the command line of asciinema that records a program as asciicast v2."""
+    words = [asciinema, "rec", "--quiet", "--command", shlex.join(arguments)]
+    if title:
+        words += ["--title", title]
+    if version and int(version.split(".")[0]) >= 3:
+        words += ["--output-format", "asciicast-v2"]
+    return [*words, str(cast)]
+
+
+def record_on_pty(arguments: Sequence[str], cast: Path, *, environment: Mapping[str, str], title: str = "") -> int:
+    """Record a program over a pty of our own; without a terminal it gets one of 80x24 that nobody types into."""
+    columns, rows = _terminal_size()
+    writer = CastWriter.begin(cast, columns, rows, title)
+    process, terminal = _start_on_pty(arguments, environment, columns, rows)
+    try:
+        with _raw_terminal(), _resizes() as resized:
+            _relay(terminal, resized, writer)
+    finally:
+        # Whoever leaves early takes the program's terminal away, as closing a window does.
+        os.close(terminal)
+        writer.close()
+    code = process.wait()
+    return code if code >= 0 else 128 - code
+
+
+async def record_pane(tmux: Tmux, session: str, cast: Path) -> None:
+    """Record an agent's pane from now on, beginning with what it shows; the recorder ends with the pane."""
+    panes = await tmux.list_panes()
+    pane = next((pane for pane in panes if pane.session == session and pane.window == AGENT_WINDOW), None)
+    if pane is None:
+        raise AdapterError(f"{session} has no pane to record")
+    screen = (await tmux.capture([session])).get(session) or ""
+    try:
+        writer = CastWriter.begin(cast, pane.width, pane.height, session)
+        writer.output(screen.rstrip("\n").replace("\n", "\r\n").encode())
+        writer.close()
+    except OSError as error:
+        raise AdapterError(f"{cast} cannot be written", error.strerror or str(error)) from error
+    await tmux.pipe_pane(session, [sys.executable, "-I", "-S", cast_writer.__file__, str(cast)])
+
+
+def _record_by_asciinema(
+    asciinema: str, arguments: Sequence[str], cast: Path, environment: dict[str, str], title: str
+) -> int:
+    told = subprocess.run([asciinema, "--version"], env=environment, capture_output=True, text=True, check=False)
+    version = told.stdout.strip().rpartition(" ")[2]
+    with tempfile.TemporaryDirectory(prefix="swarm-record-") as folder:
+        code_file = Path(folder) / "code"
+        kept = ["sh", "-c", _KEEP_CODE, str(code_file), *arguments]
+        words = asciinema_command(asciinema, kept, cast, title, version if version[:1].isdigit() else "")
+        done = subprocess.run(words, env=environment, check=False)
+        code = code_file.read_text().strip() if code_file.is_file() else ""
+    return int(code) if code.isdigit() else done.returncode
+
+
+def _start_on_pty(
+    arguments: Sequence[str], environment: Mapping[str, str], columns: int, rows: int
+) -> tuple[subprocess.Popen[bytes], int]:
+    ours, theirs = os.openpty()
+    _set_size(theirs, columns, rows)
+
+    def take_terminal() -> None:
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+    try:
+        process = subprocess.Popen(
+            list(arguments),
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            env=dict(environment),
+            start_new_session=True,
+            preexec_fn=take_terminal,
+        )
+    except OSError:
+        os.close(ours)
+        raise
+    finally:
+        os.close(theirs)
+    return process, ours
+
+
+def _relay(terminal: int, resized: int, writer: CastWriter) -> None:
+    """Carry what is typed to the program and what it writes to the person, until it has closed its terminal."""
+    sources = [terminal, resized, *([0] if os.isatty(0) else [])]
+    while True:
+        ready, _, _ = select.select(sources, [], [])
+        if resized in ready:
+            os.read(resized, _BLOCK)
+            columns, rows = _terminal_size()
+            _set_size(terminal, columns, rows)
+            writer.resize(columns, rows)
+        if 0 in ready:
+            typed = os.read(0, _BLOCK)
+            if typed:
+                _write_all(terminal, typed)
+            else:
+                sources.remove(0)
+        if terminal in ready:
+            try:
+                block = os.read(terminal, _BLOCK)
+            except OSError:
+                # Linux says so when the last program on the terminal has gone.
+                return
+            if not block:
+                return
+            writer.output(block)
+            _write_all(1, block)
+
+
+def _write_all(descriptor: int, block: bytes) -> None:
+    view = memoryview(block)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+def _terminal_size() -> tuple[int, int]:
+    try:
+        size = os.get_terminal_size(1)
+    except OSError:
+        return _DEFAULT_SIZE
+    return (size.columns, size.lines) if size.columns and size.lines else _DEFAULT_SIZE
+
+
+def _set_size(terminal: int, columns: int, rows: int) -> None:
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+
+@contextlib.contextmanager
+def _raw_terminal() -> Iterator[None]:
+    """Let every key through to the program; the terminal is put back as it was."""
+    if not os.isatty(0):
+        yield
+        return
+    before = termios.tcgetattr(0)
+    try:
+        tty.setraw(0)
+        yield
+    finally:
+        termios.tcsetattr(0, termios.TCSAFLUSH, before)
+
+
+@contextlib.contextmanager
+def _resizes() -> Iterator[int]:
+    """Return a descriptor that can be read whenever the terminal got another size."""
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+
+    def tell(number: int, frame: FrameType | None) -> None:
+        with contextlib.suppress(BlockingIOError):
+            os.write(writing, b"r")
+
+    before = signal.signal(signal.SIGWINCH, tell)
+    try:
+        yield reading
+    finally:
+        signal.signal(signal.SIGWINCH, before)
+        os.close(reading)
+        os.close(writing)

@@ -1,0 +1,299 @@
+"""Runs one shell line of a test's author to its end and keeps what it wrote, in order and bounded in memory."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import threading
+import time
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from swarm_tui.adapters.ordered_pipes import OrderedPipes
+from swarm_tui.errors import AdapterError
+
+TIMED_OUT_CODE: Final = 124
+OUTPUT_LIMIT: Final = 8 * 1024 * 1024
+TERM_GRACE: Final = 2.0
+# A command's own helpers may still be writing when its shell has ended; a server that it left behind is not waited for.
+BACKGROUND_GRACE: Final = 0.2
+_SEGMENT_COST: Final = 200
+_LINE_COST: Final = 40
+_POLL_SECONDS: Final = 0.02
+
+
+class OutputSource(StrEnum):
+    """Where a piece of output was written to."""
+
+    STDOUT = "stdout"
+    STDERR = "stderr"
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Bytes that were written one after the other to one of the two outputs."""
+
+    source: OutputSource
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class ShellRun:
+    """What became of a shell line."""
+
+    code: int
+    segments: tuple[Segment, ...]
+    seconds: float
+    is_timed_out: bool
+    is_truncated: bool
+    background: BackgroundOutput | None
+
+
+class SegmentCollector:
+    """Keeps the first and the last part of an output, and how much was left out between them."""
+
+    def __init__(self, limit: int) -> None:
+        self._half = limit // 2
+        self._head: list[tuple[OutputSource, bytearray]] = []
+        self._tail: deque[tuple[OutputSource, bytearray]] = deque()
+        self._head_cost = 0
+        self._tail_cost = 0
+        self._left_out = dict.fromkeys(OutputSource, 0)
+
+    @property
+    def is_full(self) -> bool:
+        """Return whether something was left out."""
+        return any(self._left_out.values())
+
+    def add(self, source: OutputSource, data: bytes) -> None:
+        """Keep these bytes; what is too much goes from the middle."""
+        if self._head_cost < self._half:
+            self._head_cost += _append(self._head, source, data)
+            return
+        self._tail_cost += _append(self._tail, source, data)
+        while self._tail_cost > self._half and len(self._tail) > 1:
+            old_source, old_data = self._tail.popleft()
+            self._tail_cost -= _cost(old_data) + _SEGMENT_COST
+            self._left_out[old_source] += len(old_data)
+
+    def segments(self) -> tuple[Segment, ...]:
+        """Return all that was kept, with a line in the middle that says what was left out."""
+        gaps = [
+            (source, bytearray(f"\n[... {count:,} bytes left out ...]\n".encode()))
+            for source, count in self._left_out.items()
+            if count
+        ]
+        return tuple(Segment(source, bytes(data)) for source, data in (*self._head, *gaps, *self._tail))
+
+
+class BackgroundOutput:
+    """What programs write that a command left running behind it; read on, so that they never wait for a reader."""
+
+    def __init__(self, pipes: OrderedPipes, sources: Mapping[int, OutputSource], limit: int) -> None:
+        self._pipes = pipes
+        self._sources = sources
+        self._collector = SegmentCollector(limit)
+        pipes.widen()
+        self._thread = threading.Thread(target=self._listen, name="background-output", daemon=True)
+        self._thread.start()
+
+    def finish(self) -> tuple[Segment, ...]:
+        """Return what was written after the command ended; nothing while a program that it started goes on."""
+        self._thread.join(timeout=1.0)
+        return () if self._thread.is_alive() else self._collector.segments()
+
+    def _listen(self) -> None:
+        while self._pipes.is_open:
+            for descriptor, data in self._pipes.read(timeout=60.0):
+                self._collector.add(self._sources[descriptor], data)
+            if self._collector.is_full:
+                # A flood that is thrown away anyway must not take the processor from the test.
+                time.sleep(_POLL_SECONDS)
+        self._pipes.close()
+
+
+@cache
+def shell_program() -> str:
+    """Return the shell that lines are run with: bash, as tutorials are written for it, else the system's sh."""
+    return shutil.which("bash") or "/bin/sh"
+
+
+def run_shell(
+    line: str,
+    *,
+    cwd: Path,
+    environment: Mapping[str, str],
+    stdin: bytes = b"",
+    timeout: float = 30.0,
+    output_limit: int = OUTPUT_LIMIT,
+) -> ShellRun:
+    """Run a shell line in a session of its own; when it overstays or we are interrupted, it and its group are ended."""
+    started = time.monotonic()
+    running = _RunningShell(line, cwd, environment, stdin, output_limit)
+    try:
+        running.listen_until(started + timeout)
+    except BaseException:
+        # Ctrl+c in the middle of a test must not leave its command behind.
+        running.end()
+        running.close()
+        raise
+    is_timed_out = not running.has_ended
+    running.end()
+    return ShellRun(
+        code=TIMED_OUT_CODE if is_timed_out else _shell_code(running.process.returncode),
+        segments=running.collector.segments(),
+        seconds=time.monotonic() - started,
+        is_timed_out=is_timed_out,
+        is_truncated=running.collector.is_full,
+        background=running.leave_background(output_limit),
+    )
+
+
+class _RunningShell:
+    """A shell that runs: its pipes, and what it has written so far."""
+
+    def __init__(self, line: str, cwd: Path, environment: Mapping[str, str], stdin: bytes, output_limit: int) -> None:
+        self.collector = SegmentCollector(output_limit)
+        self._pipes = OrderedPipes()
+        stdout, stdout_writer = self._pipes.add_pipe()
+        stderr, stderr_writer = self._pipes.add_pipe()
+        self._sources = {stdout: OutputSource.STDOUT, stderr: OutputSource.STDERR}
+        self._unsent = memoryview(stdin)
+        self._stdin_writer: int | None = None
+        if stdin:
+            stdin_reader, self._stdin_writer = os.pipe()
+        else:
+            stdin_reader = os.open(os.devnull, os.O_RDONLY)
+        try:
+            self.process = subprocess.Popen(
+                [shell_program(), "-c", line],
+                cwd=cwd,
+                env=dict(environment),
+                stdin=stdin_reader,
+                stdout=stdout_writer,
+                stderr=stderr_writer,
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:
+            self._pipes.close()
+            if self._stdin_writer is not None:
+                os.close(self._stdin_writer)
+            raise AdapterError(f"the command cannot be started in {cwd}", str(error)) from error
+        finally:
+            for descriptor in (stdin_reader, stdout_writer, stderr_writer):
+                os.close(descriptor)
+        if self._stdin_writer is not None:
+            os.set_blocking(self._stdin_writer, False)
+            self._pipes.watch_writable(self._stdin_writer)
+        self._exit_notice = os.pidfd_open(self.process.pid) if hasattr(os, "pidfd_open") else None
+        if self._exit_notice is not None:
+            self._pipes.watch_readable(self._exit_notice)
+
+    @property
+    def has_ended(self) -> bool:
+        return self.process.poll() is not None
+
+    def listen_until(self, deadline: float) -> None:
+        """Read what it writes until it has ended (and its helpers, for a moment more) or the deadline has come."""
+        while not self.has_ended:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return
+            self._listen(left if self._exit_notice is not None else min(left, _POLL_SECONDS))
+        self._forget_exit()
+        deadline = time.monotonic() + BACKGROUND_GRACE
+        while self._pipes.is_open and (left := deadline - time.monotonic()) > 0:
+            self._listen(left)
+
+    def end(self) -> None:
+        """End what is left of the shell and its process group, if the shell has not ended by itself."""
+        if not self.has_ended:
+            self._signal(signal.SIGTERM)
+            deadline = time.monotonic() + TERM_GRACE
+            while not self.has_ended and (left := deadline - time.monotonic()) > 0:
+                self._listen(min(left, _POLL_SECONDS))
+            self._signal(signal.SIGKILL)
+            self.process.wait()
+            self.listen_until(time.monotonic())
+        self._forget_exit()
+        self._close_stdin()
+
+    def leave_background(self, output_limit: int) -> BackgroundOutput | None:
+        """Read on behind the caller's back, if somebody still holds the pipes."""
+        if self._pipes.is_open:
+            return BackgroundOutput(self._pipes, self._sources, output_limit)
+        self.close()
+        return None
+
+    def close(self) -> None:
+        """Listen no more."""
+        self._pipes.close()
+
+    def _listen(self, timeout: float) -> None:
+        was_full = self.collector.is_full
+        for descriptor, data in self._pipes.read(timeout):
+            if descriptor in self._sources:
+                self.collector.add(self._sources[descriptor], data)
+            elif descriptor == self._stdin_writer:
+                self._send_stdin(descriptor)
+        if self.collector.is_full and not was_full:
+            self._pipes.widen()
+
+    def _send_stdin(self, descriptor: int) -> None:
+        try:
+            self._unsent = self._unsent[os.write(descriptor, self._unsent[:65_536]) :]
+        except BlockingIOError:
+            return
+        except BrokenPipeError:
+            # It does not read its input to the end, as `head` does.
+            self._unsent = self._unsent[:0]
+        if not self._unsent:
+            self._close_stdin()
+
+    def _close_stdin(self) -> None:
+        if self._stdin_writer is not None:
+            self._pipes.forget(self._stdin_writer)
+            os.close(self._stdin_writer)
+            self._stdin_writer = None
+
+    def _forget_exit(self) -> None:
+        if self._exit_notice is not None:
+            self._pipes.forget(self._exit_notice)
+            os.close(self._exit_notice)
+            self._exit_notice = None
+
+    def _signal(self, number: int) -> None:
+        # It may have ended meanwhile; macOS answers with a refusal for a group of zombies.
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.process.pid, number)
+
+
+def _append(
+    segments: list[tuple[OutputSource, bytearray]] | deque[tuple[OutputSource, bytearray]],
+    source: OutputSource,
+    data: bytes,
+) -> int:
+    """Append bytes, joined with the last segment while that is of the same source; return what they cost."""
+    if segments and segments[-1][0] is source and len(segments[-1][1]) < 65_536:
+        segments[-1][1].extend(data)
+        return _cost(data)
+    segments.append((source, bytearray(data)))
+    return _cost(data) + _SEGMENT_COST
+
+
+def _cost(data: bytes | bytearray) -> int:
+    """Return what it takes to keep some bytes; short lines are dear, because each becomes an object."""
+    return len(data) + _LINE_COST * data.count(b"\n")
+
+
+def _shell_code(code: int) -> int:
+    """Return the exit code as a shell shows it: 128 and the signal's number for a program that was killed."""
+    return 128 - code if code < 0 else code

@@ -1,0 +1,213 @@
+"""The adapter to the tmux server that mngr uses: all panes in one call, many screens in one call, safe keys."""
+
+from __future__ import annotations
+
+import re
+import secrets
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from swarm_tui.adapters.process import Finished, run_process
+from swarm_tui.errors import AdapterError, NoTmuxServer, UsageError
+from swarm_tui.model.text import plain
+
+# mngr binds these two, for the whole server and without a question, to "destroy" and "stop this agent".
+DEADLY_KEYS: Final = ("C-q", "C-t")
+SAFE_KEY_TABLE: Final = "swarm"
+AGENT_WINDOW: Final = "agent"
+CALL_TIMEOUT: Final = 10.0
+
+_NO_SERVER: Final = re.compile(r"no server running|error connecting to|server exited|lost server")
+_SESSION_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
+# A session's name holds no colon, mngr's ids hold none, and the window's name comes with its length in bytes.
+_PANE_FORMAT: Final = (
+    "#{pane_dead}:#{pane_pid}:#{pane_width}:#{pane_height}:#{pane_id}:#{@mngr_agent_pane}:#{@mngr_agent_id}"
+    ":#{session_name}:#{n:window_name}:#{window_name}:#{pane_current_command}"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Pane:
+    """One pane of the server."""
+
+    session: str
+    window: str
+    is_dead: bool
+    command: str
+    """What tmux takes for the program in the foreground."""
+    process_id: int
+    width: int
+    height: int
+    agent_id: str
+    """mngr's id of the agent, from the session's own option, which survives a rename; or empty."""
+    is_agent_pane: bool
+    """The pane in which mngr has started the agent."""
+
+
+class Tmux:
+    """A tmux server, named by the environment that mngr is called with."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self.environment = {name: value for name, value in environment.items() if name not in ("TMUX", "TMUX_PANE")}
+
+    async def version(self) -> str:
+        finished = await run_process(["tmux", "-V"], environment=self.environment, timeout=CALL_TIMEOUT)
+        return finished.text.strip().rpartition(" ")[2]
+
+    async def has_server(self) -> bool:
+        try:
+            await self._ask("list-sessions", "-F", "#{session_id}")
+        except NoTmuxServer:
+            return False
+        return True
+
+    async def list_panes(self) -> tuple[Pane, ...]:
+        """Return all panes of all sessions; NoTmuxServer when there is no server."""
+        finished = await self._ask("list-panes", "-a", "-F", _PANE_FORMAT)
+        panes = (_parse_pane(line) for line in finished.stdout.splitlines())
+        return tuple(pane for pane in panes if pane is not None)
+
+    async def capture(self, sessions: Sequence[str], *, history: int = 0) -> dict[str, str | None]:
+        """Return the screens of the agents' windows, colours included, in one call; None where there is none.
+
+        The text is as hostile as the program that wrote it: strip it before it is shown.
+        """
+        if not sessions:
+            return {}
+        mark = secrets.token_hex(12)
+        lines = []
+        for index, session in enumerate(sessions):
+            lines.append(f"display-message -p {mark}:{index}")
+            lines.append(f"capture-pane -p -e -S {-history} -t {_quoted_window(session)}")
+        # Commands from a file go on after one that fails; those of a command line end with it.
+        finished = await self._call("source-file", "-", stdin="\n".join(lines).encode())
+        _raise_without_server(finished, self.environment)
+        return _split_screens(finished.text, mark, sessions)
+
+    async def pipe_pane(self, session: str, command: Sequence[str]) -> None:
+        """Return everything that an agent's pane shows from now on to a program's standard input."""
+        # tmux reads the line as a format before the shell does.
+        line = shlex.join(["exec", *command]).replace("#", "##").replace("%", "%%")
+        await self._ask("pipe-pane", "-O", "-t", _window(session), line)
+
+    async def resize_window(self, session: str, width: int, height: int) -> None:
+        await self._ask("resize-window", "-t", _window(session), "-x", str(width), "-y", str(height))
+
+    async def protect_session(self, session: str) -> None:
+        """Keep mngr's deadly keys from a session: it gets a key table of its own, without them.
+
+        Unbinding would not last: every `mngr create` binds them again. A session's table does, and the keys then
+        reach the program in the pane.
+        """
+        bindings = await self._ask("list-keys", "-T", "root")
+        await self._ask("source-file", "-", stdin=_safe_bindings(bindings.text).encode())
+        await self._ask("set-option", "-t", f"={_checked(session)}:", "key-table", SAFE_KEY_TABLE)
+
+    async def unprotect_session(self, session: str) -> None:
+        """Return a session the server's own keys back."""
+        await self._ask("set-option", "-u", "-t", f"={_checked(session)}:", "key-table")
+
+    async def is_protected(self, session: str) -> bool:
+        finished = await self._ask("show-options", "-v", "-t", f"={_checked(session)}:", "key-table")
+        return finished.text.strip() == SAFE_KEY_TABLE
+
+    async def deadly_keys(self) -> tuple[str, ...]:
+        """Return those of the deadly keys that are bound on this server now."""
+        bindings = await self._ask("list-keys", "-T", "root")
+        bound = {line.partition("-T root ")[2].split(maxsplit=1)[0] for line in bindings.text.splitlines()}
+        return tuple(key for key in DEADLY_KEYS if key in bound)
+
+    async def prefix_key(self) -> str:
+        """Return the key that begins a tmux command, such as C-b: what to press before d to come back."""
+        return (await self._ask("show-options", "-gv", "prefix")).text.strip()
+
+    async def kill_server(self) -> None:
+        """End the server and all in it; only for one that swarm-tui made for itself."""
+        if not self.environment.get("TMUX_TMPDIR"):
+            raise UsageError("the tmux server of the user is not ended", "only a private one is")
+        try:
+            await self._ask("kill-server")
+        except NoTmuxServer:
+            return
+
+    def attach_command(self, session: str) -> list[str]:
+        """Return the command line that attaches to a session; for local agents it is quicker than `mngr connect`."""
+        return ["tmux", "attach-session", "-t", f"={_checked(session)}"]
+
+    async def _ask(self, *words: str, stdin: bytes | None = None) -> Finished:
+        finished = await self._call(*words, stdin=stdin)
+        _raise_without_server(finished, self.environment)
+        if finished.code != 0:
+            raise AdapterError(f"tmux {words[0]} failed: {plain(finished.error_text, 300)}")
+        return finished
+
+    async def _call(self, *words: str, stdin: bytes | None = None) -> Finished:
+        folder = self.environment.get("TMUX_TMPDIR")
+        if folder and not Path(folder).is_dir():
+            # tmux would quietly go to /tmp: to somebody else's server.
+            raise NoTmuxServer(f"the tmux folder {folder} is gone", "the agents in it have ended with it")
+        # -u: names that are not ASCII come as they are.
+        return await run_process(
+            ["tmux", "-u", *words], environment=self.environment, stdin=stdin, timeout=CALL_TIMEOUT
+        )
+
+
+def _checked(session: str) -> str:
+    if _SESSION_NAME.fullmatch(session) is None:
+        raise UsageError(f"{session!r} is no name of an agent's tmux session")
+    return session
+
+
+def _window(session: str) -> str:
+    """Return the exact target: without `=` the name would match every session that begins with it."""
+    return f"={_checked(session)}:{AGENT_WINDOW}"
+
+
+def _quoted_window(session: str) -> str:
+    return f"'{_window(session)}'"
+
+
+def _raise_without_server(finished: Finished, environment: Mapping[str, str]) -> None:
+    if finished.code != 0 and _NO_SERVER.search(finished.error_text):
+        place = environment.get("TMUX_TMPDIR") or "the usual place"
+        raise NoTmuxServer(f"no tmux server runs in {place}", "its agents have ended, or run on another server")
+
+
+def _parse_pane(line: bytes) -> Pane | None:
+    fields = line.split(b":", 9)
+    if len(fields) != 10 or not fields[1].isdigit() or not fields[8].isdigit():
+        return None
+    dead, process_id, width, height, pane_id, agent_pane, agent_id, session, length, rest = fields
+    window, command = rest[: int(length)], rest[int(length) + 1 :]
+    return Pane(
+        session=session.decode("utf-8", "replace"),
+        window=window.decode("utf-8", "replace"),
+        is_dead=dead == b"1",
+        command=command.decode("utf-8", "replace"),
+        process_id=int(process_id),
+        width=int(width or 0),
+        height=int(height or 0),
+        agent_id=agent_id.decode("utf-8", "replace"),
+        is_agent_pane=agent_pane == pane_id if agent_pane else window == AGENT_WINDOW.encode(),
+    )
+
+
+def _split_screens(text: str, mark: str, sessions: Sequence[str]) -> dict[str, str | None]:
+    screens: dict[str, str | None] = dict.fromkeys(sessions)
+    for part in text.split(f"{mark}:")[1:]:
+        index, _, screen = part.partition("\n")
+        screens[sessions[int(index)]] = screen or None
+    return screens
+
+
+def _safe_bindings(bindings: str) -> str:
+    """Return the server's root bindings, less the deadly ones, as commands that fill our own table."""
+    kept = []
+    for line in bindings.splitlines():
+        flags, table, rest = line.partition("-T root ")
+        if table and rest.split(maxsplit=1)[:1] not in ([key] for key in DEADLY_KEYS):
+            kept.append(f"{flags}-T {SAFE_KEY_TABLE} {rest}")
+    return "\n".join(kept)

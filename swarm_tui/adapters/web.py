@@ -1,0 +1,66 @@
+"""Serves one folder of static files to browsers on this machine, and to nobody else."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import partial
+from http import HTTPStatus
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import IO, Final
+
+from swarm_tui.errors import AdapterError
+
+LOOPBACK: Final = "127.0.0.1"
+_NAMES_OF_LOOPBACK: Final = frozenset({LOOPBACK, "localhost"})
+
+
+class _Handler(SimpleHTTPRequestHandler):
+    """Answers GET and HEAD for regular files inside the folder."""
+
+    server_version = "swarm-tui"
+    sys_version = ""
+    protocol_version = "HTTP/1.1"
+    timeout = 30
+
+    def send_head(self) -> IO[bytes] | None:  # type: ignore[override]  # typeshed names two concrete classes
+        # A name of somebody else that leads to this machine is how another page would read ours.
+        host = self.headers.get("Host", "").rpartition(":")[0] or self.headers.get("Host", "")
+        if host not in _NAMES_OF_LOOPBACK:
+            self.send_error(HTTPStatus.FORBIDDEN, "this page is served to this machine only")
+            return None
+        root = Path(self.directory).resolve()
+        path = Path(self.translate_path(self.path))
+        if path == root:
+            path = root / "index.html"
+        if not path.is_file() or not path.resolve().is_relative_to(root):
+            self.send_error(HTTPStatus.NOT_FOUND)
+            return None
+        return super().send_head()
+
+    def end_headers(self) -> None:
+        self.send_header("X-Content-Type-Options", "nosniff")
+        self.send_header("X-Frame-Options", "DENY")
+        self.send_header("Cross-Origin-Resource-Policy", "same-origin")
+        self.send_header("Cache-Control", "no-cache")
+        super().end_headers()
+
+    def log_message(self, format: str, *words: object) -> None:
+        """Say nothing: every request is one of ours."""
+
+
+def serve_folder(folder: Path, port: int, on_ready: Callable[[str], None]) -> None:
+    """Serve a folder on the loopback until interrupted; port 0 takes a free one. `on_ready` gets the address."""
+    try:
+        server = ThreadingHTTPServer((LOOPBACK, port), partial(_Handler, directory=str(folder)))
+    except (OSError, OverflowError) as error:
+        raise AdapterError(
+            f"port {port} cannot be served on", f"{error}; leave the port out and a free one is taken"
+        ) from error
+    with server:
+        try:
+            on_ready(f"http://{LOOPBACK}:{server.server_port}/")
+            server.serve_forever(poll_interval=0.2)
+        except KeyboardInterrupt:
+            print("no longer served", file=sys.stderr)

@@ -1,0 +1,76 @@
+"""Decide for each commit of an agent whether it is squashed with the tests and docs or shown apart as a fix.
+
+When in doubt it is shown apart: then a person looks at it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Final
+
+from swarm_tui.model.outcome import ChangeKind
+from swarm_tui.model.text import plain
+
+SQUASH_PREFIX: Final = "[TEST/DOC]"
+
+_MARKS: Final = re.compile(r"\s*((?:\[[A-Za-z_/ ]+\]\s*)+)")
+_MARK: Final = re.compile(r"\[([A-Za-z_/ ]+)\]")
+_DOC_SUFFIXES: Final = frozenset({".md", ".rst", ".adoc", ".txt"})
+_DOC_FOLDERS: Final = frozenset({"doc", "docs", "tutorial", "tutorials"})
+_TEST_FOLDERS: Final = frozenset({"test", "tests", "__snapshots__"})
+
+
+@dataclass(frozen=True, slots=True)
+class Sorting:
+    """Where a commit goes; the note says what had to be put right, and is empty when nothing was."""
+
+    is_fix: bool
+    note: str = ""
+
+
+def kinds_of(message: str) -> tuple[ChangeKind, ...]:
+    """Return the kinds that a commit's message begins with, such as [FIX_TEST]."""
+    marks = _MARKS.match(message)
+    words = [word.strip().upper() for word in _MARK.findall(marks[1])] if marks else []
+    return tuple(ChangeKind(word) for word in dict.fromkeys(words) if word in ChangeKind.__members__)
+
+
+def without_marks(subject: str) -> str:
+    """Return a subject line without the marks before it."""
+    marks = _MARKS.match(subject)
+    return (subject[marks.end() :] if marks else subject).strip()
+
+
+def is_test_or_doc(path: str, test_files: Collection[str] = (), tutorial: str = "") -> bool:
+    """Return whether a file is a test, belongs to the tests, or is documentation."""
+    place = PurePosixPath(path)
+    name, folders = place.name, {part.lower() for part in place.parts[:-1]}
+    is_test = (
+        path in test_files
+        or name == "conftest.py"
+        or name.startswith("test_")
+        or place.stem.endswith("_test")
+        or bool(folders & _TEST_FOLDERS)
+    )
+    is_tutorial = path == tutorial or place.stem.lower() == "tutorial"
+    return is_test or is_tutorial or place.suffix.lower() in _DOC_SUFFIXES or bool(folders & _DOC_FOLDERS)
+
+
+def sort_commit(message: str, paths: Iterable[str], *, test_files: Collection[str] = (), tutorial: str = "") -> Sorting:
+    """Decide where a commit goes, by what it says and by what it really changes."""
+    kinds = kinds_of(message)
+    code = [path for path in paths if not is_test_or_doc(path, test_files, tutorial)]
+    if kinds == (ChangeKind.FIX_IMPL,):
+        return Sorting(is_fix=True)
+    if len(kinds) == 1 and not code:
+        return Sorting(is_fix=False)
+    named = " and ".join(kind.value for kind in kinds)
+    if ChangeKind.FIX_IMPL in kinds or code:
+        changed = f"changes {plain(code[0], 100)}" if code else "mixes kinds"
+        said = f"says {named} but {changed}" if kinds else f"names no kind and {changed}"
+        return Sorting(is_fix=True, note=f"{said}: shown apart as a fix")
+    said = f"mixes {named}" if kinds else "names no kind"
+    return Sorting(is_fix=False, note=f"{said}, and changes tests and docs only: squashed")

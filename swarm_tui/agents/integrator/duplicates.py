@@ -1,0 +1,188 @@
+"""Finds the same fix made by several agents: the same patch, or patches that differ in nothing that matters."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from swarm_tui.agents.integrator.branches import AgentCommit
+
+ALIKE_RATIO: Final = 0.9
+TOKENS_COMPARED: Final = 2_000
+PLACES_APART: Final = 3
+"""Lines by which the same change may stand elsewhere: a comment or a blank line before it, or behind it."""
+
+_TOKEN: Final = re.compile(
+    r"""(?P<text>[rbfuRBFU]{0,2}(?:"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'))"""
+    r"""|(?P<name>[^\W\d]\w*)"""
+    r"""|(?P<number>\d[\w.]*)"""
+    r"""|(?P<sign>\S)"""
+)
+_HUNK: Final = re.compile(r"@@ -(\d+)")
+_COMMENT: Final = re.compile(r"^\s*(?:#|//|\*|/\*|--|;|\"\"\")")
+_TRAILING_COMMENT: Final = re.compile(r"\s(?:#|//)\s.*$")
+_KEYWORDS: Final = frozenset(
+    {"and", "or", "not", "in", "is", "if", "else", "True", "False", "None", "true", "false", "null"}
+)
+
+
+class ChangedLine(NamedTuple):
+    """A line that a patch takes away or adds."""
+
+    words: str
+    indent: str
+    at: int
+    """Its place in the file as it was before."""
+
+
+class Changed(NamedTuple):
+    """What a patch does to one file, without blank lines and comments."""
+
+    path: str
+    removed: tuple[ChangedLine, ...]
+    added: tuple[ChangedLine, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FoldedFix:
+    """One change to the code under test, and everybody who made it; the first commit is the one that is taken."""
+
+    commits: tuple[AgentCommit, ...]
+    why_same: str = field(default="", compare=False)
+
+    @property
+    def chosen(self) -> AgentCommit:
+        return self.commits[0]
+
+    @property
+    def agents(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(commit.source.agent for commit in self.commits))
+
+    @property
+    def branches(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(commit.source.branch for commit in self.commits))
+
+    @property
+    def tests(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(commit.source.test for commit in self.commits))
+
+
+def fold_same_fixes(commits: Sequence[AgentCommit]) -> list[FoldedFix]:
+    """Fold commits that make the same change into one fix each; the order of the first ones is kept."""
+    groups: list[tuple[list[AgentCommit], tuple[Changed, ...]]] = []
+    for commit in commits:
+        changes = changes_of(commit.patch)
+        for group, known in groups:
+            # The same patch id alone says too little: it is blind to white space and to where in a file it is.
+            if (changes == known and commit.patch_id == group[0].patch_id) or are_nearly_equal(changes, known):
+                group.append(commit)
+                break
+        else:
+            groups.append(([commit], changes))
+    return [_fix_of(group) for group, _ in groups]
+
+
+def _fix_of(group: list[AgentCommit]) -> FoldedFix:
+    # The patch that most agents wrote stands for all; among equals the shortest.
+    votes = Counter(commit.patch_id for commit in group)
+    ordered = sorted(group, key=lambda commit: (-votes[commit.patch_id], commit.lines))
+    same = "nearly the same hunks" if len(votes) > 1 else "the same patch"
+    return FoldedFix(tuple(ordered), why_same=same if len({commit.source.agent for commit in group}) > 1 else "")
+
+
+def changes_of(patch: str) -> tuple[Changed, ...]:
+    """Return what a patch does to each file, as far as it matters."""
+    found: list[Changed] = []
+    path, removed, added = "", list[ChangedLine](), list[ChangedLine]()
+    is_in_hunk, at = False, 0
+    for line in patch.split("\n"):
+        if line.startswith("diff --git "):
+            if path:
+                found.append(Changed(path, tuple(removed), tuple(added)))
+            path, removed, added, is_in_hunk = line.rpartition(" b/")[2], [], [], False
+        elif hunk := _HUNK.match(line):
+            is_in_hunk, at = True, int(hunk[1])
+        elif not is_in_hunk and path and line:
+            # Modes, renames and ids of binary files: all of it matters.
+            if not line.startswith(("index ", "--- ", "+++ ")) or "Binary" in line:
+                added.append(ChangedLine(line, "", 0))
+        elif is_in_hunk:
+            if line.startswith(("+", "-")) and not _is_idle(line[1:]):
+                (added if line[0] == "+" else removed).append(_changed_line(line[1:], at))
+            at += line.startswith(("-", " "))
+    if path:
+        found.append(Changed(path, tuple(removed), tuple(added)))
+    return tuple(sorted(found))
+
+
+def _changed_line(text: str, at: int) -> ChangedLine:
+    words = text.strip()
+    return ChangedLine(_TRAILING_COMMENT.sub("", text).strip(), text[: text.index(words)], at)
+
+
+def _is_idle(line: str) -> bool:
+    return not line.strip() or _COMMENT.match(line) is not None
+
+
+def are_nearly_equal(first: Sequence[Changed], second: Sequence[Changed]) -> bool:
+    """Whether two patches take away the same and add nearly the same, at the same places.
+
+    Names and texts may differ a little; a number, an operator or an indentation that differs makes another fix.
+    """
+    if not first or [change.path for change in first] != [change.path for change in second]:
+        return False
+    return all(
+        _words(one.removed) == _words(other.removed)
+        and _are_near(one.removed, other.removed)
+        and _are_near(one.added, other.added)
+        and _are_alike(one.added, other.added)
+        for one, other in zip(first, second, strict=True)
+    )
+
+
+def _words(lines: Sequence[ChangedLine]) -> tuple[str, ...]:
+    return tuple(line.words for line in lines)
+
+
+def _are_near(first: Sequence[ChangedLine], second: Sequence[ChangedLine]) -> bool:
+    """Whether lines were changed at about the same places."""
+    if len(first) == len(second):
+        return all(abs(one.at - other.at) <= PLACES_APART for one, other in zip(first, second, strict=True))
+    if not first or not second:
+        # Nothing but comments and blank lines on one side: what is on the other decides.
+        return True
+    return all(abs(first[end].at - second[end].at) <= PLACES_APART for end in (0, -1))
+
+
+def _are_alike(first: Sequence[ChangedLine], second: Sequence[ChangedLine]) -> bool:
+    if len(first) == len(second) and [line.indent for line in first] != [line.indent for line in second]:
+        return False
+    if _words(first) == _words(second):
+        return True
+    one, other = _tokens(_words(first)), _tokens(_words(second))
+    if max(len(one), len(other)) > TOKENS_COMPARED or not one or not other:
+        return False
+    if Counter(filter(_is_hard, one)) != Counter(filter(_is_hard, other)):
+        return False
+    return difflib.SequenceMatcher(None, one, other, autojunk=False).ratio() >= ALIKE_RATIO
+
+
+def _tokens(lines: tuple[str, ...]) -> list[tuple[str, str]]:
+    found = []
+    for match in _TOKEN.finditer("\n".join(lines)):
+        kind = match.lastgroup or "sign"
+        text = match.group()
+        if kind == "text":
+            # One quote is as good as the other.
+            text = text.strip("rbfuRBFU").strip("\"'")
+        found.append((kind, text))
+    return found
+
+
+def _is_hard(token: tuple[str, str]) -> bool:
+    kind, text = token
+    return kind in ("number", "sign") or (kind == "name" and text in _KEYWORDS)

@@ -1,0 +1,59 @@
+"""Asks something of a living engine and waits for its answer."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Final
+
+from swarm_tui.errors import SwarmError, UsageError
+
+if TYPE_CHECKING:
+    from swarm_tui.journal.open import OpenedSweep
+    from swarm_tui.model.requests import RequestKind
+
+ANSWER_DEADLINE: Final = 60.0
+END_DEADLINE: Final = 600.0
+_INTERVAL: Final = 0.1
+
+
+def ask(
+    opened: OpenedSweep,
+    kind: RequestKind,
+    *,
+    tests: Iterable[str] = (),
+    slots: int | None = None,
+    text: str | None = None,
+) -> str:
+    """Append a request and wait for its answer; return what the engine says, SwarmError when it could not do it."""
+    from swarm_tui.journal.requests import append_request
+
+    if not opened.has_living_engine:
+        name = opened.folder.name
+        if opened.state.ended_why == "finished":
+            hint = f"it is finished; `swarm-tui run --only-failed-of {name}` begins a sweep of what is still red"
+        else:
+            hint = f"`swarm-tui resume {name}` takes it up again"
+        raise UsageError(f"no engine works on {name}", hint)
+    request = append_request(opened.folder, kind, tests=tests, slots=slots, text=text)
+    deadline = time.monotonic() + ANSWER_DEADLINE
+    while time.monotonic() < deadline:
+        opened.catch_up()
+        answer = opened.state.answers.get(request.id)
+        if answer is not None and not answer.is_done:
+            raise SwarmError(answer.detail or "the engine could not do it")
+        if answer is not None:
+            return answer.detail
+        if not opened.has_living_engine:
+            raise SwarmError("the engine ended before it answered")
+        time.sleep(_INTERVAL)
+    raise SwarmError("the engine has not answered yet", "it will, when it is not busy any more")
+
+
+def wait_for_end(opened: OpenedSweep) -> None:
+    """Wait until no engine works on the sweep any more."""
+    deadline = time.monotonic() + END_DEADLINE
+    while opened.has_living_engine:
+        if time.monotonic() > deadline:
+            raise SwarmError("the engine has not ended yet", "`swarm-tui status` shows what it waits for")
+        time.sleep(_INTERVAL)

@@ -1,1 +1,0 @@
-"""The doors: the only code that starts a process or opens a socket, one module for each outside program."""

@@ -1,0 +1,49 @@
+"""The living agents of a sweep, and those whose work is done and who are to be stopped."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from swarm_tui.engine.reach import files_of
+from swarm_tui.engine.watch import Watch
+from swarm_tui.model.state import TestRecord
+from swarm_tui.model.states import State
+from swarm_tui.model.sweep import SweepSpec
+
+
+@dataclass(slots=True)
+class LiveAgents:
+    """Who is watched, by test; who waits to be stopped, by agent, and since when."""
+
+    watches: dict[str, Watch] = field(default_factory=dict)
+    retired: dict[str, float] = field(default_factory=dict)
+    is_urgent: bool = False
+    """Among the retired is one that still works."""
+
+    def join(self, spec: SweepSpec, record: TestRecord, *, is_adopted: bool) -> Watch:
+        """Begin to watch the agent of a test."""
+        now = time.monotonic()
+        # The wall clock is asked once, and not believed beyond reason.
+        elapsed = time.time() - record.launched_at if is_adopted and record.launched_at else 0.0
+        watch = Watch(
+            test=record.test,
+            agent=record.agent,
+            files=files_of(spec.provider, Path(record.state_dir), Path(record.work_dir)),
+            session=f"{spec.mngr.prefix}{record.agent}",
+            started=now - min(max(elapsed, 0.0), spec.timeout / 2),
+            timeout=spec.timeout,
+            wait_timeout=spec.wait_timeout,
+        )
+        if is_adopted:
+            watch.know(record)
+            if record.state is State.WAITING:
+                watch.state, watch.waiting_since = State.WAITING, now
+        self.watches[record.test] = watch
+        return watch
+
+    def retire(self, agent: str, *, is_working: bool = False) -> None:
+        """Have an agent stopped with the next batch; at once when it still works."""
+        self.retired[agent] = time.monotonic()
+        self.is_urgent = self.is_urgent or is_working

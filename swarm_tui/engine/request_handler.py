@@ -1,0 +1,119 @@
+"""The engine's inbox: takes up what people ask for, once each, and answers with events."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+
+from swarm_tui.engine.context import EngineContext
+from swarm_tui.engine.sweep_runner import SweepRunner
+from swarm_tui.journal.requests import RequestFollower
+from swarm_tui.model.events import QueueHeld, QueueReleased, RequestAnswered, SlotsChanged
+from swarm_tui.model.requests import Request, RequestKind
+from swarm_tui.model.text import plain
+
+SLOTS_LIMIT = 1_000
+_DETAIL_LIMIT = 500
+
+
+class RequestHandler:
+    """Carries out the requests of one sweep."""
+
+    def __init__(self, context: EngineContext, conductor: SweepRunner) -> None:
+        self._context = context
+        self._conductor = conductor
+        self._follower = RequestFollower(context.folder)
+        self._messages: set[asyncio.Task[None]] = set()
+        # What was asked before this engine lived, and never answered, was asked of another situation.
+        self._is_first_look = True
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a request is being carried out."""
+        return bool(self._messages)
+
+    def take(self, group: asyncio.TaskGroup) -> None:
+        """Take up all new requests."""
+        requests, refused = self._follower.read()
+        for reason in refused:
+            self._context.note(f"a request cannot be read: {plain(reason, 200)}", level="warning")
+        for request in requests:
+            if request.id not in self._context.state.answers:
+                self._carry_out(request, group)
+        self._is_first_look = False
+
+    def _carry_out(self, request: Request, group: asyncio.TaskGroup) -> None:
+        by = plain(request.by, 80) or "someone"
+        match request.kind:
+            case RequestKind.STOP_SWEEP if self._is_first_look:
+                self._answer(request, problem="the engine that was asked to stop had already ended")
+            case RequestKind.STOP_SWEEP:
+                self._answer(request)
+                self._conductor.stop_sweep(f"asked for by {by}")
+            case _ if request.tests and not self._known(request.tests):
+                # Nobody named is here; in an event, no names would mean all.
+                self._answer(request, problem=self._strangers(request.tests))
+            case RequestKind.STOP | RequestKind.RETRY | RequestKind.MESSAGE if not request.tests:
+                self._answer(request, problem="no test is named")
+            case RequestKind.STOP:
+                self._stop(request, by)
+            case RequestKind.RETRY:
+                self._retry(request, by)
+            case RequestKind.HOLD:
+                self._context.record(QueueHeld(tests=self._known(request.tests), reason=f"asked for by {by}"))
+                self._answer(request, problem=self._strangers(request.tests))
+            case RequestKind.RELEASE:
+                self._context.record(QueueReleased(tests=self._known(request.tests)))
+                self._answer(request, problem=self._strangers(request.tests))
+            case RequestKind.SLOTS:
+                self._change_slots(request)
+            case RequestKind.MESSAGE:
+                task = group.create_task(self._send(request, by))
+                self._messages.add(task)
+                task.add_done_callback(self._messages.discard)
+            case RequestKind.INTEGRATE:
+                is_wanted = self._context.spec.integrator != "none"
+                self._conductor.finish.expect()
+                self._answer(
+                    request,
+                    detail="it is integrated when the last test is harvested",
+                    problem="" if is_wanted else "this sweep is without an integrator; `swarm-tui integrate` does it",
+                )
+
+    def _stop(self, request: Request, by: str) -> None:
+        records = self._context.state.records
+        living = [test for test in self._known(request.tests) if not records[test].is_finished]
+        for test in living:
+            self._conductor.have_stopped(test, f"stopped by {by}")
+        over = [test for test in self._known(request.tests) if records[test].is_finished]
+        problem = f"{plain(over[0], 200)} is finished already" if over else self._strangers(request.tests)
+        self._answer(request, problem=problem if not living else "", detail=problem)
+
+    def _retry(self, request: Request, by: str) -> None:
+        for test in self._known(request.tests):
+            self._conductor.have_stopped(test, f"asked for again by {by}", is_retried=True)
+        self._answer(request, problem=self._strangers(request.tests))
+
+    def _change_slots(self, request: Request) -> None:
+        if request.slots is None or not 1 <= request.slots <= SLOTS_LIMIT:
+            self._answer(request, problem=f"{request.slots} slots cannot be: 1 to {SLOTS_LIMIT} can")
+            return
+        self._context.record(SlotsChanged(slots=request.slots))
+        self._answer(request)
+
+    async def _send(self, request: Request, by: str) -> None:
+        problems = [self._strangers(request.tests)] if self._strangers(request.tests) else []
+        problems += await self._conductor.answers.send(self._known(request.tests), request.text or "", by=by)
+        self._answer(request, problem="; ".join(problems))
+
+    def _known(self, tests: Iterable[str]) -> tuple[str, ...]:
+        return tuple(test for test in tests if test in self._context.state.records)
+
+    def _strangers(self, tests: Iterable[str]) -> str:
+        unknown = [test for test in tests if test not in self._context.state.records]
+        return f"{plain(unknown[0], 200)} is no test of this sweep" if unknown else ""
+
+    def _answer(self, request: Request, *, problem: str = "", detail: str = "") -> None:
+        self._context.record(
+            RequestAnswered(request=request.id, is_done=not problem, detail=plain(problem or detail, _DETAIL_LIMIT))
+        )

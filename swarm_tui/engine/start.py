@@ -1,0 +1,116 @@
+"""Begins a sweep: its folder with what is asked and what is queued, and the engine as a process of its own."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Final
+
+from swarm_tui.adapters.process import scrubbed_environment, start_detached
+from swarm_tui.errors import JournalError, SwarmError
+from swarm_tui.journal.append import JournalWriter
+from swarm_tui.journal.folder import SweepFolder, create_runs_folder
+from swarm_tui.journal.follow import EventFollower
+from swarm_tui.model.events import EngineStarted, Queued
+from swarm_tui.model.sweep import SweepSpec, SweptTest
+from swarm_tui.model.text import plain
+
+START_DEADLINE: Final = 60.0
+SPACE_NEEDED: Final = 1 << 16
+"""What an engine needs at least to take hold and to say what goes wrong."""
+
+
+def new_sweep_name(repository: Path) -> str:
+    """Return an id for a sweep that begins now; two in one second are told apart."""
+    runs = create_runs_folder(repository)
+    moment = time.time()
+    while True:
+        name = time.strftime("%Y%m%d-%H%M%S", time.gmtime(moment))
+        try:
+            (runs / name).mkdir()
+        except FileExistsError:
+            moment += 1
+        except OSError as error:
+            raise JournalError(f"{runs} cannot be written", error.strerror or str(error)) from error
+        else:
+            return name
+
+
+def write_sweep(folder: SweepFolder, spec: SweepSpec, tests: Iterable[SweptTest]) -> None:
+    """Write what is asked of a sweep and queue its tests."""
+    folder.write_spec(spec)
+    with JournalWriter(folder.events) as writer:
+        for test in tests:
+            writer.append(
+                Queued(
+                    test=test.test,
+                    agent=test.agent,
+                    branch=test.branch,
+                    file=test.file,
+                    line=test.line,
+                    block=test.block,
+                )
+            )
+        writer.sync()
+
+
+def start_engine(folder: SweepFolder, passed_environment: Sequence[str] = (), *, is_relaunching: bool = False) -> int:
+    """Start the engine of a sweep apart from us and wait until it has taken hold; return its process id."""
+    _check_disk(folder)
+    passed = {name: os.environ[name] for name in passed_environment if name in os.environ}
+    root = folder.root.absolute()
+    log_size = folder.engine_log.stat().st_size if folder.engine_log.exists() else 0
+    size = folder.events.stat().st_size
+    process_id = start_detached(
+        [sys.executable, "-m", "swarm_tui.engine", str(root), *(["--relaunch"] if is_relaunching else [])],
+        cwd=root,
+        environment=scrubbed_environment(passed),
+        log=folder.engine_log,
+    )
+    follower = EventFollower(folder.events, size)
+    deadline = time.monotonic() + START_DEADLINE
+    while time.monotonic() < deadline:
+        is_alive = _lives(process_id)
+        if any(isinstance(event, EngineStarted) and event.pid == process_id for event in follower.read().events):
+            return process_id
+        if not is_alive:
+            raise SwarmError(f"the engine did not start: {last_words(folder, log_size) or 'it has died'}")
+        time.sleep(0.02)
+    raise SwarmError("the engine has not started yet", f"{folder.engine_log} may say why")
+
+
+def _check_disk(folder: SweepFolder) -> None:
+    """Say beforehand what an engine could not: without space on the disk it dies without a word."""
+    scrap = folder.root / f".space-{os.getpid()}"
+    try:
+        try:
+            scrap.write_bytes(bytes(SPACE_NEEDED))
+        finally:
+            scrap.unlink(missing_ok=True)
+    except OSError as error:
+        raise SwarmError(
+            f"the engine cannot write in {folder.root}: {error.strerror or error}",
+            f"nothing is lost; when that is mended, `swarm-tui resume {folder.name}` goes on",
+        ) from error
+
+
+def _lives(process_id: int) -> bool:
+    try:
+        os.kill(process_id, 0)
+    except OSError:
+        return False
+    return True
+
+
+def last_words(folder: SweepFolder, offset: int = 0) -> str:
+    """Return the last line that an engine wrote into its log after `offset`."""
+    try:
+        with folder.engine_log.open("rb") as file:
+            file.seek(offset)
+            lines = file.read(1 << 20).decode(errors="replace").strip().splitlines()
+    except OSError:
+        return ""
+    return plain(lines[-1], 500) if lines else ""

@@ -1,0 +1,27 @@
+"""Makes text from agents fit for the page: inert, bounded, secrets masked."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from swarm_tui.model.text import plain, plain_lines
+from swarm_tui.report.masking import mask_secrets
+
+LONG_TEXT_LIMIT: Final = 20_000
+
+
+def line(text: str, limit: int = 500) -> str:
+    """Return the text as one harmless line."""
+    return mask_secrets(plain(text, limit))
+
+
+def lines(text: str, limit: int = LONG_TEXT_LIMIT) -> str:
+    """Return the text as harmless lines, cut at `limit` characters."""
+    is_cut = len(text) > limit
+    shown = mask_secrets(plain_lines(text[:limit])).rstrip()
+    return f"{shown}\n… ({len(text) - limit:,} characters more)" if is_cut else shown
+
+
+def decoded(raw: bytes, limit: int = LONG_TEXT_LIMIT) -> str:
+    """Return the bytes of a file as harmless lines."""
+    return lines(raw.decode("utf-8", "replace"), limit)

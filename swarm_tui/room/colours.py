@@ -1,0 +1,160 @@
+"""Turns roles into colours: one small palette for dark, light and terminal-colour themes, and NO_COLOR."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.color import Color, ColorParseError
+from textual.strip import Strip
+
+from swarm_tui.room.draw.glyphs import ASCII_OF
+from swarm_tui.room.draw.parts import Line
+
+if TYPE_CHECKING:
+    from textual.app import App
+    from textual.widget import Widget
+
+DARK: Final = {
+    "cyan": "#56b6c2", "yellow": "#e5c07b", "green": "#98c379", "leaf": "#6d8f5e", "magenta": "#c678dd",
+    "red": "#e06c75", "orange": "#e0925a", "teal": "#4d8890",
+}  # fmt: skip
+LIGHT: Final = {
+    "cyan": "#0f7c8a", "yellow": "#9a6700", "green": "#3f7a22", "leaf": "#5d8a4c", "magenta": "#8f3fa8",
+    "red": "#c4303b", "orange": "#b4560c", "teal": "#4d8890",
+}  # fmt: skip
+TERMINAL: Final = {
+    "cyan": "cyan", "yellow": "yellow", "green": "green", "leaf": "green", "magenta": "magenta", "red": "red",
+    "orange": "bright_red", "teal": "cyan", "text": "default", "muted": "default", "faint": "default",
+}  # fmt: skip
+
+# Role: colour of the palette, and attributes. Dim attributes are only for terminal colours, where no shade exists.
+ROLES: Final[dict[str, tuple[str, str]]] = {
+    "": ("text", ""),
+    "dim": ("muted", "terminal-dim"),
+    "faint": ("faint", "terminal-dim"),
+    "strong": ("text", "bold"),
+    "heading": ("muted", "bold"),
+    "accent": ("accent", ""),
+    "key": ("accent", "bold"),
+    "queued": ("faint", "terminal-dim"),
+    "launching": ("teal", "terminal-dim"),
+    "running": ("cyan", ""),
+    "waiting": ("yellow", "bold"),
+    "clean": ("leaf", "terminal-dim"),
+    "fixed": ("green", ""),
+    "impl_fix": ("magenta", ""),
+    "unresolved": ("red", ""),
+    "blocked": ("orange", ""),
+    "failed": ("red", "bold"),
+    "stopped": ("faint", "terminal-dim"),
+    "stale": ("faint", "terminal-dim italic"),
+    "good": ("green", ""),
+    "warning": ("yellow", ""),
+    "error": ("red", "bold"),
+    "added": ("green", ""),
+    "removed": ("red", ""),
+    "hunk": ("cyan", ""),
+    "keyword": ("magenta", ""),
+    "string": ("yellow", ""),
+    "number": ("orange", ""),
+    "comment": ("muted", "italic"),
+    "name": ("cyan", ""),
+    "match": ("yellow", "bold underline"),
+    "marked": ("yellow", "bold underline"),
+    "pending": ("", "italic underline"),
+    "underline": ("", "underline"),
+    "bold": ("", "bold"),
+}
+
+
+class Looks:
+    """The styles of one theme. A new theme means a new Looks, so that caches compare by identity."""
+
+    def __init__(self, app: App[Any], is_ascii: bool) -> None:
+        theme = app.current_theme
+        self.is_ascii = is_ascii
+        self.is_terminal = bool(theme.ansi)
+        if self.is_terminal:
+            self._palette = TERMINAL | {"accent": "blue", "": ""}
+            self.base = Style.parse("default on default")
+            line = Style.parse("reverse default on default")
+        else:
+            variables = app.get_css_variables()
+            background = _colour(variables.get("background"), "#121212")
+            foreground = _colour(variables.get("foreground"), "#e0e0e0")
+            accent = _colour(variables.get("primary"), "#61afef")
+            self._palette = (DARK if theme.dark else LIGHT) | {
+                "text": background.blend(foreground, 0.85).hex,
+                "muted": background.blend(foreground, 0.6).hex,
+                "faint": background.blend(foreground, 0.38).hex,
+                "accent": accent.lighten(0.12).hex if theme.dark else accent.hex,
+                "": "",
+            }
+            self.base = Style.parse(f"{self._palette['text']} on {background.hex}")
+            shade = background.blend(accent, 0.3 if theme.dark else 0.2).hex
+            line = Style.parse("reverse" if app.no_color else f"on {shade}")
+        self._overlays = {"cursor": Style.parse("reverse"), "line": line} | self._shades(app)
+        self._styles: dict[str, Style] = {}
+
+    def _shades(self, app: App[object]) -> dict[str, Style]:
+        """Return what lies behind lines that came and went; where no shade exists, their signs alone tell."""
+        if self.is_terminal or app.no_color:
+            return {"plus": Style.null(), "minus": Style.null()}
+        background = _colour(app.get_css_variables().get("background"), "#121212")
+        return {
+            word: Style.parse(f"on {background.blend(_colour(self._palette[colour], '#808080'), 0.14).hex}")
+            for word, colour in (("plus", "green"), ("minus", "red"))
+        }
+
+    def style(self, role: str) -> Style:
+        """Return the style of a role, or of several words: colours first, then what lies over them."""
+        style = self._styles.get(role)
+        if style is None:
+            style = self.base
+            for word in role.split():
+                style += self._word(word)
+            self._styles[role] = style
+        return style
+
+    def _word(self, word: str) -> Style:
+        if word in self._overlays:
+            return self._overlays[word]
+        colour, attributes = ROLES.get(word, ("", ""))
+        words = [self._palette[colour]] if colour else []
+        for attribute in attributes.split():
+            if attribute != "terminal-dim":
+                words.append(attribute)
+            elif self.is_terminal:
+                words.append("dim")
+        return Style.parse(" ".join(words)) if words else Style.null()
+
+    def strip(self, line: Line, width: int, over: str = "") -> Strip:
+        """Return the line as exactly `width` cells, with the role `over` laid over all of it."""
+        style = self.style
+        is_ascii = self.is_ascii
+        segments = []
+        for part in line:
+            text = part.text.translate(ASCII_OF) if is_ascii else part.text
+            if text:
+                segments.append(Segment(text, style(f"{part.role} {over}" if over else part.role)))
+        return Strip(segments).adjust_cell_length(width, style(over))
+
+
+def _colour(name: str | None, fallback: str) -> Color:
+    try:
+        return Color.parse(name or fallback)
+    except ColorParseError:
+        return Color.parse(fallback)
+
+
+class HasLooks(Protocol):
+    """An app that draws with looks."""
+
+    looks: Looks
+
+
+def looks_of(widget: Widget) -> Looks:
+    """Return the looks with which a widget draws now."""
+    return cast(HasLooks, widget.app).looks

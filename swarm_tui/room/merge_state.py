@@ -1,0 +1,244 @@
+"""What the merge view knows: one review, what was computed about it so far, told as facts that `draw.fixes` draws.
+
+Computing happens in threads, started by the screen; everything here is quick and only looks things up.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Final
+
+from swarm_tui.journal.fold import SweepState
+from swarm_tui.model.diff import Diff
+from swarm_tui.model.fixes import Conflict, Fix, Preview
+from swarm_tui.model.state import TestRecord
+from swarm_tui.model.verdicts import Verdict
+from swarm_tui.room.draw.fixes import AgentWords, EffectFacts, FixEvidence, FixFacts, PlanFacts, ReportFacts
+from swarm_tui.room.test_runs import PASSED, TestRunFacts, Trials
+from swarm_tui.triage.apply import reviewed_branch
+from swarm_tui.triage.measurements import Measured, read_measured
+from swarm_tui.triage.review import Review
+
+DIFFS_KEPT: Final = 64
+TRAILERS: Final = ("Agent: ", "Test: ", "Sweep: ")
+
+
+class MergeState:
+    """A review as the merge view sees it."""
+
+    def __init__(
+        self, review: Review, state: Callable[[], SweepState], sweep: str, clock: Callable[[], float], trials: Trials
+    ) -> None:
+        self.review = review
+        self.sweep = sweep
+        self.trials = trials
+        self.preview: Preview | None = None
+        """Of the plan as it stands; None while it is being computed."""
+        self.applied = ""
+        self._state = state
+        self._clock = clock
+        self._measured: dict[str, Measured] = read_measured(review.outcome)
+        self._diffs: OrderedDict[str, Diff] = OrderedDict()
+        self._alone: dict[str, Conflict | None] = {}
+        self._effects: dict[tuple[str, frozenset[str]], Preview] = {}
+        self._records: tuple[int, dict[str, TestRecord]] = (-1, {})
+
+    @property
+    def fixes(self) -> tuple[Fix, ...]:
+        return self.review.fixes
+
+    # What was computed.
+
+    def known_diff(self, fix: Fix) -> Diff | None:
+        """Return the diff of a fix, if it was read already."""
+        return self._diffs.get(fix.id)
+
+    def keep_diff(self, fix: Fix, diff: Diff) -> None:
+        self._diffs[fix.id] = diff
+        if len(self._diffs) > DIFFS_KEPT:
+            self._diffs.popitem(last=False)
+
+    def with_it_reverted(self, fix: Fix) -> frozenset[str]:
+        """Return the plan's reverts and this fix."""
+        return self.review.reverted | {fix.id}
+
+    def known_effect(self, fix: Fix) -> Preview | None:
+        """Return what the plan would be with this fix reverted too, if that was computed already."""
+        return self._effects.get((fix.id, self.with_it_reverted(fix)))
+
+    def keep_effect(self, fix: Fix, reverted: frozenset[str], preview: Preview) -> None:
+        self._effects[fix.id, reverted] = preview
+
+    def forget_effects(self) -> None:
+        """Forget what was computed: a conflict was resolved, so that reverts go which did not."""
+        self._effects.clear()
+        self._alone.clear()
+
+    def keep_alone(self, fix: Fix, conflict: Conflict | None) -> None:
+        self._alone[fix.id] = conflict
+
+    def first_unknown_alone(self) -> Fix | None:
+        """Return a fix of which it is not known yet whether it could be reverted alone."""
+        return next((fix for fix in self.fixes if fix.id not in self._alone), None)
+
+    # Facts.
+
+    def record_of(self, branch: str) -> TestRecord | None:
+        """Return the test whose agent made a branch."""
+        state = self._state()
+        if self._records[0] != state.last_seq:
+            self._records = (state.last_seq, {record.branch: record for record in state.tests() if record.branch})
+        return self._records[1].get(branch)
+
+    def records_of(self, fix: Fix) -> list[TestRecord]:
+        """Return the tests whose agents made a fix, the chosen one first."""
+        found = (self.record_of(branch) for branch in fix.branches)
+        return [record for record in found if record is not None]
+
+    def number(self, commit: str) -> str:
+        """Return a commit as people name it here: `#5`, or its short id when it is no fix."""
+        fix = self.review.branch.find(commit)
+        return f"#{fix.rank}" if fix else commit[:9]
+
+    def fix_facts(self, fix: Fix) -> FixFacts:
+        verdict = self.review.verdict(fix)
+        measured = self._measured.get(fix.id)
+        in_conflict = self.preview is not None and any(item.commit == fix.id for item in self.preview.conflicts)
+        return FixFacts(
+            rank=fix.rank,
+            title=fix.title,
+            verdict=verdict.value if verdict else "",
+            added=fix.added,
+            removed=fix.removed,
+            greens=len(measured.turned_green) if measured else None,
+            reds=len(measured.broken) if measured else 0,
+            agents=len(fix.agents),
+            is_conflicting=in_conflict,
+            is_stuck=self._alone.get(fix.id) is not None,
+        )
+
+    def plan_facts(self) -> PlanFacts:
+        review, preview = self.review, self.preview
+        words = [review.verdict(fix) for fix in self.fixes]
+        reverted = words.count(Verdict.REVERT)
+        return PlanFacts(
+            total=len(self.fixes),
+            kept=words.count(Verdict.KEEP),
+            reverted=reverted,
+            later=words.count(Verdict.LATER),
+            is_known=preview is not None,
+            conflicts=tuple(
+                " with ".join([self.number(item.commit), *(self.number(other) for other in item.opponents[:1])])
+                for item in (preview.conflicts if preview else ())
+            ),
+            commits=len(review.branch.commits) + reverted - (len(preview.unchanging) if preview else 0),
+            branch=reviewed_branch(review, self.sweep),
+            applied=self.applied,
+            running=self.trials.running.words if self.trials.running else "",
+            tests=self._plan_words(),
+            doubt="" if not review.branch.doubts else review.branch.doubts[0],
+        )
+
+    def _plan_words(self) -> str:
+        """Say how the tests of the plan as it stands went."""
+        trial = self.trials.of_plan
+        if trial is None or not trial.is_over or trial.reverted != self.review.reverted or not trial.after:
+            return ""
+        passed = sum(outcome == PASSED for outcome in trial.after.values())
+        red = len(trial.went_red)
+        return f"{passed} of {len(trial.tests)} tests pass" + (f", {red} went red" if red else "")
+
+    def conflict_of(self, fix: Fix) -> Conflict | None:
+        """Return what stands in the way of reverting a fix within the plan, as far as it is known."""
+        effect = self.known_effect(fix)
+        return next((item for item in effect.conflicts if item.commit == fix.id), None) if effect else None
+
+    def effect_facts(self, fix: Fix) -> EffectFacts:
+        effect = self.known_effect(fix)
+        conflict = self.conflict_of(fix)
+        measured = self._measured.get(fix.id)
+        trial = self._trial_of(fix)
+        return EffectFacts(
+            is_reverted=self.review.verdict(fix) is Verdict.REVERT,
+            is_known=effect is not None,
+            conflict_with=tuple(self.number(other) for other in conflict.opponents) if conflict else (),
+            conflict_paths=conflict.paths if conflict else (),
+            is_unchanging=effect is not None and fix.id in effect.unchanging,
+            tests_red=len(trial.went_red) if trial else None,
+            tests_run=len(trial.after) if trial else 0,
+            why_rank=f"rank {fix.rank}: {measured.why}" if measured and measured.why else "",
+        )
+
+    def report(self) -> ReportFacts:
+        outcome = self.review.outcome
+        return ReportFacts(
+            left_out=tuple(
+                (_agent_of(item.branch, self.record_of(item.branch)) or item.commit[:12], item.reason)
+                for item in outcome.failed
+            ),
+            normalizations=tuple(item.summary_markdown for item in outcome.normalizations),
+            escalations=tuple((item.title, item.detail_markdown) for item in outcome.escalations),
+            doubts=self.review.branch.doubts,
+        )
+
+    def _trial_of(self, fix: Fix) -> TestRunFacts | None:
+        """Return what running tests without a fix has told, if that run is over and still about this plan."""
+        trial = self.trials.of_fix(fix)
+        is_usable = trial is not None and trial.is_over and trial.after and trial.reverted == self.with_it_reverted(fix)
+        return trial if is_usable else None
+
+    def _runs_of(self, fix: Fix) -> tuple[tuple[str, bool | None, str], ...]:
+        trial = self.trials.of_fix(fix)
+        if trial is None:
+            return ()
+        runs: list[tuple[str, bool | None, str]] = []
+        for test in trial.tests:
+            outcome, before = trial.after.get(test), trial.before.get(test)
+            passed = None if outcome is None else outcome == PASSED
+            was_red = before not in (None, PASSED)
+            runs.append((test, passed, "red with it too" if was_red and not passed else ""))
+        if trial.complaint:
+            runs.append(("", False, trial.complaint))
+        return tuple(runs)
+
+    def evidence(self, fix: Fix) -> FixEvidence:
+        line = self.review.verdict_line(fix)
+        measured = self._measured.get(fix.id)
+        return FixEvidence(
+            message=body_of(fix.commit.message),
+            author=f"{fix.commit.author_name} <{fix.commit.author_email}>",
+            verdict=line.verdict.value if line else "",
+            verdict_by=line.by if line else "",
+            verdict_age=self._clock() - line.at if line else None,
+            verdict_why=line.why if line else "",
+            turned_green=measured.turned_green[:20] if measured else (),
+            broken=measured.broken[:20] if measured else (),
+            is_measured=measured.is_measured if measured else False,
+            agents=tuple(_words_of(record) for record in self.records_of(fix)),
+            runs=self._runs_of(fix),
+        )
+
+
+def _agent_of(branch: str, record: TestRecord | None) -> str:
+    return record.test if record else branch
+
+
+def body_of(message: str) -> str:
+    """Return a commit's message without its subject and the integrator's trailers: these have a place of their own."""
+    lines = message.strip().split("\n")[1:]
+    while lines and (not lines[-1].strip() or lines[-1].startswith(TRAILERS)):
+        lines.pop()
+    return "\n".join(lines).strip("\n")
+
+
+def _words_of(record: TestRecord) -> AgentWords:
+    return AgentWords(
+        agent=record.agent,
+        test=record.test,
+        summary=record.summary,
+        passing_before=record.passing_before,
+        passing_after=record.passing_after,
+        tries=tuple(made.passed for made in record.tries[-12:]),
+        block=record.block,
+    )

@@ -1,0 +1,126 @@
+"""A screen of what concerns several tests at once: a list, all about the entry in it, actions on all of its tests."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
+from typing import ClassVar, Generic, Protocol, TypeVar
+
+from textual.containers import Container
+from textual.widget import Widget
+
+from swarm_tui.room.draw.arrange import fits_words
+from swarm_tui.room.draw.parts import Line, Part, wrap_text
+from swarm_tui.room.screens.base import NOTHING, RoomScreen
+from swarm_tui.room.screens.engine_requests import ask_about
+from swarm_tui.room.store import Changes
+from swarm_tui.room.widgets.lines import Lines, TextLines
+
+
+class TestGroup(Protocol):
+    """What several tests have in common."""
+
+    @property
+    def tests(self) -> tuple[str, ...]: ...
+
+
+Entry = TypeVar("Entry", bound=TestGroup)
+
+
+class GatheredScreen(RoomScreen, Generic[Entry]):
+    """A list of entries, and the one under the cursor in full."""
+
+    can_filter: ClassVar[bool] = True
+    NOBODY: ClassVar[str] = ""
+    """Why nothing can be done where there is no entry."""
+    WHEN_EMPTY: ClassVar[str] = ""
+    """What is said where there are no entries at all."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows = TextLines(id="list", has_cursor=True)
+        self.rows.add_class("main")
+        self.detail = TextLines(id="detail")
+        self.entries: list[Entry] = []
+
+    def compose_body(self) -> Iterable[Widget]:
+        yield Container(self.rows, self.detail, id="body")
+
+    # What a screen of this kind says.
+
+    @abstractmethod
+    def gather(self) -> Sequence[Entry]:
+        """Return all entries as they are now."""
+
+    @abstractmethod
+    def name_of(self, entry: Entry) -> str:
+        """Return what an entry is known by: the cursor stays with it, and a filter looks into it."""
+
+    @abstractmethod
+    def draw_row(self, entry: Entry, width: int) -> Line:
+        """Return an entry as a line of the list."""
+
+    @abstractmethod
+    def detail_title(self, entry: Entry) -> str:
+        """Return what stands over all about an entry."""
+
+    @abstractmethod
+    def draw_detail(self, entry: Entry, width: int) -> list[Line]:
+        """Return all about an entry."""
+
+    # What all of them do.
+
+    def current(self) -> Entry | None:
+        """Return the entry under the cursor."""
+        return self.entries[self.rows.cursor] if self.rows.cursor < len(self.entries) else None
+
+    def _fits(self, entry: Entry) -> bool:
+        return not self.filter_words or fits_words(self.filter_words, " ".join((self.name_of(entry), *entry.tests)))
+
+    def show_changes(self, changes: Changes) -> None:
+        was = self.current()
+        every = self.gather()
+        self.entries = [entry for entry in every if self._fits(entry)]
+        names = [self.name_of(entry) for entry in self.entries]
+        if was is not None and (name := self.name_of(was)) in names and self.rows.cursor != names.index(name):
+            self.rows.cursor = names.index(name)
+            self.rows.redraw()
+        width = max(20, self.rows.text_width)
+        self.rows.show([self.draw_row(entry, width) for entry in self.entries])
+        title = f"{self.TITLE_WORD.capitalize()} {len(every):,}"
+        title += f" · {len(self.entries):,} match /{self.filter_words}" if self.filter_words else ""
+        self.rows.title(title, f"{self.rows.cursor + 1:,} of {len(self.entries):,}" if self.entries else "")
+        entry = self.current()
+        self.detail.title(self.detail_title(entry) if entry is not None else "")
+        across = max(20, self.detail.text_width)
+        if entry is not None:
+            self.detail.show(self.draw_detail(entry, across))
+        else:
+            why = "None of them matches the filter." if every else self.WHEN_EMPTY
+            self.detail.show([[Part(row, "dim")] for row in wrap_text(why, across, 6)])
+
+    def on_lines_cursor_moved(self, event: Lines.CursorMoved) -> None:
+        event.stop()
+        self.detail.scroll_rows(0)
+        self.take_in(NOTHING)
+
+    def on_lines_opened(self, event: Lines.Opened) -> None:
+        event.stop()
+        if not self.why_not_open():
+            self.do_open()
+
+    def current_tests(self) -> tuple[str, ...]:
+        entry = self.current()
+        return entry.tests if entry is not None else ()
+
+    def why_not_open(self) -> str:
+        return "" if self.current() is not None else self.NOBODY
+
+    @abstractmethod
+    def do_open(self) -> None:
+        """Show the tests of the entry."""
+
+    why_not_act = why_not_open
+
+    def do_act(self) -> None:
+        ask_about(self, self.current_tests())

@@ -1,0 +1,32 @@
+"""The room steps aside: its terminal is somebody else's until they leave, and then the room's again, as it was."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from textual.app import App, SuspendNotSupported
+
+from swarm_tui.adapters.foreground import settle_terminal
+from swarm_tui.model.text import plain
+
+
+def step_aside(app: App[Any], body: Callable[[], str]) -> str:
+    """Run something that has the terminal for itself; return what it says went wrong, or "".
+
+    Nothing is painted meanwhile and no error leaves the body: a suspended Textual that does either hangs
+    (Textual #6692).
+    """
+    problem = ""
+    try:
+        with app.batch_update(), app.suspend():
+            try:
+                problem = body()
+            except Exception as error:
+                problem = plain(str(error), 300) or type(error).__name__
+            if sys.__stdin__ is not None:
+                settle_terminal(sys.__stdin__.fileno())
+    except SuspendNotSupported:
+        problem = "this terminal cannot be handed over"
+    return problem

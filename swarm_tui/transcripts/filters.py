@@ -1,0 +1,205 @@
+"""Which entries are shown or searched for, and the search for them through files of any size."""
+
+from __future__ import annotations
+
+import time
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from swarm_tui.transcripts.entries import Entry, Role, may_hold_error, may_hold_role, parse_record
+from swarm_tui.transcripts.window import RECORD_LIMIT, RecordSpan, Window
+
+SLAB: Final = 1 << 18
+ALL_ROLES: Final = frozenset(Role)
+_ESCAPED: Final = "\"\\/<>&'"
+"""What JSON may write as an escape; some writers make it safe for HTML."""
+
+
+@dataclass(frozen=True)
+class EntryFilter:
+    """What a person wants to see: words in or out, roles, errors."""
+
+    words: str = ""
+    is_inverse: bool = False
+    roles: frozenset[Role] = ALL_ROLES
+    errors_only: bool = False
+
+    @property
+    def is_everything(self) -> bool:
+        return not self.words and self.roles == ALL_ROLES and not self.errors_only
+
+    def may_fit(self, raw: bytes) -> bool:
+        """Tell cheaply whether some record within these bytes could fit; never says no wrongly."""
+        if self.words and not self.is_inverse and _sure_part(self.words) not in raw.lower():
+            return False
+        if self.errors_only and not may_hold_error(raw):
+            return False
+        return self.roles == ALL_ROLES or may_hold_role(raw, self.roles)
+
+    def pick(self, entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
+        """Return the entries that fit."""
+        if self.is_everything:
+            return entries
+        return tuple(entry for entry in entries if self._fits(entry))
+
+    def _fits(self, entry: Entry) -> bool:
+        if entry.role not in self.roles or (self.errors_only and not entry.is_error):
+            return False
+        if not self.words:
+            return True
+        words = self.words.casefold()
+        return (words in entry.text.casefold() or words in entry.tool.casefold()) is not self.is_inverse
+
+
+EVERYTHING: Final = EntryFilter()
+ERRORS: Final = EntryFilter(errors_only=True)
+
+
+@lru_cache(maxsize=16)
+def _sure_part(words: str) -> bytes:
+    """Return lower-case bytes that every fitting record holds; empty when nothing is sure.
+
+    Words stand in a record as UTF-8 or as JSON escapes; spaces may stem from line ends, and letters
+    beyond ASCII have cases that bytes do not know: only the longest plain part is sure.
+    """
+    parts = "".join(c if c.isascii() and c.isprintable() and c not in _ESCAPED else " " for c in words).split()
+    return max(parts, key=len, default="").lower().encode()
+
+
+class SearchStep(NamedTuple):
+    """One step of a search: how far it has come, and what it found there, if anything."""
+
+    offset: int
+    found: RecordSpan | None = None
+
+
+def fits(window: Window, choice: EntryFilter, span: RecordSpan) -> bool:
+    """Return whether some entry of the record fits."""
+    raw = window.read(span)
+    if not choice.may_fit(raw):
+        return False
+    return bool(choice.pick(parse_record(raw, _length(window, span, raw))))
+
+
+def search_after(window: Window, choice: EntryFilter, offset: int) -> Iterator[SearchStep]:
+    """Search forwards from a boundary of records; pauses at least once a slab."""
+    while offset < window.end:
+        slab = window.slab_after(offset, SLAB)
+        for span in _fitting(window, choice, slab):
+            yield SearchStep(span.end, span)
+        offset = slab.end
+        yield SearchStep(offset)
+
+
+def search_before(window: Window, choice: EntryFilter, offset: int) -> Iterator[SearchStep]:
+    """Search backwards from a boundary of records; pauses at least once a slab."""
+    while offset > 0:
+        slab = window.slab_before(offset, SLAB)
+        for span in reversed(_fitting(window, choice, slab)):
+            yield SearchStep(span.start, span)
+        offset = slab.start
+        yield SearchStep(offset)
+
+
+def _fitting(window: Window, choice: EntryFilter, slab: RecordSpan) -> list[RecordSpan]:
+    if slab.end - slab.start > SLAB + 2 * RECORD_LIMIT:
+        # A huge record is in it: only its beginning is read, record by record.
+        return [span for span in _spans(window, slab) if fits(window, choice, span)]
+    content = window.source.pread(slab.end - slab.start, slab.start)
+    if not choice.may_fit(content):
+        return []
+    found = []
+    start = slab.start
+    for line in _lines(content):
+        span = RecordSpan(start, start + len(line))
+        start = span.end
+        raw = line[:RECORD_LIMIT].rstrip(b"\r\n")
+        if choice.may_fit(raw) and choice.pick(parse_record(raw, _length(window, span, raw))):
+            found.append(span)
+    return found
+
+
+def _lines(content: bytes) -> list[bytes]:
+    lines = content.split(b"\n")
+    return [line + b"\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
+
+
+def _spans(window: Window, slab: RecordSpan) -> Iterator[RecordSpan]:
+    for span in window.spans_after(slab.start):
+        if span.start >= slab.end:
+            return
+        yield span
+
+
+def _length(window: Window, span: RecordSpan, raw: bytes) -> int | None:
+    return span.end - span.start if span.end - span.start > RECORD_LIMIT else None
+
+
+class Matches:
+    """All records that fit a choice, collected bit by bit from the end of the file, so that the tail is there first."""
+
+    def __init__(self, window: Window, choice: EntryFilter) -> None:
+        self.window = window
+        self.choice = choice
+        self._older = array("q")
+        """Negated starts, ascending: found while walking towards the beginning."""
+        self._newer = array("q")
+        self._high = window.end
+        self.low = window.end
+        """Everything from here on was looked at."""
+        self._search = search_before(window, choice, window.end)
+
+    @property
+    def is_done(self) -> bool:
+        return self.low <= 0 and self._high >= self.window.end
+
+    @property
+    def count(self) -> int:
+        return len(self._older) + len(self._newer)
+
+    def advance(self, seconds: float) -> None:
+        """Search on for about so long."""
+        deadline = time.monotonic() + seconds
+        self._reread_torn_line()
+        if self._high < self.window.end:
+            for step in search_after(self.window, self.choice, self._high):
+                if step.found is not None:
+                    self._newer.append(step.found.start)
+                self._high = step.offset
+        for step in self._search:
+            if step.found is not None:
+                self._older.append(-step.found.start)
+            self.low = step.offset
+            if time.monotonic() >= deadline:
+                return
+
+    def _reread_torn_line(self) -> None:
+        """Look again at a last line that was taken for whole and has grown since."""
+        if not 0 < self._high < self.window.end:
+            return
+        span = self.window.containing(self._high - 1)
+        if span is None or span.end == self._high:
+            return
+        self._high = span.start
+        if self._newer and self._newer[-1] == span.start:
+            self._newer.pop()
+        elif self._older and self._older[0] == -span.start:
+            self._older.pop(0)
+
+    def before(self, offset: int) -> RecordSpan | None:
+        index = bisect_left(self._newer, offset)
+        if index:
+            return self.window.after(self._newer[index - 1])
+        index = bisect_right(self._older, -offset)
+        return self.window.after(-self._older[index]) if index < len(self._older) else None
+
+    def after(self, offset: int) -> RecordSpan | None:
+        index = bisect_right(self._older, -offset) - 1
+        if index >= 0:
+            return self.window.after(-self._older[index])
+        index = bisect_left(self._newer, offset)
+        return self.window.after(self._newer[index]) if index < len(self._newer) else None

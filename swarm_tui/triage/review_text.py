@@ -1,0 +1,115 @@
+"""Tells a review to scripts and people without a screen: the JSON, the list, the text of a pull request. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from swarm_tui.model.fixes import Fix, IntegratedBranch, Preview
+from swarm_tui.model.outcome import IntegratorOutcome
+from swarm_tui.model.text import plain
+from swarm_tui.model.verdicts import Verdict, VerdictLine
+
+Verdicts = Mapping[str, Verdict]
+
+
+def review_as_json(branch: IntegratedBranch, verdicts: Verdicts, preview: Preview) -> dict[str, Any]:
+    """Return the review as it is printed with --json."""
+    return {
+        "base": branch.base,
+        "tip": branch.tip,
+        "squashed": branch.squashed,
+        "fixes": [
+            {
+                "rank": fix.rank,
+                "commit": fix.id,
+                "title": fix.title,
+                "branch": fix.branch,
+                "agents": list(fix.agents),
+                "verdict": verdicts.get(fix.id),
+            }
+            for fix in branch.fixes
+        ],
+        "plan": {
+            "clean": preview.is_clean,
+            "tree": preview.tree,
+            "reverted": list(preview.reverted),
+            "conflicts": [
+                {"commit": conflict.commit, "with": list(conflict.opponents), "paths": list(conflict.paths)}
+                for conflict in preview.conflicts
+            ],
+        },
+    }
+
+
+def review_as_list(branch: IntegratedBranch, verdicts: Verdicts) -> list[str]:
+    """Return one line for each fix: rank, verdict, commit, size, title."""
+    width = len(str(len(branch.fixes)))
+    return [
+        f"{fix.rank:>{width}}  {verdicts.get(fix.id, '·'):<6}  {fix.id[:9]}  {_size(fix):>11}  {fix.title}"
+        for fix in branch.fixes
+    ]
+
+
+def conflict_words(branch: IntegratedBranch, preview: Preview) -> str:
+    """Say in one sentence what stands in the way of a plan."""
+    titles = {commit.id: plain(commit.subject, 60) for commit in branch.commits}
+    titles |= {fix.id: f"#{fix.rank} {plain(fix.title, 60)}" for fix in branch.fixes}
+    parts = []
+    for conflict in preview.conflicts:
+        against = " with " + ", ".join(titles[name] for name in conflict.opponents) if conflict.opponents else ""
+        paths = ", ".join(plain(path, 80) for path in conflict.paths[:3]) + (", ..." if len(conflict.paths) > 3 else "")
+        parts.append(f"reverting {titles[conflict.commit]} conflicts{against} in {paths}")
+    return "; ".join(parts)
+
+
+def _size(fix: Fix) -> str:
+    return f"+{fix.added} -{fix.removed}"
+
+
+def pull_request_text(
+    branch: IntegratedBranch,
+    lines: Mapping[str, VerdictLine],
+    preview: Preview,
+    outcome: IntegratorOutcome,
+    sweep: str = "",
+) -> str:
+    """Return a text for a pull request: what stays, what was reverted and why, what was left out."""
+    reverted = set(preview.reverted)
+    kept = [fix for fix in branch.fixes if fix.id not in reverted]
+    sections = [
+        f"Fixes{f' of sweep {_inert(sweep)}' if sweep else ''}, reviewed one by one.\n",
+        _section("Fixes", (_told(fix, lines) for fix in kept)),
+        _section("Reverted", (_told(fix, lines) for fix in branch.fixes if fix.id in reverted)),
+        _squashed(branch, outcome),
+        _section("Made uniform", (_inert(item.summary_markdown) for item in outcome.normalizations)),
+        _section("Not integrated", (f"{_inert(item.branch)}: {_inert(item.reason)}" for item in outcome.failed)),
+        _section(
+            "Needs someone", (f"{_inert(item.title)}: {_inert(item.detail_markdown)}" for item in outcome.escalations)
+        ),
+    ]
+    return "\n".join(section for section in sections if section).rstrip() + "\n"
+
+
+def _squashed(branch: IntegratedBranch, outcome: IntegratorOutcome) -> str:
+    if branch.squashed is None:
+        return ""
+    count = len(outcome.squashed_branches)
+    return f"All test and documentation fixes are in {branch.squashed[:12]}{f' ({count} branches)' if count else ''}.\n"
+
+
+def _section(title: str, items: Iterable[str]) -> str:
+    told = [f"- {item}" for item in items]
+    return "\n".join([f"## {title}", "", *told, ""]) if told else ""
+
+
+def _told(fix: Fix, lines: Mapping[str, VerdictLine]) -> str:
+    line = lines.get(fix.id)
+    seen = "" if line and line.verdict in (Verdict.KEEP, Verdict.REVERT) else ", not looked at yet"
+    why = f": {_inert(line.why)}" if line and line.why else ""
+    return f"{fix.id[:12]} {_inert(fix.title)} ({_size(fix)}{seen}){why}"
+
+
+def _inert(text: str) -> str:
+    """Return an agent's words as code: no mention, no issue reference, no link, no markup of theirs works."""
+    return f"`{plain(text, 300).replace('`', chr(0x2019))}`"

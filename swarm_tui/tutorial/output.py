@@ -1,0 +1,171 @@
+"""Puts a tutorial's blocks and the findings of a check into words for people and into JSON for machines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from swarm_tui.model.text import plain, plain_lines
+from swarm_tui.tutorial.blocks import Block
+from swarm_tui.tutorial.check import TutorialCheck
+from swarm_tui.tutorial.citations import TestFunction
+from swarm_tui.tutorial.files import TEST_FILE_PATTERNS
+
+
+def blocks_as_json(tutorial: str, blocks: Sequence[Block]) -> dict[str, Any]:
+    """Return the blocks of a tutorial as JSON values."""
+    return {
+        "file": tutorial,
+        "blocks": [
+            {
+                "line": block.line,
+                "end_line": block.end_line,
+                "title": block.title,
+                "section": block.section,
+                "text": block.text,
+                "commands": list(block.commands),
+            }
+            for block in blocks
+        ],
+    }
+
+
+def blocks_in_words(tutorial: str, blocks: Sequence[Block]) -> str:
+    """Return the blocks of a tutorial below their sections, each with its line and its title."""
+    lines = [f"{plain(tutorial)}: {_count(len(blocks), 'block')}"]
+    section: str | None = None
+    width = len(str(blocks[-1].line)) if blocks else 1
+    for block in blocks:
+        if block.section != section:
+            section = block.section
+            lines += ["", plain(section) or "(no section)"]
+        lines.append(f"  {block.line:>{width}}  {plain(block.title, limit=100)}")
+    return "\n".join(lines)
+
+
+def comments_as_json(blocks: int, waiting: Sequence[Block]) -> dict[str, Any]:
+    """Return the comments that wait for commands as JSON values."""
+    return {"blocks": blocks, "comments_without_commands": [{"line": each.line, "text": each.text} for each in waiting]}
+
+
+def comments_in_words(tutorial: str, blocks: int, waiting: Sequence[Block]) -> str:
+    """Return the comments that wait for commands as text."""
+    name = plain(tutorial)
+    lines = [f"{name}: {_count(blocks, 'block')}", ""]
+    if not waiting:
+        return "\n".join([*lines, "every comment has its commands"])
+    lines.append(f"{_count(len(waiting), 'comment')} without commands")
+    return "\n".join([*lines, *(f"  {name}:{each.line}  {plain(each.title, limit=100)}" for each in waiting)])
+
+
+def check_as_json(check: TutorialCheck) -> dict[str, Any]:
+    """Return the findings of a check as JSON values."""
+    return {
+        "blocks": check.blocks,
+        "tests": check.tests,
+        "uncited_blocks": [{"line": block.line, "text": block.text} for block in check.uncited_blocks],
+        "unmatched_tests": [_place(each.test) for each in check.unmatched_tests],
+        "near_misses": [
+            {
+                **_place(miss.test),
+                "block_line": miss.block.line,
+                "likeness": miss.likeness,
+                "difference": list(miss.difference),
+            }
+            for miss in check.near_misses
+        ],
+        "refused_citations": [
+            {**_place(each.test), "reason": refusal} for each in check.unmatched_tests for refusal in each.test.refusals
+        ],
+        "duplicates": [
+            {"lines": [block.line for block in same], "text": same[0].text} for same in check.duplicate_blocks
+        ],
+        "shadowed_tests": [
+            {"file": each.file, "line": each.line, "name": each.name, "later_line": each.later_line}
+            for each in check.shadowed_tests
+        ],
+        "broken_files": [
+            {"file": broken.file, "line": broken.line, "reason": broken.reason} for broken in check.broken_files
+        ],
+    }
+
+
+def check_in_words(check: TutorialCheck, tutorial: str) -> str:
+    """Return the findings of a check as text: what does not fit, where, and what to do; nothing to do comes last."""
+    name = plain(tutorial)
+    files = _count(check.files, "file")
+    lines = [f"{name}: {_count(check.blocks, 'block')}, {_count(check.tests, 'test')} in {files}"]
+    for part in (
+        _broken_words(check),
+        _uncited_words(check, name),
+        _unmatched_words(check),
+        _near_words(check, name),
+        _duplicate_words(check, name),
+        _shadowed_words(check),
+    ):
+        found = list(part)
+        lines += ["", *found] if found else []
+    if not check.files:
+        lines += ["", f"no test files there: their names are like {' or '.join(TEST_FILE_PATTERNS)}"]
+    if check.is_whole:
+        lines += ["", "every block has a test, and every test a block"]
+    return "\n".join(lines)
+
+
+def _broken_words(check: TutorialCheck) -> Iterator[str]:
+    if check.broken_files:
+        yield f"{_count(len(check.broken_files), 'file')} could not be read: their tests are not counted"
+    for broken in check.broken_files:
+        yield f"  {plain(broken.file)}:{broken.line}  {plain(broken.reason)}"
+
+
+def _uncited_words(check: TutorialCheck, name: str) -> Iterator[str]:
+    if check.uncited_blocks:
+        yield f"{_count(len(check.uncited_blocks), 'block')} without a test"
+    near_lines = {miss.block.line for miss in check.near_misses}
+    for block in check.uncited_blocks:
+        yield f"  {name}:{block.line}  {plain(block.title, limit=100)}"
+        if block.line not in near_lines:
+            yield from (f"      {line}" for line in plain_lines(block.text).split("\n"))
+
+
+def _unmatched_words(check: TutorialCheck) -> Iterator[str]:
+    if check.unmatched_tests:
+        yield f"{_count(len(check.unmatched_tests), 'test')} without a block"
+    for each in check.unmatched_tests:
+        yield f"  {_where(each.test)}  {each.reason}"
+
+
+def _near_words(check: TutorialCheck, name: str) -> Iterator[str]:
+    if check.near_misses:
+        yield f"{_count(len(check.near_misses), 'near miss', 'near misses')}: the block was edited since"
+    for miss in check.near_misses:
+        yield f"  {_where(miss.test)}  - cites, + {name}:{miss.block.line} says"
+        yield from (f"      {plain_lines(line)}" for line in miss.difference)
+
+
+def _duplicate_words(check: TutorialCheck, name: str) -> Iterator[str]:
+    if check.duplicate_blocks:
+        yield f"{_count(len(check.duplicate_blocks), 'block')} more than once: a citation means all of them"
+    for same in check.duplicate_blocks:
+        places = ", ".join(str(block.line) for block in same)
+        yield f"  {name}: lines {places}  {plain(same[0].title, limit=100)}"
+
+
+def _shadowed_words(check: TutorialCheck) -> Iterator[str]:
+    if check.shadowed_tests:
+        yield f"{_count(len(check.shadowed_tests), 'test')} never run: another one below has the same name"
+    for each in check.shadowed_tests:
+        yield f"  {plain(each.file)}:{each.line}  {plain(each.name)} (again in line {each.later_line})"
+
+
+def _place(test: TestFunction) -> dict[str, Any]:
+    return {"file": test.file, "line": test.line, "name": test.name}
+
+
+def _where(test: TestFunction) -> str:
+    return f"{plain(test.file)}:{test.line}  {plain(test.name)}"
+
+
+def _count(number: int, one: str, many: str = "") -> str:
+    return f"{number:,} {one if number == 1 else many or one + 's'}"

@@ -1,0 +1,1 @@
+"""The adapters, each against the real program."""

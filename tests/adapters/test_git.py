@@ -1,0 +1,269 @@
+"""The adapter to git: what it says of a repository, what it refuses, and that it leaves everything as it was."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from swarm_tui.adapters.git import (
+    GitError,
+    Identity,
+    RefMoved,
+    Repository,
+    bundle_heads,
+    checked_branch,
+    clone_into,
+    create_bundle,
+    fetch_bundle,
+)
+from swarm_tui.adapters.git.objects import ObjectSpace
+from swarm_tui.errors import AdapterError, ProgramTimeout, SwarmError, UsageError
+from tests.git_project import GitProject, photograph
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> GitProject:
+    made = GitProject(tmp_path / "project")
+    made.commit("first", {"a.txt": "one\n", "folder/b.txt": "two\n"})
+    return made
+
+
+@pytest.fixture
+def repository(project: GitProject) -> Repository:
+    return Repository.open(project.root / "folder")
+
+
+def test_opens_by_any_folder_inside_and_knows_its_root(project: GitProject, repository: Repository) -> None:
+    assert repository.root == project.root
+    assert repository.head() == project.git("rev-parse", "HEAD")
+    assert repository.current_branch() == "main"
+    assert repository.tree_of("HEAD") == project.git("rev-parse", "HEAD^{tree}")
+    assert repository.version >= (2, 38)
+
+
+def test_a_folder_outside_any_repository_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="git init"):
+        Repository.open(tmp_path)
+    with pytest.raises(UsageError, match="does not exist"):
+        Repository.open(tmp_path / "gone")
+
+
+def test_a_repository_without_commits_says_so(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no commits yet"):
+        Repository.open(GitProject(tmp_path / "empty").root).head()
+
+
+@pytest.mark.parametrize("revision", ["--output=/tmp/x", "-h", "", "a\nb", "HEAD\0"])
+def test_a_revision_that_git_would_take_for_something_else_is_refused(repository: Repository, revision: str) -> None:
+    with pytest.raises(UsageError, match="is no revision"):
+        repository.resolve(revision)
+
+
+def test_an_unknown_revision_is_named_without_its_escapes(repository: Repository) -> None:
+    with pytest.raises(UsageError, match="there is no commit 'gone'"):
+        repository.resolve("gone")
+    assert repository.find("gone") is None
+
+
+@pytest.mark.parametrize(
+    "name", ["-x", "a..b", "a b", "x.lock", "/x", "x/", "a//b", "@", "a@{b", "HEAD", ".x", "x\x1b[1m", "a/.b"]
+)
+def test_branch_names_that_git_refuses_are_refused_before_git_sees_them(project: GitProject, name: str) -> None:
+    assert project.run("check-ref-format", f"refs/heads/{name}").returncode != 0 or name in ("-x", "@", "HEAD")
+    with pytest.raises(UsageError, match="no name for a branch"):
+        checked_branch(name)
+
+
+@pytest.mark.parametrize("name", ["swarm/20261118-061200/reviewed", "fix-1", "a.b", "ünïcode", "a@b", "lock"])
+def test_good_branch_names_pass(project: GitProject, name: str) -> None:
+    project.git("check-ref-format", f"refs/heads/{name}")
+    assert checked_branch(name) == name
+
+
+def test_a_ref_is_swapped_only_when_it_holds_what_was_expected(project: GitProject, repository: Repository) -> None:
+    first = repository.head()
+    second = project.commit("second", {"a.txt": "1\n"})
+    repository.update_ref("refs/heads/new", first, old=None)
+    with pytest.raises(RefMoved):
+        repository.update_ref("refs/heads/new", second, old=None)
+    with pytest.raises(RefMoved):
+        repository.update_ref("refs/heads/new", first, old=second)
+    assert repository.branches() == {"main": second, "new": first}
+    repository.update_ref("refs/heads/new", second, old=first)
+    with pytest.raises(RefMoved):
+        repository.delete_ref("refs/heads/new", old=first)
+    repository.delete_ref("refs/heads/new", old=second)
+    assert repository.ref("refs/heads/new") is None
+
+
+def test_no_hook_runs_when_a_ref_is_set(project: GitProject, repository: Repository) -> None:
+    hook = project.root / ".git/hooks/reference-transaction"
+    hook.write_text("#!/bin/sh\nexit 1\n")
+    hook.chmod(0o755)
+    repository.update_ref("refs/heads/new", repository.head(), old=None)
+    assert "new" in repository.branches()
+
+
+def test_the_settings_of_a_hook_that_started_us_do_not_lead_us_away(
+    project: GitProject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = GitProject(tmp_path / "other")
+    other.commit("other", {"x": "x"})
+    monkeypatch.setenv("GIT_DIR", str(other.root / ".git"))
+    monkeypatch.setenv("GIT_INDEX_FILE", str(other.root / ".git/index"))
+    repository = Repository.open(project.root)
+    assert repository.head() == project.git("rev-parse", "main")
+    assert repository.dirty_paths() == ()
+
+
+def test_looking_changes_nothing(project: GitProject, repository: Repository) -> None:
+    (project.root / "a.txt").write_text("dirty\n")
+    (project.root / "folder/b.txt").touch()
+    (project.root / "new\x1b[2J.txt").write_text("x")
+    before = photograph(project.root)
+    assert set(repository.dirty_paths()) == {"a.txt", "new\x1b[2J.txt"}
+    assert repository.dirty_paths(has_untracked=False) == ("a.txt",)
+    repository.refs("refs/heads", "refs/swarm")
+    repository.list_commits("HEAD", "main")
+    repository.checked_out_branches()
+    assert photograph(project.root) == before
+
+
+def test_an_identity_is_asked_of_git_and_its_lack_says_what_to_set(
+    project: GitProject, repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert str(repository.identity()) == "Ada Lovelace <ada@example.org>"
+    project.git("config", "--unset", "user.email")
+    project.git("config", "user.useConfigOnly", "true")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    monkeypatch.delenv("EMAIL", raising=False)
+    with pytest.raises(UsageError, match=r"user\.email"):
+        repository.identity()
+
+
+def test_missing_objects_are_told_with_what_to_do(project: GitProject, repository: Repository) -> None:
+    tree = project.git("rev-parse", "HEAD^{tree}")
+    (project.root / ".git/objects" / tree[:2] / tree[2:]).unlink()
+    with pytest.raises(SwarmError, match="git fsck"):
+        repository.run("ls-tree", "-r", "HEAD")
+
+
+def test_a_bundle_brings_one_branch_and_nothing_else(
+    project: GitProject, repository: Repository, tmp_path: Path
+) -> None:
+    base = repository.head()
+    project.git("switch", "--quiet", "--create", "swarm/s/one")
+    tip = project.commit("[FIX_IMPL] one", {"a.txt": "fixed\n"})
+    file = tmp_path / "branch.bundle"
+    assert create_bundle(repository, file, base=base, branch="swarm/s/one")
+    other = Repository.open(GitProject(tmp_path / "other").root)
+    with pytest.raises(GitError, match="failed with code"):
+        fetch_bundle(other, file, branch="swarm/s/one", into="refs/swarm/s/one")
+    project.git("switch", "--quiet", "main")
+    project.git("branch", "-D", "swarm/s/one")
+    assert bundle_heads(repository, file) == {"refs/heads/swarm/s/one": tip}
+    assert fetch_bundle(repository, file, branch="swarm/s/one", into="refs/swarm/s/one") == tip
+    assert repository.ref("refs/swarm/s/one") == tip
+    assert not (project.root / ".git/FETCH_HEAD").exists()
+
+
+def test_an_empty_branch_makes_no_bundle(repository: Repository, tmp_path: Path) -> None:
+    assert not create_bundle(repository, tmp_path / "b.bundle", base="main", branch="main")
+    assert not (tmp_path / "b.bundle").exists()
+
+
+def test_a_bundle_with_another_branch_is_refused(project: GitProject, repository: Repository, tmp_path: Path) -> None:
+    project.git("branch", "evil")
+    project.git("bundle", "create", "--quiet", str(tmp_path / "b.bundle"), "evil", "main")
+    with pytest.raises(UsageError, match="does not hold the branch good"):
+        fetch_bundle(repository, tmp_path / "b.bundle", branch="good", into="refs/swarm/s/good")
+
+
+def test_a_lone_head_is_taken_for_the_branch(project: GitProject, repository: Repository, tmp_path: Path) -> None:
+    project.git("bundle", "create", "--quiet", str(tmp_path / "b.bundle"), "HEAD")
+    commit = fetch_bundle(repository, tmp_path / "b.bundle", branch="one", into="refs/swarm/s/one")
+    assert commit == repository.head()
+
+
+def test_a_file_that_is_no_bundle_is_one_clear_error(repository: Repository, tmp_path: Path) -> None:
+    (tmp_path / "b.bundle").write_bytes(b"\x1b]0;owned\x07" * 10)
+    with pytest.raises(AdapterError, match="cannot be read as a bundle") as caught:
+        bundle_heads(repository, tmp_path / "b.bundle")
+    assert "\x1b" not in str(caught.value)
+
+
+def test_a_clone_has_the_commit_and_no_way_back(project: GitProject, repository: Repository, tmp_path: Path) -> None:
+    clone = clone_into(repository, tmp_path / "copy", commit="HEAD", branch="swarm/s/one")
+    assert clone.current_branch() == "swarm/s/one"
+    assert (clone.root / "a.txt").read_text() == "one\n"
+    assert clone.run("remote").text == ""
+    with pytest.raises(UsageError, match="not empty"):
+        clone_into(repository, tmp_path / "copy", commit="HEAD")
+
+
+def test_a_copy_is_made_whatever_the_user_has_set_for_clones(
+    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tmp_path / "config"
+    config.write_text("[clone]\n\tdefaultRemoteName = upstream\n\trejectShallow = true\n")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(config))
+    clone = clone_into(repository, tmp_path / "copy", commit="HEAD")
+    assert clone.head() == repository.head()
+    assert clone.run("remote").text == ""
+
+
+def test_a_copy_of_a_shallow_clone_has_commits_that_no_ref_holds(project: GitProject, tmp_path: Path) -> None:
+    project.commit("second", {"a.txt": "three\n"})
+    project.git("clone", "--quiet", "--depth=1", f"file://{project.root}", str(tmp_path / "shallow"))
+    shallow = Repository.open(tmp_path / "shallow")
+    with ObjectSpace(shallow) as space:
+        made = space.commit(shallow.tree_of("HEAD"), [shallow.head()], b"x\n", author=Identity("Ada", "a@example.org"))
+        space.keep(made, known=[shallow.head()])
+    copy = clone_into(shallow, tmp_path / "copy", commit=made)
+    assert copy.run("log", "--format=%s").text.split("\n") == ["x", "second"]
+    assert (copy.root / "a.txt").read_text() == "three\n"
+
+
+def test_a_branch_that_is_another_name_is_never_followed(project: GitProject, repository: Repository) -> None:
+    first = repository.head()
+    project.git("symbolic-ref", "refs/heads/alias", "refs/heads/main")
+    second = project.git("commit-tree", "HEAD^{tree}", "-p", "HEAD", "-m", "second")
+    assert repository.is_other_name("refs/heads/alias")
+    assert not repository.is_other_name("refs/heads/main")
+    repository.update_ref("refs/heads/alias", second, old=first)
+    assert (repository.ref("refs/heads/main"), repository.ref("refs/heads/alias")) == (first, second)
+
+
+def test_a_branch_is_known_to_be_checked_out_in_any_worktree(
+    project: GitProject, repository: Repository, tmp_path: Path
+) -> None:
+    project.git("worktree", "add", "--quiet", "-b", "other", str(tmp_path / "tree"))
+    assert repository.checked_out_branches() == {"main": project.root, "other": tmp_path / "tree"}
+    assert Repository.open(tmp_path / "tree").current_branch() == "other"
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [("git version 2.37.1", "git 2.37.1 is too old: 2.38"), ("nonsense", "does not say which version it is")],
+)
+def test_a_git_that_is_too_old_is_refused_at_once(
+    project: GitProject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str, words: str
+) -> None:
+    old = tmp_path / "bin/git"
+    old.parent.mkdir()
+    old.write_text(f"#!/bin/sh\necho '{said}'\n")
+    old.chmod(0o755)
+    monkeypatch.setenv("PATH", str(old.parent), prepend=os.pathsep)
+    with pytest.raises(AdapterError, match=words):
+        Repository.open(project.root)
+
+
+def test_a_command_that_hangs_is_ended_with_its_helpers(repository: Repository) -> None:
+    started = time.monotonic()
+    with pytest.raises(ProgramTimeout, match="did not end within"):
+        repository.run("-c", "alias.wait=!sleep 60; true", "wait", timeout=0.2)
+    assert time.monotonic() - started < 30

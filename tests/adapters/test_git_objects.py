@@ -1,0 +1,311 @@
+"""The throw-away object directory: trees as git makes them, merges by git's rules, and nothing kept unasked."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from swarm_tui.adapters.git import GitError, Identity, Repository
+from swarm_tui.adapters.git.history import DiffReader, read_line
+from swarm_tui.adapters.git.merging import MergeWay, best_merge_way
+from swarm_tui.adapters.git.names import is_inside
+from swarm_tui.adapters.git.objects import ObjectSpace
+from swarm_tui.adapters.git.persistent import KeptProcess
+from swarm_tui.adapters.git.scratch import ScratchFolder
+from swarm_tui.adapters.git.trees import TreeEntry, parse_tree, read_object
+from tests.git_project import GitProject, photograph
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> GitProject:
+    made = GitProject(tmp_path / "project")
+    made.commit(
+        "first", {"a.txt": "one\n", "folder/b.txt": "two\n", "folder/deep/c.txt": "three\n", "folder.txt": "4\n"}
+    )
+    return made
+
+
+@pytest.fixture
+def space(project: GitProject) -> Iterator[ObjectSpace]:
+    with ObjectSpace(Repository.open(project.root)) as made:
+        yield made
+
+
+def test_a_changed_tree_is_the_one_that_git_makes(project: GitProject, space: ObjectSpace) -> None:
+    tree = project.git("rev-parse", "HEAD^{tree}")
+    blob = space.write("blob", b"new\n")
+    changed = space.with_entries(
+        tree,
+        {
+            "folder/deep/c.txt": None,
+            "folder/b.txt": TreeEntry("100755", blob),
+            "new/x/y.txt": TreeEntry("100644", blob),
+        },
+    )
+    project.write({"folder/deep/c.txt": None, "folder/b.txt": "new\n", "new/x/y.txt": "new\n"})
+    (project.root / "folder/b.txt").chmod(0o755)
+    project.git("add", "--all")
+    assert changed == project.git("write-tree")
+    assert space.entry(changed, "folder/deep/c.txt") is None
+    assert space.entry(changed, "a.txt/below") is None
+    assert space.with_entries(tree, {}) == tree
+
+
+def test_a_name_that_looks_like_the_row_of_another_file_is_left_alone(space: ObjectSpace) -> None:
+    old, new = space.write("blob", b"old\n"), space.write("blob", b"new\n")
+    held = {"a100644 b": TreeEntry("100644", old), "b": TreeEntry("100644", old)}
+    tree = space.with_entries(space.write("tree", b""), dict(held))
+    changed = space.with_entries(tree, {"b": TreeEntry("100644", new)})
+    assert parse_tree(space.read(changed)[1], 20) == held | {"b": TreeEntry("100644", new)}
+
+
+NAMES = st.sampled_from(["a", "a.b", "a-", "b", "b/c", "a/b", "a/b/c", "a/d", "\u00fc/-rf", "z"])
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.dictionaries(NAMES, st.integers(0, 3)), st.lists(st.dictionaries(NAMES, st.integers(-1, 3)), max_size=3))
+def test_any_change_gives_the_tree_that_git_would_make(files: dict[str, int], steps: list[dict[str, int]]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        project = GitProject(Path(folder))
+        modes = "100644", "100755", "120000", "100644"
+        with ObjectSpace(Repository.open(project.root)) as space:
+            blobs = [space.write("blob", f"{number}\n".encode()) for number in range(4)]
+            tree, held = space.write("tree", b""), dict[str, int]()
+            for step in [files, *steps]:
+                changes = {name: how for name, how in step.items() if fits(name, how, held, step)}
+                held = {name: how for name, how in (held | changes).items() if how >= 0}
+                entries = {
+                    name: TreeEntry(modes[how], blobs[how]) if how >= 0 else None for name, how in changes.items()
+                }
+                tree = space.with_entries(tree, entries)
+                rows = "".join(f"{modes[how]} {blobs[how]}\t{name}\n" for name, how in held.items())
+                space.repository.run("read-tree", "--empty")
+                space.repository.run("update-index", "--add", "--index-info", stdin=rows.encode())
+                assert tree == space.repository.run("write-tree").text
+
+
+def fits(name: str, how: int, held: dict[str, int], step: dict[str, int]) -> bool:
+    """Whether no other file stands where this one needs a folder, or the other way round."""
+    others = [other for other in (*held, *step) if other != name]
+    return not any(other.startswith(f"{name}/") or name.startswith(f"{other}/") for other in others)
+
+
+def test_removing_everything_leaves_the_empty_tree(project: GitProject, space: ObjectSpace) -> None:
+    files = project.git("ls-files").split("\n")
+    tree = project.git("rev-parse", "HEAD^{tree}")
+    assert space.with_entries(tree, dict.fromkeys(files)) == project.git("mktree", stdin=b"")
+
+
+def test_what_is_made_is_thrown_away(project: GitProject) -> None:
+    before = photograph(project.root)
+    head = project.git("rev-parse", "HEAD")
+    with ObjectSpace(Repository.open(project.root)) as space:
+        blob = space.write("blob", b"made here\n")
+        assert space.read(blob) == ("blob", b"made here\n")
+        commit = space.commit(project.git("rev-parse", "HEAD^{tree}"), [head], b"x")
+        assert space.read(commit)[0] == "commit"
+        folder = space.object_folders[0]
+    assert not folder.exists()
+    assert photograph(project.root) == before
+
+
+def test_only_what_is_kept_reaches_the_repository(project: GitProject, space: ObjectSpace) -> None:
+    head = project.git("rev-parse", "HEAD")
+    before = int(project.git("count-objects").split(" ")[0])
+    blob = space.write("blob", b"kept\n")
+    space.write("blob", b"not kept\n")
+    tree = space.with_entries(project.git("rev-parse", "HEAD^{tree}"), {"kept.txt": TreeEntry("100644", blob)})
+    author = Identity("Grace Hopper", "grace@example.org")
+    commit = space.commit(tree, [head], b"Keep it\n", author=author, authored="@1700000000 +0100")
+    assert project.git("cat-file", "-t", commit, codes=None) == ""
+    space.keep(commit, known=[head])
+    assert project.git("log", "-1", "--format=%an %ae %ad %cn", "--date=raw", commit) == (
+        "Grace Hopper grace@example.org 1700000000 +0100 Ada Lovelace"
+    )
+    assert project.git("show", f"{commit}:kept.txt") == "kept"
+    blob_tree_commit = 3
+    assert int(project.git("count-objects").split(" ")[0]) == before + blob_tree_commit
+
+
+@pytest.mark.parametrize(
+    ("name", "authored", "shown"),
+    [
+        ("...", "@1700000000 +0100", "unknown 1700000000 +0100"),
+        ("", "@9999999999 +0000", "unknown 9999999999 +0000"),
+        ("Grace", "@", "Grace 0 +0000"),
+        ("Grace", "@99999999999999999999 +0000", "Grace 0 +0000"),
+        ("Grace", "2286-11-20T17:46:39+00:00", "Grace 0 +0000"),
+    ],
+)
+def test_an_author_that_git_refuses_hinders_no_commit(
+    project: GitProject, space: ObjectSpace, name: str, authored: str, shown: str
+) -> None:
+    tree, head = project.git("rev-parse", "HEAD^{tree}"), project.git("rev-parse", "HEAD")
+    commit = space.commit(tree, [head], b"x\n", author=Identity(name, "grace@example.org"), authored=authored)
+    space.keep(commit, known=[head])
+    assert project.git("log", "-1", "--format=%an %ad", "--date=raw", commit) == shown
+
+
+def test_room_is_made_when_much_was_made_and_nothing_relies_on_it(project: GitProject) -> None:
+    tree = project.git("rev-parse", "HEAD^{tree}")
+    with ObjectSpace(Repository.open(project.root), room=1_000) as space:
+        assert not space.make_room()
+        blob = space.write("blob", b"x" * 2_000)
+        with space.held():
+            assert not space.make_room()
+            assert space.read(blob)[0] == "blob"
+        assert space.make_room()
+        with pytest.raises(GitError, match="is missing"):
+            space.read(blob)
+        blob = space.write("blob", b"small\n")
+        changed = space.with_entries(tree, {"a.txt": TreeEntry("100644", blob)})
+        assert space.merge(base=tree, ours=changed, theirs=tree).tree == changed
+        assert not space.make_room()
+
+
+def test_a_missing_object_and_a_wrong_name_are_errors_in_words(space: ObjectSpace) -> None:
+    with pytest.raises(GitError, match="is missing"):
+        space.read("1" * 40)
+    with pytest.raises(GitError, match="no object id"):
+        space.read("HEAD\n")
+    assert space.read(space.write("blob", b""))[1] == b""
+
+
+@pytest.mark.parametrize(
+    ("version", "way"),
+    [
+        ((2, 38, 1), MergeWay.MADE_UP_BASE),
+        ((2, 39, 5), MergeWay.MADE_UP_BASE),
+        ((2, 40), MergeWay.BASE_COMMIT),
+        ((2, 47, 1), MergeWay.BARE_TREES),
+        ((2, 55), MergeWay.KEPT_PROCESS),
+        ((3, 0), MergeWay.KEPT_PROCESS),
+    ],
+)
+def test_each_git_is_used_at_its_best(version: tuple[int, ...], way: MergeWay) -> None:
+    assert best_merge_way(version) is way
+
+
+def test_gitattributes_are_those_of_the_tree_that_is_merged_into(project: GitProject, space: ObjectSpace) -> None:
+    base = project.git("rev-parse", "HEAD^{tree}")
+    ours, theirs = (
+        space.with_entries(base, {"folder/b.txt": TreeEntry("100644", space.write("blob", content))})
+        for content in (b"ours\n", b"theirs\n")
+    )
+    union = TreeEntry("100644", space.write("blob", b"*.txt merge=union\n"))
+    assert not space.merge(base=base, ours=ours, theirs=theirs).is_clean
+    with_union = space.with_entries(ours, {"folder/.gitattributes": union})
+    merge = space.merge(base=base, ours=with_union, theirs=theirs)
+    assert merge.is_clean
+    entry = space.entry(merge.tree, "folder/b.txt")
+    assert entry is not None
+    assert space.read(entry.id)[1] == b"ours\ntheirs\n"
+    assert space.merge(base=base, ours=ours, theirs=theirs).conflict_paths == ("folder/b.txt",)
+    many = space.merger.merge_many([(base, ours, theirs), (base, base, theirs)])
+    assert [merge.is_clean for merge in many] == [False, True]
+    assert many[1].tree == theirs
+
+
+@pytest.mark.parametrize("path", ["../x", "a/../b", ".git/hooks/x", "a/.GIT/x", "/x", "a//b", "", "a\0b", "."])
+def test_a_path_out_of_its_folder_is_never_written(path: str) -> None:
+    assert not is_inside(path)
+
+
+@given(st.lists(st.sampled_from(["a", "b.c", "..x", "-rf", " "]), min_size=1, max_size=4))
+def test_a_path_that_stays_inside_is_fine(parts: list[str]) -> None:
+    assert is_inside("/".join(parts))
+
+
+def test_sha256_worktrees_and_bare_repositories_work_too(tmp_path: Path) -> None:
+    project = GitProject(tmp_path / "project", "--object-format=sha256")
+    base = project.commit("base", {"a": "1\n2\n3\n", "d/b": "b\n"})
+    project.commit("one", {"a": "1\n2\nthree\n"})
+    tip = project.commit("two", {"d/b": "B\n"})
+    project.git("clone", "--quiet", "--bare", ".", str(tmp_path / "bare"))
+    project.git("worktree", "add", "--quiet", str(tmp_path / "tree"), base)
+    for repository in (Repository.open(tmp_path / "tree"), Repository.open(tmp_path / "bare")):
+        one, two = read_line(repository, base, tip)
+        with ObjectSpace(repository) as space:
+            merge = space.merge(base=one.tree, ours=two.tree, theirs=one.parent_tree)
+            wanted = project.git("rev-parse", f"{base}:a")
+            assert space.entry(merge.tree, "a") == TreeEntry("100644", wanted)
+            blob = TreeEntry("100644", wanted)
+            assert space.with_entries(two.tree, {"a": blob}) == merge.tree
+
+
+def test_diffs_come_one_after_another_whatever_the_users_settings(project: GitProject, space: ObjectSpace) -> None:
+    for name, value in (
+        ("diff.noprefix", "true"),
+        ("diff.mnemonicPrefix", "true"),
+        ("diff.external", "false"),
+        ("color.ui", "always"),
+        ("diff.context", "0"),
+        ("diff.algorithm", "patience"),
+        ("diff.renames", "false"),
+        ("core.abbrev", "4"),
+    ):
+        project.git("config", name, value)
+    first = project.git("rev-parse", "HEAD^{tree}")
+    project.git("mv", "a.txt", "renamed.txt")
+    project.commit("second", {"folder/b.txt": "two\nend of this diff\n"})
+    second = project.git("rev-parse", "HEAD^{tree}")
+    reader = DiffReader(space)
+    for _ in range(3):
+        diff = reader.diff(first, second)
+        assert [(file.path, file.old_path) for file in diff.files] == [
+            ("folder/b.txt", "folder/b.txt"),
+            ("renamed.txt", "a.txt"),
+        ]
+        assert "+end of this diff" in diff.lines
+        assert reader.diff(first, first).lines == ()
+        with pytest.raises(GitError):
+            reader.raw_diff(first, "2" * 40)
+    reader.close()
+
+
+def test_what_a_killed_process_left_is_removed_and_what_lives_is_not(tmp_path: Path) -> None:
+    living = ScratchFolder("swarm-test-", tmp_path)
+    program = (
+        "import os, pathlib, sys; from swarm_tui.adapters.git.scratch import ScratchFolder;"
+        "folder = ScratchFolder('swarm-test-', pathlib.Path(sys.argv[1]));"
+        "print(folder.path, flush=True); os.kill(os.getpid(), 9)"
+    )
+    killed = subprocess.run([sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True)
+    left = Path(killed.stdout.strip())
+    assert left.is_dir()
+    ScratchFolder("swarm-test-", tmp_path).close()
+    assert not left.exists()
+    assert living.path.is_dir()
+    living.close()
+    assert not living.path.exists()
+
+
+def test_a_kept_process_that_died_is_started_anew(project: GitProject) -> None:
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start() -> subprocess.Popen[bytes]:
+        started.append(Repository.open(project.root).start("cat-file", "--batch"))
+        return started[-1]
+
+    kept = KeptProcess(start)
+    question = project.git("rev-parse", "HEAD:a.txt").encode() + b"\n"
+    assert kept.ask(question, read_object) == ("blob", b"one\n")
+    started[0].kill()
+    started[0].wait()
+    assert kept.ask(question, read_object) == ("blob", b"one\n")
+    assert len(started) == 2
+    kept.close()
+    assert started[1].poll() is not None
+
+
+def test_a_kept_process_that_ends_instead_of_answering_is_an_error_in_words(project: GitProject) -> None:
+    kept = KeptProcess(lambda: Repository.open(project.root).start("cat-file", "--no-such-option"))
+    with pytest.raises(GitError, match="no-such-option"):
+        kept.ask(b"x\n", read_object)

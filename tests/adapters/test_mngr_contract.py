@@ -1,0 +1,268 @@
+"""What every mngr adapter keeps to: the same tests on the fake and on the real mngr."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import pytest
+
+from swarm_tui.adapters.fake_mngr import FakeAgent, FakeMngr
+from swarm_tui.adapters.mngr import MngrAdapter
+from swarm_tui.adapters.mngr_messages import CreateRequest, having_label
+from swarm_tui.adapters.probe import LocalAgent, LocalProbe, Probe, Probed
+from swarm_tui.errors import AdapterError, AgentExists, UsageError
+from tests.isolation import IsolatedMngr
+from tests.waiting import eventually
+
+STATES = {"waits": "WAITING", "works": "RUNNING", "ended": "DONE", "stopped": "STOPPED", "other": "REPLACED"}
+TOLD = {"works": "work", "ended": "quit", "other": "become sleep 600"}
+
+
+class Screens(Protocol):
+    """Shows the screens of agents: tmux, or the fake itself."""
+
+    async def capture(self, sessions: Sequence[str], *, history: int = 0) -> dict[str, str | None]: ...
+
+
+@dataclass(frozen=True)
+class World:
+    """A adapter, and the outside ways in which its agents are seen."""
+
+    adapter: MngrAdapter
+    probe: Probe
+    screens: Screens
+    repository: Path
+    agent: Path
+    trap: Path
+    """A file that nothing may ever make."""
+
+    def request(self, name: str, **changes: Any) -> CreateRequest:
+        wanted: dict[str, Any] = {"command": (str(self.agent), "one"), "source": self.repository, "base": "main"}
+        return CreateRequest(**({"name": name, "branch": f"swarm/{name}"} | wanted | changes))
+
+    async def look(self, name: str) -> LocalAgent:
+        probed = await self.probe.probe()
+        assert isinstance(probed, Probed), probed
+        return probed.agents[name]
+
+    async def until_state(self, name: str, state: str) -> LocalAgent:
+        found: list[LocalAgent] = []
+
+        async def is_so() -> bool:
+            probed = await self.probe.probe()
+            if isinstance(probed, Probed) and name in probed.agents and probed.agents[name].state == state:
+                found.append(probed.agents[name])
+            return bool(found)
+
+        await eventually(is_so, f"{name} to be {state}")
+        return found[0]
+
+    async def until_shown(self, name: str, text: str) -> None:
+        async def is_shown() -> bool:
+            return text in ((await self.screens.capture([f"mngr-{name}"]))[f"mngr-{name}"] or "")
+
+        await eventually(is_shown, f"{name} shows {text!r}")
+
+
+def react_as_scripted(agent: FakeAgent, text: str) -> None:
+    """Do in memory what the scripted agent does with the lines it reads."""
+    for line in text.splitlines():
+        match line.partition(" ")[0]:
+            case "work":
+                agent.state = "RUNNING"
+            case "rest":
+                agent.state = "WAITING"
+            case "quit":
+                agent.state = "DONE"
+            case "become":
+                agent.state = "REPLACED"
+            case _:
+                agent.screen.append(f"heard: {line}")
+
+
+def real_world(isolated: IsolatedMngr) -> World:
+    probe = LocalProbe(isolated.host_dir, isolated.settings.prefix, isolated.tmux)
+    return World(isolated.adapter, probe, isolated.tmux, isolated.repository, isolated.agent, isolated.root / "trap")
+
+
+@pytest.fixture(scope="module", params=["fake", pytest.param("real", marks=pytest.mark.slow)])
+def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """Return a adapter with one agent in each state, named as in STATES; tests that change one make their own."""
+    if request.param == "real":
+        world = real_world(request.getfixturevalue("isolated_mngr"))
+    else:
+        root = tmp_path_factory.mktemp("fake")
+        fake = FakeMngr(root, react_as_scripted)
+        world = World(fake, fake, fake, root, Path("/bin/scripted"), root / "trap")
+    asyncio.run(settle(world))
+    yield world
+    asyncio.run(world.adapter.destroy(list(STATES), is_branch_deleted=True))
+
+
+async def settle(world: World) -> None:
+    """Create one agent in each state."""
+
+    async def create(name: str) -> None:
+        labels = {"kind": "settled", "test": f'tests/a.py::test_{name}[$(touch {world.trap})-"\\`touch {world.trap}`]'}
+        await world.adapter.create(
+            world.request(name, labels=labels, message=TOLD.get(name, f"--hello $(touch {world.trap})"))
+        )
+
+    for pair in (("waits", "works"), ("ended", "stopped"), ("other",)):
+        await asyncio.gather(*map(create, pair))
+    await world.adapter.stop(["stopped"])
+    for name, state in STATES.items():
+        await world.until_state(name, state)
+
+
+async def test_it_says_its_version_and_plugins(world: World) -> None:
+    assert (await world.adapter.version()).startswith("0.3.")
+    plugins = {plugin.name: plugin for plugin in await world.adapter.plugins()}
+    assert plugins["command"].is_enabled
+
+
+async def test_the_probe_and_the_list_agree_on_every_state(world: World) -> None:
+    listed = (await world.adapter.list_agents()).by_name()
+    for name, state in STATES.items():
+        agent = await world.look(name)
+        assert (name, agent.state, listed[name].state) == (name, state, state)
+        assert (agent.agent_id, str(agent.work_dir)) == (listed[name].id, listed[name].work_dir)
+        assert agent.process_id == listed[name].pid
+        assert agent.branch == listed[name].initial_branch == f"swarm/{name}"
+        assert agent.labels["test"] == listed[name].labels["test"]
+        assert agent.can_hear is (name in ("waits", "works"))
+
+
+async def test_what_looks_like_shell_in_labels_and_messages_stays_text(world: World) -> None:
+    hostile = f'tests/a.py::test_waits[$(touch {world.trap})-"\\`touch {world.trap}`]'
+    assert (await world.adapter.list_agents()).by_name()["waits"].labels["test"] == hostile
+    await world.until_shown("waits", f"heard: --hello $(touch {world.trap})")
+    assert not world.trap.exists()
+
+
+async def test_a_list_is_filtered_by_label_hostile_values_included(world: World) -> None:
+    assert len((await world.adapter.list_agents(having_label("kind", "settled"))).agents) == len(STATES)
+    test = (await world.adapter.list_agents()).by_name()["ended"].labels["test"]
+    listing = await world.adapter.list_agents(f'{having_label("test", test)} && state == "DONE"')
+    assert [agent.name for agent in listing.agents] == ["ended"]
+    assert (await world.adapter.list_agents(having_label("no-such", "label"))).agents == ()
+
+
+async def test_a_name_that_is_taken_is_told_from_other_failures(world: World) -> None:
+    with pytest.raises(AgentExists):
+        await world.adapter.create(world.request("waits", branch="swarm/waits-again"))
+
+
+async def test_a_message_reaches_the_living_and_says_of_the_others_why_not(world: World) -> None:
+    report = await world.adapter.message(["waits", "stopped", "no-such"], "second turn")
+    assert report.sent == ("waits",)
+    assert [(failure.agent, "not running" in failure.error) for failure in report.failed] == [("stopped", True)]
+    assert report.missing == ("no-such",)
+    await world.until_shown("waits", "heard: second turn")
+
+
+async def test_a_message_of_several_lines_arrives_as_it_is(world: World) -> None:
+    await world.adapter.message(["waits"], "--first\n$(second) `third`\n'fourth' \"fifth\"")
+    for line in ("--first", "$(second) `third`", "'fourth' \"fifth\""):
+        await world.until_shown("waits", f"heard: {line}")
+
+
+async def test_an_agent_moves_between_working_and_waiting(world: World) -> None:
+    await world.adapter.message(["waits"], "work")
+    await world.until_state("waits", "RUNNING")
+    await world.adapter.message(["waits"], "rest")
+    await world.until_state("waits", "WAITING")
+
+
+async def test_a_command_runs_beside_agents_in_any_state(world: World) -> None:
+    report = await world.adapter.exec_command(["waits", "stopped", "no-such"], "pwd; echo no >&2; exit 3")
+    results = {result.agent: result for result in report.results}
+    assert report.missing == ("no-such",)
+    for name in ("waits", "stopped"):
+        work_dir = str((await world.look(name)).work_dir)
+        assert (results[name].stdout, results[name].stderr, results[name].is_success) == (work_dir, "no", False)
+    assert (await world.look("stopped")).state == "STOPPED"
+
+
+async def test_files_go_in_and_out_of_a_work_dir(world: World, tmp_path: Path) -> None:
+    (tmp_path / "inputs").mkdir()
+    (tmp_path / "inputs" / "a file").write_text("content")
+    await world.adapter.push(tmp_path / "inputs", "stopped", ".inputs/")
+    await world.adapter.pull("stopped", ".inputs/", tmp_path / "out")
+    assert (tmp_path / "out" / "a file").read_text() == "content"
+    with pytest.raises(AdapterError):
+        await world.adapter.pull("stopped", "no-such-file", tmp_path / "out2")
+
+
+async def test_a_command_agent_has_no_transcript_and_an_unknown_one_is_told(world: World) -> None:
+    with pytest.raises(AdapterError, match="type 'command'"):
+        await world.adapter.transcript("waits")
+    with pytest.raises(AdapterError, match="no-such"):
+        await world.adapter.transcript("no-such")
+
+
+async def test_events_come_from_the_agents_own_files(world: World) -> None:
+    folder = (await world.look("waits")).state_dir / "events" / "tries"
+    folder.mkdir(parents=True)
+    event = {"type": "try", "source": "tries"}
+    lines = [{**event, "event_id": f"e{n}", "timestamp": f"2026-01-01T00:00:0{n}.000000000Z"} for n in (1, 2)]
+    (folder / "events.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert [event["event_id"] for event in await world.adapter.events("waits", "tries", tail=1)] == ["e2"]
+
+
+async def test_screens_of_the_stopped_are_gone_and_of_the_ended_remain(world: World) -> None:
+    screens = await world.screens.capture(["mngr-ended", "mngr-stopped", "mngr-no-such"])
+    assert screens["mngr-ended"] is not None
+    assert (screens["mngr-stopped"], screens["mngr-no-such"]) == (None, None)
+
+
+async def test_start_stop_start_and_destroy(world: World) -> None:
+    await world.adapter.create(world.request("passing", labels={"kind": "passing"}))
+    assert (await world.adapter.stop(["passing", "no-such"])) == await world.adapter.stop(["passing", "no-such"])
+    await world.until_state("passing", "STOPPED")
+    started = await world.adapter.start(["passing", "no-such"])
+    assert (started.done, started.failed, started.missing) == (("passing",), (), ("no-such",))
+    agent = await world.until_state("passing", "WAITING")
+    assert agent.work_dir.is_dir()
+    destroyed = await world.adapter.destroy(["passing", "no-such"])
+    assert (destroyed.done, destroyed.missing) == (("passing",), ("no-such",))
+    assert not agent.work_dir.exists()
+    assert not agent.state_dir.exists()
+    assert (await world.adapter.list_agents(having_label("kind", "passing"))).agents == ()
+    assert (await world.adapter.destroy(["passing"])).missing == ("passing",)
+
+
+async def test_an_agent_gets_the_id_and_the_folder_that_were_chosen_for_it(world: World, tmp_path: Path) -> None:
+    agent_id, folder = f"agent-{uuid.uuid4().hex}", tmp_path / "copy"
+    chosen = ("--id", agent_id, "--target-path", str(folder))
+    created = await world.adapter.create(world.request("chosen", extra_arguments=chosen))
+    try:
+        agent = await world.look("chosen")
+        assert (created.agent_id, agent.agent_id, agent.work_dir) == (agent_id, agent_id, folder)
+        assert json.loads((agent.state_dir / "data.json").read_bytes())["name"] == "chosen"
+        assert folder.is_dir()
+    finally:
+        await world.adapter.destroy(["chosen"], is_branch_deleted=True)
+    assert not folder.exists()
+
+
+async def test_settings_are_written_where_it_says(world: World) -> None:
+    assert (await world.adapter.config_path()).is_absolute()
+    await world.adapter.set_config("headless", "true")
+
+
+async def test_names_that_could_be_read_as_something_else_are_refused(world: World) -> None:
+    for name in ("-f", "--all", "a b", "a/b", "../a", "", "a;b", "a\nb", "_a", "$(a)"):
+        with pytest.raises(UsageError):
+            await world.adapter.stop([name])
+        with pytest.raises(UsageError):
+            world.adapter.connect_command(name)
+    assert world.adapter.connect_command("waits")[1:] == ["connect", "waits"]
+    with pytest.raises(UsageError):
+        await world.adapter.exec_command(["waits"], "--cwd=/")

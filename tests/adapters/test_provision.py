@@ -1,0 +1,139 @@
+"""Which mngr is taken, and how one is put in place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from swarm_tui.adapters.provision import find_mngr, install_mngr, is_supported, private_environment
+from swarm_tui.errors import AdapterError, ProgramMissing
+from tests.programs import make_path, make_program
+
+
+def make_mngr(path: Path, version: str = "0.3.0") -> Path:
+    return make_program(path, f"echo mngr {version}")
+
+
+def surroundings(folder: Path, **more: str) -> dict[str, str]:
+    return {"HOME": str(folder), "PATH": str(folder / "bin"), **more}
+
+
+def private_mngr(folder: Path) -> Path:
+    return folder / ".local" / "share" / "swarm-tui" / "mngr" / "bin" / "mngr"
+
+
+async def test_the_order_is_what_was_named_then_path_then_our_own(tmp_path: Path) -> None:
+    own = make_mngr(private_mngr(tmp_path), "0.3.1")
+    assert (await find_mngr(None, surroundings(tmp_path))).path == str(own)
+    on_path = make_mngr(tmp_path / "bin" / "mngr", "0.3.2")
+    assert (await find_mngr(None, surroundings(tmp_path))).path == str(on_path)
+    by_variable = make_mngr(tmp_path / "variable" / "mngr", "0.3.3")
+    given = surroundings(tmp_path, SWARM_MNGR=str(by_variable))
+    assert (await find_mngr(None, given)).origin == "SWARM_MNGR"
+    named = make_mngr(tmp_path / "named" / "mngr", "0.3.4")
+    found = await find_mngr(str(named), given)
+    assert (found.path, found.version, found.origin) == (str(named), "0.3.4", "--mngr")
+
+
+async def test_a_mngr_on_path_that_is_too_old_gives_way_to_our_own(tmp_path: Path) -> None:
+    make_mngr(tmp_path / "bin" / "mngr", "0.2.2")
+    with pytest.raises(ProgramMissing, match=r"mngr 0.2.2 is at .*; 0.3 is needed: .*doctor --fix"):
+        await find_mngr(None, surroundings(tmp_path))
+    make_mngr(private_mngr(tmp_path))
+    assert (await find_mngr(None, surroundings(tmp_path))).origin == "private"
+
+
+async def test_a_named_one_that_does_not_work_is_never_passed_over_in_silence(tmp_path: Path) -> None:
+    make_mngr(private_mngr(tmp_path))
+    old = make_mngr(tmp_path / "old", "0.2.2")
+    broken = make_program(tmp_path / "broken", "echo Traceback >&2; exit 1")
+    for named, words in (
+        ("/nowhere/mngr", "is no program"),
+        (str(old), "mngr 0.2.2"),
+        (str(broken), "no known version"),
+    ):
+        with pytest.raises(ProgramMissing, match=words):
+            await find_mngr(named, surroundings(tmp_path))
+        with pytest.raises(ProgramMissing, match="SWARM_MNGR names"):
+            await find_mngr(None, surroundings(tmp_path, SWARM_MNGR=named))
+
+
+async def test_without_any_the_sentence_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(ProgramMissing) as caught:
+        await find_mngr(None, surroundings(tmp_path))
+    assert str(caught.value) == (
+        "mngr is not installed: `swarm-tui doctor --fix` puts it into an environment of its own"
+    )
+
+
+def test_only_versions_that_speak_as_we_do_are_supported() -> None:
+    assert [is_supported(version) for version in ("0.3.0", "0.3.17", "0.2.9", "0.30.0", "0.4.0", "")] == [
+        True, True, False, False, False, False,
+    ]  # fmt: skip
+
+
+def test_the_private_environment_is_where_data_belongs(tmp_path: Path) -> None:
+    assert private_environment({"HOME": "/h"}) == Path("/h/.local/share/swarm-tui/mngr")
+    assert private_environment({"HOME": "/h", "XDG_DATA_HOME": "/d"}) == Path("/d/swarm-tui/mngr")
+    assert private_environment({"HOME": "/h", "XDG_DATA_HOME": "relative"}) == Path("/h/.local/share/swarm-tui/mngr")
+
+
+def make_python(folder: Path, *, pip: str) -> None:
+    """Make a stand-in Python 3.12 whose `-m venv DIR` makes an environment with that pip."""
+    inner = (
+        f'case "$1 $2" in "-m pip") echo "$@" >> {folder}/pip-words; {pip} ;; '
+        f'-c*) test -e "$(dirname "$0")/pip-works" ;; esac'
+    )
+    make_program(folder / "inner", inner)
+    make_program(
+        folder / "bin" / "python3.12",
+        f'case "$1" in -c) echo 3 12 0 {folder}/bin/python3.12 ;; -m) echo venv >> {folder}/venvs; mkdir -p "$3/bin"; '
+        f'cp {folder}/inner "$3/bin/python"; : > "$3/bin/pip-works" ;; esac',
+    )
+
+
+@pytest.fixture
+def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a machine with nothing but a stand-in Python and what its scripts use."""
+    make_path(tmp_path / "bin", "mkdir", "cp", "dirname", "cat", "chmod", "test", "echo")
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    return tmp_path
+
+
+MAKES_MNGR = 'printf "#!/bin/sh\\necho mngr 0.3.0\\n" > "$(dirname "$0")/mngr"; chmod +x "$(dirname "$0")/mngr"'
+
+
+async def test_mngr_is_put_into_an_environment_of_its_own_and_says_what_it_does(tools: Path) -> None:
+    make_python(tools, pip=MAKES_MNGR)
+    said: list[str] = []
+    found = await install_mngr(said.append, environment=surroundings(tools))
+    assert (found.path, found.version, found.origin) == (str(private_mngr(tools)), "0.3.0", "private")
+    assert "Python 3.12.0" in said[0]
+    assert said[-1] == f"mngr 0.3.0 is ready at {private_mngr(tools)}"
+    words = (tools / "pip-words").read_text()
+    assert "imbue-mngr==0.3.* imbue-mngr-claude==0.3.*" in words
+    assert "modal" not in words
+
+
+async def test_a_second_time_the_environment_is_kept_and_a_broken_one_is_made_again(tools: Path) -> None:
+    make_python(tools, pip=MAKES_MNGR)
+    await install_mngr(lambda _: None, environment=surroundings(tools))
+    await install_mngr(lambda _: None, plugins=("claude", "modal"), environment=surroundings(tools))
+    assert (tools / "venvs").read_text() == "venv\n"
+    assert "imbue-mngr-modal==0.3.*" in (tools / "pip-words").read_text()
+    (private_mngr(tools).parent / "pip-works").unlink()
+    await install_mngr(lambda _: None, environment=surroundings(tools))
+    assert (tools / "venvs").read_text() == "venv\nvenv\n"
+
+
+async def test_when_pip_fails_its_last_words_are_told(tools: Path) -> None:
+    make_python(tools, pip="echo 'ERROR: No matching distribution found' >&2; exit 1")
+    with pytest.raises(AdapterError, match=r"No matching distribution found.*package index"):
+        await install_mngr(lambda _: None, environment=surroundings(tools))
+
+
+async def test_a_mngr_that_does_not_start_after_all_is_told(tools: Path) -> None:
+    make_python(tools, pip=":")
+    with pytest.raises(AdapterError, match="does not start"):
+        await install_mngr(lambda _: None, environment=surroundings(tools))

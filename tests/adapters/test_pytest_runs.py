@@ -1,0 +1,82 @@
+"""Chosen tests of a copy, run for real: what is told of each, and what when some are not there."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from swarm_tui.adapters.pytest_runs import WORDS_LIMIT, run_chosen_tests
+
+PLUGIN = Path(__file__).resolve().parents[2] / "swarm_tui" / "agents" / "live"
+
+TESTS = """import pytest
+from where import PLACE
+
+
+def test_good(): pass
+def test_bad(): assert PLACE == "elsewhere"
+def test_skipped(): pytest.skip("not today")
+
+
+@pytest.mark.parametrize("text", ["a b", "[x]", "ü", "$(touch x)"])
+def test_text(text): assert text
+"""
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    (tmp_path / "copy/tests").mkdir(parents=True)
+    (tmp_path / "copy/where.py").write_text('PLACE = "copy"\n')
+    (tmp_path / "copy/tests/test_it.py").write_text(TESTS)
+    (tmp_path / "copy/pytest.ini").write_text("[pytest]\naddopts = -q -p no:terminal\n")
+    return tmp_path / "copy"
+
+
+async def outcomes(copy: Path, *names: str, folder: str = "") -> dict[str, str]:
+    tests = {f"tests/test_it.py::{name}": f"{'' if folder else 'tests/'}test_it.py::{name}" for name in names}
+    run = await run_chosen_tests(sys.executable, copy, tests, plugin_folder=PLUGIN, folder=folder, timeout=60)
+    return {test.rpartition("::")[2]: result for test, result in run.outcomes.items()}
+
+
+async def test_each_test_is_told(copy: Path) -> None:
+    names = ("test_good", "test_bad", "test_skipped", "test_text[a b]", "test_text[$(touch x)]")
+    assert await outcomes(copy, *names) == {
+        "test_good": "passed",
+        "test_bad": "failed",
+        "test_skipped": "skipped",
+        "test_text[a b]": "passed",
+        "test_text[$(touch x)]": "passed",
+    }
+
+
+async def test_ids_begin_at_the_root_wherever_pytest_is_run(copy: Path) -> None:
+    assert await outcomes(copy, "test_good", folder="tests") == {"test_good": "passed"}
+
+
+async def test_a_test_that_is_not_there_keeps_no_other_from_running(copy: Path) -> None:
+    assert await outcomes(copy, "test_gone", "test_good", "test_bad") == {"test_good": "passed", "test_bad": "failed"}
+
+
+async def test_a_copy_that_cannot_be_collected_says_why(copy: Path) -> None:
+    (copy / "where.py").write_text("PLACE = \n")
+    run = await run_chosen_tests(
+        sys.executable,
+        copy,
+        {"tests/test_it.py::test_good": "tests/test_it.py::test_good"},
+        plugin_folder=PLUGIN,
+        timeout=60,
+    )
+    assert run.outcomes == {}
+    assert not run.is_green("tests/test_it.py::test_good")
+
+
+@pytest.mark.slow
+async def test_more_ids_than_a_command_line_holds_are_run_in_parts(copy: Path) -> None:
+    count = WORDS_LIMIT // 60
+    (copy / "tests/test_it.py").write_text(
+        f"import pytest\n@pytest.mark.parametrize('n', range({count}))\ndef test_with_a_name_of_some_length(n): pass\n"
+    )
+    names = [f"test_with_a_name_of_some_length[{number}]" for number in range(count)]
+    assert len(await outcomes(copy, *names)) == count

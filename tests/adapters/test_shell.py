@@ -1,0 +1,126 @@
+"""A shell line of a test: its output in order, its input, its end, its bounds."""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from pathlib import Path
+
+import pytest
+
+from swarm_tui.adapters.shell import BackgroundOutput, OutputSource, SegmentCollector, ShellRun, run_shell
+from swarm_tui.errors import AdapterError
+
+
+def run(line: str, folder: Path, *, stdin: bytes = b"", timeout: float = 30.0, limit: int = 1 << 20) -> ShellRun:
+    return run_shell(line, cwd=folder, environment=dict(os.environ), stdin=stdin, timeout=timeout, output_limit=limit)
+
+
+def is_running(process: int) -> bool:
+    """Return whether a process runs; one that has ended but was not waited for yet does not."""
+    try:
+        return bool(Path(f"/proc/{process}/environ").read_bytes())
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def written(result: ShellRun, source: OutputSource) -> bytes:
+    return b"".join(segment.data for segment in result.segments if segment.source is source)
+
+
+def test_both_outputs_are_kept_apart_and_in_the_order_of_writing(tmp_path: Path) -> None:
+    dice = random.Random(7)
+    for _ in range(20):
+        sides = [dice.choice(list(OutputSource)) for _ in range(80)]
+        line = "; ".join(f"echo {n}{' >&2' if side is OutputSource.STDERR else ''}" for n, side in enumerate(sides))
+        segments = run(line, tmp_path).segments
+        found = [(segment.source, int(word)) for segment in segments for word in segment.data.split()]
+        assert found == [(side, number) for number, side in enumerate(sides)]
+
+
+@pytest.mark.parametrize(
+    ("line", "code"), [("true", 0), ("exit 7", 7), ("kill -9 $$", 137), ("no-such-program-at-all", 127)]
+)
+def test_the_exit_code_is_the_one_a_shell_shows(tmp_path: Path, line: str, code: int) -> None:
+    assert run(line, tmp_path).code == code
+
+
+def test_input_reaches_the_command_whole_while_it_writes(tmp_path: Path) -> None:
+    text = b"0123456789abcdef" * 20_000
+    assert written(run("cat", tmp_path, stdin=text), OutputSource.STDOUT) == text
+
+
+def test_input_that_is_not_read_to_its_end_is_no_failure(tmp_path: Path) -> None:
+    result = run("head -c 3", tmp_path, stdin=b"x" * 1_000_000)
+    assert (result.code, written(result, OutputSource.STDOUT)) == (0, b"xxx")
+
+
+def test_without_input_a_reader_meets_the_end_at_once(tmp_path: Path) -> None:
+    result = run("cat; echo done", tmp_path, timeout=5)
+    assert written(result, OutputSource.STDOUT) == b"done\n"
+
+
+def test_a_command_that_does_not_end_is_stopped_with_its_children(tmp_path: Path) -> None:
+    started = time.monotonic()
+    line = "trap 'echo told to stop' TERM; sleep 1000 & echo $! > child; echo begin; wait"
+    result = run(line, tmp_path, timeout=1.5)
+    assert result.is_timed_out
+    assert result.code == 124
+    assert written(result, OutputSource.STDOUT) == b"begin\ntold to stop\n"
+    assert time.monotonic() - started < 10
+    child = int((tmp_path / "child").read_text())
+    while is_running(child):
+        assert time.monotonic() - started < 20
+
+
+def test_a_command_that_ignores_being_told_to_stop_is_killed(tmp_path: Path) -> None:
+    result = run("trap '' TERM; while :; do :; done", tmp_path, timeout=0.1)
+    assert (result.is_timed_out, result.code) == (True, 124)
+
+
+def test_a_flood_is_cut_in_the_middle_and_says_so(tmp_path: Path) -> None:
+    result = run("echo first; head -c 50000000 /dev/zero; echo last", tmp_path, limit=100_000)
+    output = written(result, OutputSource.STDOUT)
+    assert result.is_truncated
+    assert len(output) < 300_000
+    assert output.startswith(b"first\n")
+    assert output.endswith(b"last\n")
+    assert b"bytes left out" in output
+
+
+def test_a_program_left_behind_does_not_keep_the_command_from_ending(tmp_path: Path) -> None:
+    started = time.monotonic()
+    result = run("(while [ ! -e go ]; do sleep 0.01; done; echo late) & echo early", tmp_path, timeout=20)
+    assert time.monotonic() - started < 10
+    assert written(result, OutputSource.STDOUT) == b"early\n"
+    assert isinstance(result.background, BackgroundOutput)
+    (tmp_path / "go").touch()
+    assert [segment.data for segment in result.background.finish()] == [b"late\n"]
+
+
+def test_a_folder_that_is_gone_is_told(tmp_path: Path) -> None:
+    with pytest.raises(AdapterError, match="cannot be started"):
+        run("true", tmp_path / "gone")
+
+
+def test_a_line_with_a_nul_byte_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(AdapterError, match="cannot be started"):
+        run("echo \0", tmp_path)
+
+
+def test_many_tiny_writes_in_turn_stay_bounded() -> None:
+    collector = SegmentCollector(limit=10_000)
+    for number in range(100_000):
+        collector.add((OutputSource.STDOUT, OutputSource.STDERR)[number % 2], b"x")
+    assert len(collector.segments()) < 200
+    assert collector.is_full
+
+
+def test_no_descriptor_is_left_open(tmp_path: Path) -> None:
+    before = len(os.listdir("/proc/self/fd"))
+    for line in ("echo a", "cat", "exit 3"):
+        run(line, tmp_path, stdin=b"text")
+    with pytest.raises(AdapterError):
+        run("true", tmp_path / "gone", stdin=b"text")
+    assert len(os.listdir("/proc/self/fd")) == before

@@ -1,0 +1,174 @@
+"""The tmux adapter, on a private server with real sessions."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from swarm_tui.adapters.process import run_process, scrubbed_environment
+from swarm_tui.adapters.tmux import Tmux
+from swarm_tui.errors import AdapterError, NoTmuxServer, UsageError
+from tests.waiting import eventually
+
+
+@pytest.fixture
+async def tmux() -> AsyncIterator[Tmux]:
+    # A socket's path must stay under 107 bytes: pytest's own folders are too long.
+    folder = Path(tempfile.mkdtemp(dir="/tmp", prefix="sw"))
+    adapter = Tmux(scrubbed_environment({"TMUX_TMPDIR": str(folder), "LANG": "C.UTF-8"}))
+    yield adapter
+    await adapter.kill_server()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+async def new_session(tmux: Tmux, name: str, command: str = "cat", window: str = "agent") -> None:
+    words = ["tmux", "-f", "/dev/null", "new-session", "-d", "-s", name, "-n", window, "-x", "90", "-y", "5", command]
+    assert (await run_process(words, environment=tmux.environment)).code == 0
+
+
+async def keys(tmux: Tmux, session: str, *names: str) -> None:
+    words = ["tmux", "send-keys", "-t", f"={session}:agent", *names]
+    assert (await run_process(words, environment=tmux.environment)).code == 0
+
+
+async def test_without_a_server_it_says_so_and_is_not_empty(tmux: Tmux) -> None:
+    assert not await tmux.has_server()
+    with pytest.raises(NoTmuxServer, match=tmux.environment["TMUX_TMPDIR"]):
+        await tmux.list_panes()
+    with pytest.raises(NoTmuxServer):
+        await tmux.capture(["mngr-a"])
+
+
+async def test_a_vanished_folder_does_not_lead_to_somebody_elses_server(tmux: Tmux) -> None:
+    gone = Tmux(tmux.environment | {"TMUX_TMPDIR": tmux.environment["TMUX_TMPDIR"] + "-gone"})
+    with pytest.raises(NoTmuxServer, match="is gone"):
+        await gone.list_panes()
+
+
+async def test_the_callers_own_tmux_does_not_matter(tmux: Tmux) -> None:
+    await new_session(tmux, "mngr-a")
+    inside = Tmux(tmux.environment | {"TMUX": "/elsewhere,1,0", "TMUX_PANE": "%7"})
+    assert [pane.session for pane in await inside.list_panes()] == ["mngr-a"]
+
+
+async def test_one_call_lists_all_panes_whatever_their_windows_are_called(tmux: Tmux) -> None:
+    await new_session(tmux, "mngr-a")
+    await new_session(tmux, "mngr-b", window="ä:b:0")
+
+    async def has_begun() -> bool:
+        # Until the shell has become `cat`, it is the shell that is seen.
+        return all(pane.command == "cat" for pane in await tmux.list_panes())
+
+    await eventually(has_begun, "the program to begin")
+    panes = {pane.session: pane for pane in await tmux.list_panes()}
+    first, second = panes["mngr-a"], panes["mngr-b"]
+    assert (first.window, first.width, first.height, first.is_dead) == ("agent", 90, 5, False)
+    assert (second.window, second.command) == ("ä:b:0", "cat")
+    assert first.is_agent_pane
+    assert not second.is_agent_pane
+    assert first.process_id != second.process_id
+
+
+async def test_a_dead_pane_is_seen(tmux: Tmux) -> None:
+    await new_session(tmux, "mngr-a")
+    words = ["tmux", "set-option", "-t", "=mngr-a:", "remain-on-exit", "on"]
+    await run_process(words, environment=tmux.environment)
+    await keys(tmux, "mngr-a", "C-d")
+
+    async def is_dead() -> bool:
+        return (await tmux.list_panes())[0].is_dead
+
+    await eventually(is_dead, "the program to end")
+
+
+async def test_screens_come_in_one_call_and_a_missing_one_does_not_take_the_others(tmux: Tmux) -> None:
+    await new_session(tmux, "mngr-a", "printf '\\033[31mred\\033[0m'; cat")
+    await new_session(tmux, "mngr-a-1", "echo longer name; cat")
+
+    async def is_drawn() -> bool:
+        screens = await tmux.capture(["mngr-a", "mngr-a-1"])
+        return all(screen is not None and screen.strip() for screen in screens.values())
+
+    await eventually(is_drawn, "the screen to be drawn")
+    screens = await tmux.capture(["mngr-gone", "mngr-a", "mngr-a-1", "mngr"])
+    assert screens["mngr-gone"] is None
+    assert screens["mngr"] is None, "a target must not match by prefix"
+    assert "\x1b[31mred" in (screens["mngr-a"] or "")
+    assert "longer name" in (screens["mngr-a-1"] or "")
+    assert await tmux.capture([]) == {}
+
+
+async def test_a_hostile_name_is_refused_before_tmux_reads_it(tmux: Tmux) -> None:
+    await new_session(tmux, "mngr-a")
+    for name in ("a' ; kill-server '", "-t", "a:b", "a.b", "", "a\nkill-server", "#(touch x)"):
+        with pytest.raises(UsageError):
+            await tmux.capture([name])
+    assert await tmux.has_server()
+
+
+async def test_a_protected_session_gets_the_deadly_keys_itself_and_keeps_all_others(tmux: Tmux, tmp_path: Path) -> None:
+    await new_session(tmux, "mngr-a", "cat -v")
+    await new_session(tmux, "mngr-b", "cat -v")
+    configuration = tmp_path / "tmux.conf"
+    configuration.write_text(
+        f"bind -n C-q run-shell 'touch {tmp_path}/destroyed'\nbind -n C-t run-shell 'touch {tmp_path}/stopped'\n"
+        f"bind -n F5 run-shell 'touch {tmp_path}/kept'\n"
+    )
+    source = ["tmux", "source-file", str(configuration)]
+    await run_process(source, environment=tmux.environment)
+    await tmux.protect_session("mngr-a")
+    await run_process(source, environment=tmux.environment)
+    assert await tmux.is_protected("mngr-a")
+    assert not await tmux.is_protected("mngr-b")
+
+    # Keys go through a key table only when they come from a client: one attached in another tmux window.
+    attach = "env -u TMUX tmux attach -t =mngr-a"
+    outer = ["tmux", "-f", "/dev/null", "-L", "o", "new-session", "-d", "-s", "o", "-x", "80", "-y", "10", attach]
+    await run_process(outer, environment=tmux.environment)
+
+    async def press(*names: str) -> None:
+        # One call each: keys that come within a millisecond are a paste for tmux, and pass by all key tables.
+        for name in names:
+            await run_process(["tmux", "-L", "o", "send-keys", "-t", "=o:", name], environment=tmux.environment)
+
+    async def is_attached() -> bool:
+        words = ["tmux", "list-clients", "-t", "=mngr-a"]
+        return bool((await run_process(words, environment=tmux.environment)).stdout)
+
+    async def has_pressed() -> bool:
+        return (tmp_path / "kept").exists()
+
+    try:
+        await eventually(is_attached, "a client")
+        # The tty takes one key alone as its own "start output"; quoted by ^V it shows.
+        await press("C-q", "C-v", "C-q", "C-v", "C-t", "Enter", "F5")
+        await eventually(has_pressed, "the key to act")
+        assert {path.name for path in tmp_path.iterdir()} == {"tmux.conf", "kept"}
+        assert "^Q^T" in ((await tmux.capture(["mngr-a"]))["mngr-a"] or "")
+        await tmux.unprotect_session("mngr-a")
+        assert not await tmux.is_protected("mngr-a")
+    finally:
+        await run_process(["tmux", "-L", "o", "kill-server"], environment=tmux.environment)
+
+
+async def test_the_prefix_is_told_as_it_is(tmux: Tmux) -> None:
+    await new_session(tmux, "mngr-a")
+    assert await tmux.prefix_key() == "C-b"
+    await run_process(["tmux", "set-option", "-g", "prefix", "C-a"], environment=tmux.environment)
+    assert await tmux.prefix_key() == "C-a"
+
+
+async def test_what_tmux_refuses_comes_in_its_words(tmux: Tmux) -> None:
+    await new_session(tmux, "mngr-a")
+    with pytest.raises(AdapterError, match="session: "):
+        await tmux.protect_session("mngr-gone")
+
+
+async def test_the_users_own_server_is_not_ended() -> None:
+    environment = {name: value for name, value in scrubbed_environment().items() if name != "TMUX_TMPDIR"}
+    with pytest.raises(UsageError):
+        await Tmux(environment).kill_server()

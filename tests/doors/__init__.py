@@ -1,1 +1,0 @@
-"""The doors, each against the real program."""

@@ -1,0 +1,110 @@
+"""What the merge view tells while there are no fixes, and that it comes alive by itself."""
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from swarm_tui.journal.append import EngineLock
+from swarm_tui.model import events as happened
+from swarm_tui.room.draw.no_fixes import StandingFacts, draw_standing, tell_standing
+from swarm_tui.room.draw.parts import width_of
+from tests.room.larder import begin_larder
+from tests.room.scenes import Scene, room_on, text_on_screen
+
+FACTS = StandingFacts(
+    sweep="20261118",
+    integration="none",
+    detail="",
+    last_line="",
+    integrating_for=0.0,
+    done=3,
+    total=12,
+    working=4,
+    waiting=1,
+    queued=4,
+    is_living=True,
+    has_integrator=True,
+    is_simulated=False,
+    coming=(("copies_a_file", "Keep the exit code"),),
+)
+
+
+@pytest.mark.parametrize(
+    ("facts", "words"),
+    [
+        (FACTS, "3 of 12 tests are done. After the last one all work is integrated"),
+        (replace(FACTS, done=1), "1 of 12 tests is done."),
+        (replace(FACTS, done=12), "12 of 12 tests are done. Integration comes next"),
+        (replace(FACTS, done=12, integration="integrating", integrating_for=72.0), "for 1m12s now"),
+        (replace(FACTS, integration="failed", detail="no space left"), "no space left. `swarm-tui integrate 20261118`"),
+        (replace(FACTS, integration="done"), "there is nothing to decide"),
+        (replace(FACTS, is_living=False), "no engine works on the rest. `swarm-tui resume 20261118`"),
+        (replace(FACTS, done=12, is_living=False), "`swarm-tui integrate 20261118` makes it"),
+        (replace(FACTS, has_integrator=False), "`swarm-tui integrate 20261118` makes it"),
+        (replace(FACTS, is_simulated=True, integration="done"), "`swarm-tui demo` makes real ones"),
+    ],
+)
+def test_it_says_how_far_the_sweep_is_and_what_to_do(facts: StandingFacts, words: str) -> None:
+    assert words in tell_standing(facts)[1]
+
+
+def test_while_it_integrates_it_says_what_the_integrator_does() -> None:
+    facts = replace(FACTS, done=12, integration="integrating", last_line="measures 3 fixes with 4 tests")
+    _, text, role = tell_standing(facts)
+    assert any("measures 3 fixes" in part.text for line in draw_standing(facts, text, role, 80) for part in line)
+
+
+@pytest.mark.parametrize("width", [20, 40, 78, 198])
+def test_every_line_fits(width: int) -> None:
+    for facts in (FACTS, replace(FACTS, integration="failed", detail="x" * 300)):
+        _, text, role = tell_standing(facts)
+        lines = draw_standing(facts, text, role, width)
+        assert all(width_of(line) <= width for line in lines), [line for line in lines if width_of(line) > width]
+
+
+async def test_the_fixes_come_by_themselves_when_the_sweep_is_integrated(tmp_path: Path) -> None:
+    sweep = begin_larder(tmp_path / "larder")
+    sweep.work(["soon_includes_today", "a_new_larder_is_empty"])
+    lock = EngineLock(sweep.folder.lock)
+    lock.acquire()
+    try:
+        async with room_on(sweep.folder, Scene("fixes", ("3",), 100, 30)) as (app, pilot):
+            await shows(pilot, "2 of 27 tests are done")
+            assert "Count today and the last day as soon" not in text_on_screen(app)
+            assert "◆ soon_includes_today" in text_on_screen(app)
+            sweep.work([name for name in sweep.records if name not in ("soon_includes_today", "a_new_larder_is_empty")])
+            await shows(pilot, "27 of 27 tests are done. Integration comes next")
+            sweep.begin_integrating()
+            await shows(pilot, "All work is put together on one branch")
+            sweep.integrate()
+            await shows(pilot, "7 fixes · 0 keep · 0 revert · 7 open", "+ return now <= best", "plan clean")
+            await pilot.press("y")
+            await shows(pilot, "7 fixes · 1 keep")
+    finally:
+        lock.release()
+
+
+async def test_a_failed_integration_says_why_and_is_over_when_it_is_repeated(tmp_path: Path) -> None:
+    sweep = begin_larder(tmp_path / "larder")
+    sweep.work()
+    sweep.append(happened.IntegrationFailed(reason="no space left on the device"), happened.EngineEnded())
+    async with room_on(sweep.folder, Scene("fixes", ("3",), 100, 30)) as (_, pilot):
+        await shows(pilot, "no space left on the device")
+        sweep.integrate()
+        await shows(pilot, "7 fixes · 0 keep")
+
+
+async def shows(pilot: Pilot[str], *words: str) -> None:
+    """Wait until all of these words are on the screen."""
+    await until(pilot, lambda shown: all(word in shown for word in words))
+
+
+async def until(pilot: Pilot[str], is_so: Callable[[str], bool]) -> None:
+    end = time.monotonic() + 30.0
+    while not is_so(" ".join(text_on_screen(pilot.app).replace("│", " ").split())):
+        assert time.monotonic() < end, text_on_screen(pilot.app)
+        await pilot.pause(0.05)
