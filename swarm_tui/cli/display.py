@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, Protocol
 
+from swarm_tui.model.formatting import clock
 from swarm_tui.model.text import plain
 
 if TYPE_CHECKING:
@@ -126,15 +127,10 @@ def _picture(opened: OpenedSweep) -> RenderableType:
     )
     elapsed = now - (state.started_at or now)
     end_at = forecast_end(state, now)
-    left = f" · ~{_clock(end_at - now)} left" if end_at is not None and end_at > now else ""
-    line = Text(f"{opened.folder.name}  {_clock(elapsed)}{left} · slots {state.active}/{state.slots}")
+    left = f" · ~{clock(end_at - now)} left" if end_at is not None and end_at > now else ""
+    line = Text(f"{opened.folder.name}  {clock(elapsed)}{left} · slots {state.active}/{state.slots}")
     if state.integration.state == "integrating":
         line.append(" · integrating")
         if state.integration.last_line:
             line.append(f": {plain(state.integration.last_line, 100)}", "dim")
     return Text("\n").join([line, bar, numbers])
-
-
-def _clock(seconds: float) -> str:
-    minutes, seconds = divmod(int(max(seconds, 0.0)), 60)
-    return f"{minutes // 60}:{minutes % 60:02d}:{seconds:02d}" if minutes >= 60 else f"{minutes}:{seconds:02d}"

@@ -15,6 +15,7 @@ from swarm_tui.cli.sweep_options import (
     show_sweep,
 )
 from swarm_tui.errors import UsageError
+from swarm_tui.model.formatting import counted
 
 if TYPE_CHECKING:
     from swarm_tui.engine.order import Order
@@ -69,7 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     spec, tests = asyncio.run(prepare_sweep(_order(arguments), say))
     folder = begin_sweep(spec, tests)
-    count = "1 test" if len(tests) == 1 else f"{len(tests)} tests"
+    count = counted(len(tests), "test")
     say(f"sweep {folder.name}: {count} on {spec.base_name or spec.base[:10]}, {spec.slots} slots")
     start_engine(folder, spec.passed_environment)
     return show_sweep(folder, arguments)

@@ -14,6 +14,7 @@ from swarm_tui.cli.sweep_options import (
     order_of,
     show_sweep,
 )
+from swarm_tui.model.formatting import counted
 from swarm_tui.model.text import plain
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def sweep_tutorial(arguments: argparse.Namespace) -> int:
         return 0
     spec, tests, loop = prepared
     folder = begin_sweep(spec, tests)
-    blocks = "1 block" if len(loop.items) == 1 else f"{len(loop.items)} blocks"
+    blocks = counted(len(loop.items), "block")
     removed = f", {len(loop.removed)} tests of removed blocks" if loop.removed else ""
     say(f"sweep {folder.name}: {blocks} for {len(tests)} agents{removed}, {spec.slots} slots")
     start_engine(folder, spec.passed_environment)

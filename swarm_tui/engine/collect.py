@@ -15,6 +15,7 @@ from swarm_tui.agents.shipped import live_folder
 from swarm_tui.errors import ProgramMissing, SwarmError, UsageError
 from swarm_tui.journal.folder import find_sweep
 from swarm_tui.journal.open import open_sweep
+from swarm_tui.model.formatting import counted
 from swarm_tui.model.states import Result, State
 from swarm_tui.model.text import plain, plain_lines
 
@@ -238,4 +239,4 @@ def _told(collected: Collected) -> str:
         return f"pytest cannot collect these tests\n\n{words}\n"
     count = len(collected.errors)
     shown = "\n\n".join(plain_lines(text).strip() for text in collected.errors[:20])
-    return f"pytest cannot collect these tests ({count} {'error' if count == 1 else 'errors'})\n\n{shown}\n"
+    return f"pytest cannot collect these tests ({counted(count, 'error')})\n\n{shown}\n"

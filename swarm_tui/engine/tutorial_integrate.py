@@ -19,6 +19,7 @@ from swarm_tui.engine.integrated import integrated_branch, set_branch, with_open
 from swarm_tui.engine.tutorial_harvest import commits_of
 from swarm_tui.engine.tutorial_task import action_of, reader_of
 from swarm_tui.model.events import Integrated, Integrating
+from swarm_tui.model.formatting import counted
 from swarm_tui.model.outcome import ChangeStatus, Escalation, EscalationKind, IntegratorOutcome, LeftOut
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.states import State
@@ -177,7 +178,7 @@ def _outcome(branch: _Branch, context: EngineContext, open_blocks: int) -> Integ
 
 def _words(branch: _Branch, open_blocks: int, outcome: IntegratorOutcome) -> str:
     count = len(branch.ranking)
-    words = ["1 commit" if count == 1 else f"{count} commits"] if count else ["nothing could be taken"]
+    words = [counted(count, "commit")] if count else ["nothing could be taken"]
     words.append("no block is left open" if not open_blocks else f"{open_blocks} blocks are left open")
     hard = sum(each.kind is EscalationKind.HARD_TO_USE for each in outcome.escalations)
     return ", ".join([*words, *([f"{hard} hard to use"] if hard else [])])

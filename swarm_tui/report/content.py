@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from swarm_tui import __version__
 from swarm_tui.journal.open import OpenedSweep
+from swarm_tui.model.formatting import money
 from swarm_tui.model.outcome import Escalation
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.states import MARKS, Result, State
@@ -138,7 +139,7 @@ def _facts(sweep: OpenedSweep, records: Sequence[TestRecord]) -> list[list[str]]
         ["base", line(" ".join(part for part in (spec.base_name, spec.base[:10]) if part), 100)],
         ["agents", line(f"{spec.agent_type} on {spec.provider}, {sweep.state.slots or spec.slots} slots", 100)],
         ["tries", f"{sum(len(record.tries) for record in records):,}"],
-        ["cost", f"${sum(known):,.2f}" + (" and more" if len(known) < len(records) else "") if known else "?"],
+        ["cost", money(sum(known)) + (" and more" if len(known) < len(records) else "") if known else "?"],
     ]
     if tokens:
         facts.append(["tokens", f"{sum(tokens):,}"])

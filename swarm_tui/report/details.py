@@ -9,12 +9,12 @@ from typing import Any, Final
 
 from swarm_tui.agents.contract import BUNDLE_FILE, PACKED_OUTPUT_FOLDER
 from swarm_tui.journal.folder import SweepFolder
+from swarm_tui.journal.pulled_files import PulledFile, list_files, read_end, read_start
 from swarm_tui.model.diff import visible
 from swarm_tui.model.outcome import OUTCOME_FILE, OUTCOME_SIZE_LIMIT, BrokenReport, Outcome, parse_outcome
 from swarm_tui.model.state import TestRecord
 from swarm_tui.report.diffs import DIFF_SIZE_LIMIT, CommitDiffs
 from swarm_tui.report.masking import mask_secrets
-from swarm_tui.report.pulled import PulledFile, list_files, read_end, read_start
 from swarm_tui.report.recordings import Cast, read_cast
 from swarm_tui.report.safe_text import decoded, line, lines
 from swarm_tui.transcripts.cast import BadRecording

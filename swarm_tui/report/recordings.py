@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from swarm_tui.model.formatting import counted
 from swarm_tui.report.masking import mask_pieces
 from swarm_tui.transcripts.cast import BadRecording, Recording, parse_size
 
@@ -41,8 +42,7 @@ def read_cast(path: Path) -> Cast:
             raise BadRecording(f"{path.name} holds no output")
         note = "" if is_whole else "only its beginning is here: it is too large"
         if recording.broken_lines and is_whole:
-            lines = "1 line" if recording.broken_lines == 1 else f"{recording.broken_lines} lines"
-            note = f"cut short or damaged: {lines} left out"
+            note = f"cut short or damaged: {counted(recording.broken_lines, 'line')} left out"
         columns, rows = int(recording.columns), int(recording.rows)
     finally:
         recording.close()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from swarm_tui.model.formatting import age
 from swarm_tui.model.text import plain
-from swarm_tui.room.draw.formatting import age
 from swarm_tui.room.draw.header import HeaderFacts
 from swarm_tui.room.store import EngineState, Store
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Final
 
 from swarm_tui.journal.fold import SweepState
+from swarm_tui.model.formatting import counted
 from swarm_tui.model.states import Result, State
 from swarm_tui.model.text import plain
-from swarm_tui.room.draw.formatting import counted
 
 FINISHED_MARKS: Final = (*(result.value for result in Result), State.STOPPED.value)
 PUSH_TITLE: Final = "\x1b[22;2t"

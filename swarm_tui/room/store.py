@@ -24,6 +24,7 @@ from swarm_tui.journal.follow import EventFollower
 from swarm_tui.journal.open import OpenedSweep
 from swarm_tui.journal.requests import append_request
 from swarm_tui.journal.snapshot import read_snapshot
+from swarm_tui.model.formatting import counted
 from swarm_tui.model.requests import Request, RequestKind
 from swarm_tui.model.state import LogLine, TestRecord
 from swarm_tui.model.states import State
@@ -263,4 +264,4 @@ def tell_request(request: Request) -> str:
             return f"{request.kind.value} the queue"
         case _:
             number = len(request.tests)
-            return f"{request.kind.value} {number} test{'' if number == 1 else 's'}" if number else request.kind.value
+            return f"{request.kind.value} {counted(number, 'test')}" if number else request.kind.value

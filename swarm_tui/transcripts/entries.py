@@ -9,6 +9,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
+from swarm_tui.model.formatting import file_size
 from swarm_tui.model.text import plain, plain_lines
 from swarm_tui.transcripts.cut_json import mend_json
 
@@ -100,7 +101,7 @@ def parse_record(raw: bytes, length: int | None = None) -> tuple[Entry, ...]:
     Nothing raises: what cannot be understood is shown as the text it is.
     """
     is_cut = length is not None and length > len(raw)
-    note = f"a record of {shown_size(length or 0)}: only its beginning is shown" if is_cut else ""
+    note = f"a record of {file_size(length or 0)}: only its beginning is shown" if is_cut else ""
     start = raw.lstrip()[:1]
     if start == b"{":
         record = mend_json(raw) if is_cut else _loads(raw)
@@ -147,16 +148,6 @@ def parse_time(value: Any) -> float | None:
         except (ValueError, OverflowError, OSError):
             return None
     return None
-
-
-def shown_size(size: int) -> str:
-    """Return a size in bytes as a person reads it."""
-    amount = float(size)
-    for unit in ("bytes", "KB", "MB"):
-        if amount < 1000:
-            return f"{amount:.0f} {unit}" if unit == "bytes" else f"{amount:.1f} {unit}"
-        amount /= 1000
-    return f"{amount:.1f} GB"
 
 
 def _loads(raw: bytes) -> Any:

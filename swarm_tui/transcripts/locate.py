@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -50,28 +49,6 @@ def stream_of(record: TestRecord, screen: str) -> bytes:
         lines.append(_step("agent", record.question, record.since))
     lines += [line.encode() + b"\n" for line in plain_lines(screen).rstrip().split("\n")] if screen.strip() else []
     return b"".join(lines)
-
-
-def list_files(folder: Path, limit: int = 2_000) -> list[Path]:
-    """Return the regular files that were pulled from an agent, by name; links are left out."""
-    found: list[Path] = []
-    pending = [folder]
-    while pending and len(found) < limit:
-        for path in sorted(_entries(pending.pop(0))):
-            if path.is_symlink() or path.name.startswith("."):
-                continue
-            if path.is_dir():
-                pending.append(path)
-            elif path.is_file():
-                found.append(path)
-    return found[:limit]
-
-
-def _entries(folder: Path) -> Iterable[Path]:
-    try:
-        return list(folder.iterdir())
-    except OSError:
-        return ()
 
 
 def _step(source: str, message: str, at: float | None) -> bytes:

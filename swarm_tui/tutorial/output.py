@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from swarm_tui.model.formatting import counted
 from swarm_tui.model.text import plain, plain_lines
 from swarm_tui.tutorial.blocks import Block
 from swarm_tui.tutorial.check import TutorialCheck
@@ -32,7 +33,7 @@ def blocks_as_json(tutorial: str, blocks: Sequence[Block]) -> dict[str, Any]:
 
 def blocks_in_words(tutorial: str, blocks: Sequence[Block]) -> str:
     """Return the blocks of a tutorial below their sections, each with its line and its title."""
-    lines = [f"{plain(tutorial)}: {_count(len(blocks), 'block')}"]
+    lines = [f"{plain(tutorial)}: {counted(len(blocks), 'block')}"]
     section: str | None = None
     width = len(str(blocks[-1].line)) if blocks else 1
     for block in blocks:
@@ -51,10 +52,10 @@ def comments_as_json(blocks: int, waiting: Sequence[Block]) -> dict[str, Any]:
 def comments_in_words(tutorial: str, blocks: int, waiting: Sequence[Block]) -> str:
     """Return the comments that wait for commands as text."""
     name = plain(tutorial)
-    lines = [f"{name}: {_count(blocks, 'block')}", ""]
+    lines = [f"{name}: {counted(blocks, 'block')}", ""]
     if not waiting:
         return "\n".join([*lines, "every comment has its commands"])
-    lines.append(f"{_count(len(waiting), 'comment')} without commands")
+    lines.append(f"{counted(len(waiting), 'comment')} without commands")
     return "\n".join([*lines, *(f"  {name}:{each.line}  {plain(each.title, limit=100)}" for each in waiting)])
 
 
@@ -93,8 +94,8 @@ def check_as_json(check: TutorialCheck) -> dict[str, Any]:
 def check_in_words(check: TutorialCheck, tutorial: str) -> str:
     """Return the findings of a check as text: what does not fit, where, and what to do; nothing to do comes last."""
     name = plain(tutorial)
-    files = _count(check.files, "file")
-    lines = [f"{name}: {_count(check.blocks, 'block')}, {_count(check.tests, 'test')} in {files}"]
+    files = counted(check.files, "file")
+    lines = [f"{name}: {counted(check.blocks, 'block')}, {counted(check.tests, 'test')} in {files}"]
     for part in (
         _broken_words(check),
         _uncited_words(check, name),
@@ -114,14 +115,14 @@ def check_in_words(check: TutorialCheck, tutorial: str) -> str:
 
 def _broken_words(check: TutorialCheck) -> Iterator[str]:
     if check.broken_files:
-        yield f"{_count(len(check.broken_files), 'file')} could not be read: their tests are not counted"
+        yield f"{counted(len(check.broken_files), 'file')} could not be read: their tests are not counted"
     for broken in check.broken_files:
         yield f"  {plain(broken.file)}:{broken.line}  {plain(broken.reason)}"
 
 
 def _uncited_words(check: TutorialCheck, name: str) -> Iterator[str]:
     if check.uncited_blocks:
-        yield f"{_count(len(check.uncited_blocks), 'block')} without a test"
+        yield f"{counted(len(check.uncited_blocks), 'block')} without a test"
     near_lines = {miss.block.line for miss in check.near_misses}
     for block in check.uncited_blocks:
         yield f"  {name}:{block.line}  {plain(block.title, limit=100)}"
@@ -131,14 +132,14 @@ def _uncited_words(check: TutorialCheck, name: str) -> Iterator[str]:
 
 def _unmatched_words(check: TutorialCheck) -> Iterator[str]:
     if check.unmatched_tests:
-        yield f"{_count(len(check.unmatched_tests), 'test')} without a block"
+        yield f"{counted(len(check.unmatched_tests), 'test')} without a block"
     for each in check.unmatched_tests:
         yield f"  {_where(each.test)}  {each.reason}"
 
 
 def _near_words(check: TutorialCheck, name: str) -> Iterator[str]:
     if check.near_misses:
-        yield f"{_count(len(check.near_misses), 'near miss', 'near misses')}: the block was edited since"
+        yield f"{counted(len(check.near_misses), 'near miss', 'near misses')}: the block was edited since"
     for miss in check.near_misses:
         yield f"  {_where(miss.test)}  - cites, + {name}:{miss.block.line} says"
         yield from (f"      {plain_lines(line)}" for line in miss.difference)
@@ -146,7 +147,7 @@ def _near_words(check: TutorialCheck, name: str) -> Iterator[str]:
 
 def _duplicate_words(check: TutorialCheck, name: str) -> Iterator[str]:
     if check.duplicate_blocks:
-        yield f"{_count(len(check.duplicate_blocks), 'block')} more than once: a citation means all of them"
+        yield f"{counted(len(check.duplicate_blocks), 'block')} more than once: a citation means all of them"
     for same in check.duplicate_blocks:
         places = ", ".join(str(block.line) for block in same)
         yield f"  {name}: lines {places}  {plain(same[0].title, limit=100)}"
@@ -154,7 +155,7 @@ def _duplicate_words(check: TutorialCheck, name: str) -> Iterator[str]:
 
 def _shadowed_words(check: TutorialCheck) -> Iterator[str]:
     if check.shadowed_tests:
-        yield f"{_count(len(check.shadowed_tests), 'test')} never run: another one below has the same name"
+        yield f"{counted(len(check.shadowed_tests), 'test')} never run: another one below has the same name"
     for each in check.shadowed_tests:
         yield f"  {plain(each.file)}:{each.line}  {plain(each.name)} (again in line {each.later_line})"
 
@@ -165,7 +166,3 @@ def _place(test: TestFunction) -> dict[str, Any]:
 
 def _where(test: TestFunction) -> str:
     return f"{plain(test.file)}:{test.line}  {plain(test.name)}"
-
-
-def _count(number: int, one: str, many: str = "") -> str:
-    return f"{number:,} {one if number == 1 else many or one + 's'}"

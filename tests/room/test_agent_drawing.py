@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from swarm_tui.journal.pulled_files import PulledFile
 from swarm_tui.model import state as model
 from swarm_tui.model.events import HarvestedChange
 from swarm_tui.model.outcome import Escalation
@@ -19,7 +20,7 @@ from swarm_tui.room.draw.parts import Line, text_of, width_of
 from swarm_tui.room.draw.tail import draw_tail_line
 from swarm_tui.room.draw.terminal_text import LINE_LIMIT, read_terminal_text
 from swarm_tui.room.draw.transcript import draw_transcript_line
-from swarm_tui.room.draw.tries import AgentFile, draw_tries_and_files
+from swarm_tui.room.draw.tries import draw_tries_and_files
 from swarm_tui.transcripts.entries import Entry, Role, parse_record
 from swarm_tui.transcripts.layout import Density, lay_out
 from swarm_tui.transcripts.merged import Folded, TailEntry
@@ -62,7 +63,7 @@ def records(draw: st.DrawFn) -> model.TestRecord:
 @given(records(), hostile, st.integers(20, 120))
 def test_the_head_and_the_tries_are_harmless_and_fit(record: model.TestRecord, name: str, width: int) -> None:
     lines = [*draw_about(record, 3.0, width), draw_tabs({"file": name, "tries": "tries"}, "file")]
-    rows = draw_tries_and_files(record, [AgentFile(Path("x"), name, 3)], frozenset({1}), width)
+    rows = draw_tries_and_files(record, [PulledFile(name, Path("x"), 3)], frozenset({1}), width)
     assert all(is_harmless(line) for line in [*lines, *(row.line for row in rows)])
     assert all(width_of(line) <= width for line in lines[:-1])
 

@@ -4,7 +4,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from swarm_tui.room.draw.formatting import age, clock, counted, duration, money
 from swarm_tui.room.draw.header import draw_bar
 from swarm_tui.room.draw.parts import (
     Part,
@@ -94,17 +93,3 @@ def test_the_bar_has_its_width_and_a_cell_for_everything_there_is(counts: dict[s
     present = [mark for mark, number in counts.items() if number]
     if present and width >= len(present):
         assert len([part for part in bar if part.text]) == len(present)
-
-
-def test_words() -> None:
-    assert [duration(seconds) for seconds in (0, 59, 372, 7500, 277_200)] == ["0s", "59s", "6m12s", "2h05m", "3d05h"]
-    assert [age(seconds) for seconds in (0, 12, 130, 7300, 200_000)] == [
-        "now",
-        "12 s ago",
-        "2 min ago",
-        "2 h ago",
-        "2 d ago",
-    ]
-    assert [clock(seconds) for seconds in (5, 761, 3761)] == ["00:05", "12:41", "1:02:41"]
-    assert [money(dollars) for dollars in (None, 3.424, 1234.5)] == ["?", "$3.42", "$1,234"]
-    assert [counted(number, "entry", "entries") for number in (1, 2)] == ["1 entry", "2 entries"]

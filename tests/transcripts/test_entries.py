@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from swarm_tui.model.formatting import file_size
 from swarm_tui.transcripts.cut_json import mend_json
 from swarm_tui.transcripts.entries import (
     Role,
@@ -17,7 +18,6 @@ from swarm_tui.transcripts.entries import (
     may_hold_role,
     parse_record,
     parse_time,
-    shown_size,
 )
 from tests.transcripts.records import call, line, result, step
 
@@ -119,7 +119,7 @@ def test_a_huge_record_still_says_what_it_is() -> None:
     assert entry.role is Role.RESULT
     assert entry.text.startswith("line\nline\n")
     assert len(entry.text) < 65536
-    assert entry.note == f"a record of {shown_size(len(raw))}: only its beginning is shown"
+    assert entry.note == f"a record of {file_size(len(raw))}: only its beginning is shown"
 
 
 @given(json_values)

@@ -8,7 +8,7 @@ from pathlib import Path
 from swarm_tui.model import state as model
 from swarm_tui.model.state import Try
 from swarm_tui.transcripts.entries import Role, parse_record
-from swarm_tui.transcripts.locate import find_transcript, list_files, stream_of
+from swarm_tui.transcripts.locate import find_transcript, stream_of
 
 
 def write(path: Path, at: float = 0.0) -> Path:
@@ -58,14 +58,3 @@ def test_without_a_transcript_tries_and_screen_tell_the_story() -> None:
     ]
     assert [entry.is_error for entry in entries if entry.role is Role.RESULT] == [True, False]
     assert [entry.text for entry in entries[-2:]] == ["$ pytest", "its screen"]
-
-
-def test_files_are_listed_without_links_and_hidden_ones(tmp_path: Path) -> None:
-    (tmp_path / "sub").mkdir()
-    (tmp_path / "sub" / "b.txt").write_text("b")
-    (tmp_path / "a.txt").write_text("a")
-    (tmp_path / ".hidden").write_text("h")
-    (tmp_path / "link").symlink_to("/etc/passwd")
-    (tmp_path / "loop").symlink_to(tmp_path)
-    assert [path.name for path in list_files(tmp_path)] == ["a.txt", "b.txt"]
-    assert list_files(tmp_path / "none") == []

@@ -15,6 +15,7 @@ from swarm_tui.agents.integrator.inputs import IntegratorInputs
 from swarm_tui.agents.integrator.ranking import Effect, reported_effect
 from swarm_tui.agents.integrator.scratch import ScratchCopies
 from swarm_tui.errors import SwarmError
+from swarm_tui.model.formatting import counted
 from swarm_tui.model.states import Result
 from swarm_tui.model.text import plain
 
@@ -69,7 +70,7 @@ class Measuring:
         if not self._trials:
             return {}
         reds = tests_that_may_turn(self._inputs, [trial.fix for trial in self._trials])
-        self._progress(f"measures {len(self._trials)} fixes with {_count(len(reds))}")
+        self._progress(f"measures {len(self._trials)} fixes with {counted(len(reds), 'test')}")
         before, why_not = await self._run_ground(reds)
         if why_not:
             return {trial.fix.chosen.commit: reported_effect(trial.fix, why_not) for trial in self._trials}
@@ -87,7 +88,7 @@ class Measuring:
             steadied = set(asked) - await self._find_unsteady(trial.commit, asked, run, STEADY_RUNS)
             effect = compare_runs(before, run, flaky=flaky, steadied=steadied)
             effects[trial.fix.chosen.commit] = effect
-            self._progress(f"{trial.fix.chosen.subject}: turns {_count(len(effect.turned_green))} green")
+            self._progress(f"{trial.fix.chosen.subject}: turns {counted(len(effect.turned_green), 'test')} green")
         return effects
 
     async def _find_flaky(self, before: TestRun, told: Sequence[tuple[MeasuredCommit, TestRun]]) -> set[str]:
@@ -107,7 +108,7 @@ class Measuring:
         blamed = dict(effects)
         if not asked or not branch:
             return blamed
-        self._progress(f"looks which fix breaks {_count(len(asked))}")
+        self._progress(f"looks which fix breaks {counted(len(asked), 'test')}")
         before, _ = await self._run_ground(asked)
         green = [test for test in asked if before.is_green(test)]
         unsteady = await self._find_unsteady(self._ground.commit, green, before, STEADY_RUNS)
@@ -229,7 +230,3 @@ def compare_runs(
     green = [test for test in told if not before.is_green(test) and after.is_green(test)]
     red = [test for test in told if before.is_green(test) and after.outcomes.get(test) in (None, "failed")]
     return Effect(turned_green=(*green, *sorted(steadied)), broken=tuple(red), flaky=tuple(sorted(steadied)))
-
-
-def _count(tests: int) -> str:
-    return "1 test" if tests == 1 else f"{tests} tests"

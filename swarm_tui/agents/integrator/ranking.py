@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from swarm_tui.agents.integrator.duplicates import FoldedFix
+from swarm_tui.model.formatting import counted
 
 NOT_MEASURED: Final = "not measured"
 
@@ -69,18 +70,14 @@ def rank_fixes(fixes: Iterable[FoldedFix], effects: Mapping[str, Effect]) -> lis
 
 def explain(fix: FoldedFix, effect: Effect) -> str:
     """Say in one line why a fix has its place."""
-    parts = [f"turns {_count(len(effect.turned_green), 'test')} green"]
+    parts = [f"turns {counted(len(effect.turned_green), 'test')} green"]
     if not effect.is_measured:
-        parts = [f"{_count(len(effect.turned_green), 'test')} green as reported ({effect.why_not_measured})"]
+        parts = [f"{counted(len(effect.turned_green), 'test')} green as reported ({effect.why_not_measured})"]
     if effect.broken:
         parts.append(f"breaks {len(effect.broken)}")
     if effect.flaky:
         parts.append("that was flaky" if len(effect.flaky) == 1 else f"{len(effect.flaky)} of them were flaky")
     if len(fix.agents) > 1:
         parts.append(f"{len(fix.agents)} agents made it ({fix.why_same})")
-    parts.append(_count(fix.chosen.lines, "line"))
+    parts.append(counted(fix.chosen.lines, "line"))
     return ", ".join(parts)
-
-
-def _count(number: int, thing: str) -> str:
-    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from rich.cells import cell_len
 
+from swarm_tui.model.formatting import duration
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.text import plain
-from swarm_tui.room.draw.formatting import duration
 from swarm_tui.room.draw.glyphs import glyph_of, role_of, word_of
 from swarm_tui.room.draw.parts import Line, Part, cut_middle, cut_text, spread, width_of
 

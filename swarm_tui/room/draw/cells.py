@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
+from swarm_tui.model.formatting import duration, money
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.text import plain
-from swarm_tui.room.draw.formatting import duration, money
 from swarm_tui.room.draw.glyphs import glyph_of, role_of, word_of
 from swarm_tui.room.draw.layout import CellRun
 from swarm_tui.room.draw.parts import Line, Part, align_right, cut_line, cut_middle, cut_text, pad_text, width_of

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from swarm_tui.model.diff import Diff, DiffFile
+from swarm_tui.model.formatting import age
 from swarm_tui.model.text import plain, plain_lines
-from swarm_tui.room.draw.formatting import age
 from swarm_tui.room.draw.parts import (
     Line,
     Part,

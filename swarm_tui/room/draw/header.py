@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from swarm_tui.room.draw.formatting import clock, money
+from swarm_tui.model.formatting import clock, money
 from swarm_tui.room.draw.glyphs import PILLS, pill_look
 from swarm_tui.room.draw.parts import Line, Part, cut_line, spread, whole_entries, width_of
 

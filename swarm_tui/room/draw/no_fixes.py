@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from swarm_tui.model.formatting import counted, duration
 from swarm_tui.model.text import plain
-from swarm_tui.room.draw.formatting import counted, duration
 from swarm_tui.room.draw.parts import Line, Part, cut_line, wrap_text
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from swarm_tui.insight.patterns import Pattern
+from swarm_tui.model.formatting import counted
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.text import plain
-from swarm_tui.room.draw.formatting import counted
 from swarm_tui.room.draw.glyphs import glyph_of, role_of
 from swarm_tui.room.draw.parts import Line, Part, cut_line, cut_middle, spread, width_of, wrap_text
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from swarm_tui.model.formatting import age, duration, money
 from swarm_tui.model.requests import RequestKind
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.text import plain, plain_lines
 from swarm_tui.room.draw.cells import draw_tries
-from swarm_tui.room.draw.formatting import age, duration, money
 from swarm_tui.room.draw.glyphs import glyph_of, role_of, word_of
 from swarm_tui.room.draw.parts import Line, Part, cut_line, wrap_text
 

@@ -7,21 +7,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from swarm_tui.journal.pulled_files import PulledFile
+from swarm_tui.model.formatting import file_size
 from swarm_tui.model.state import TestRecord, Try
 from swarm_tui.model.text import plain, plain_lines
 from swarm_tui.room.draw.parts import Line, Part, cut_line, wrap_text
-from swarm_tui.transcripts.entries import shown_size
 
 FAILURE_LINES = 6
 FAILURE_LINES_WHOLE = 400
-
-
-class AgentFile(NamedTuple):
-    """A file that was pulled from the agent."""
-
-    path: Path
-    name: str
-    size: int
 
 
 class Row(NamedTuple):
@@ -33,7 +26,7 @@ class Row(NamedTuple):
 
 
 def draw_tries_and_files(
-    record: TestRecord, files: Sequence[AgentFile], unfolded: frozenset[int], width: int
+    record: TestRecord, files: Sequence[PulledFile], unfolded: frozenset[int], width: int
 ) -> list[Row]:
     """Return the rows of the tab."""
     rows: list[Row] = [*_tries(record, unfolded, width), *_report(record, width), *_files(files, width)]
@@ -99,7 +92,7 @@ def _report(record: TestRecord, width: int) -> Iterator[Row]:
             yield Row([Part(f"    {text}", "dim")])
 
 
-def _files(files: Sequence[AgentFile], width: int) -> Iterator[Row]:
+def _files(files: Sequence[PulledFile], width: int) -> Iterator[Row]:
     yield Row(())
     if not files:
         yield Row([Part("no files were pulled from this agent yet", "dim")])
@@ -109,6 +102,6 @@ def _files(files: Sequence[AgentFile], width: int) -> Iterator[Row]:
         name = plain(file.name, 300)
         kind = "  recording" if name.endswith(".cast") else ""
         yield Row(
-            cut_line([Part(f"  {name}"), Part(f"  {shown_size(file.size)}", "faint"), Part(kind, "accent")], width),
+            cut_line([Part(f"  {name}"), Part(f"  {file_size(file.size)}", "faint"), Part(kind, "accent")], width),
             file.path,
         )

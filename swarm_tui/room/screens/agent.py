@@ -10,11 +10,12 @@ from typing import Final
 from textual.widget import Widget
 
 from swarm_tui.errors import SwarmError
+from swarm_tui.journal.pulled_files import list_files
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.text import plain
 from swarm_tui.room.draw.agent import draw_about, draw_tabs
 from swarm_tui.room.draw.parts import Part
-from swarm_tui.room.draw.tries import AgentFile, Row, draw_tries_and_files
+from swarm_tui.room.draw.tries import Row, draw_tries_and_files
 from swarm_tui.room.screens.agent_paging import PagingScreen
 from swarm_tui.room.screens.base import NOTHING
 from swarm_tui.room.screens.engine_requests import ask_about
@@ -23,7 +24,7 @@ from swarm_tui.room.widgets.band import Band
 from swarm_tui.room.widgets.lines import Lines, TextLines
 from swarm_tui.room.widgets.peek import PeekLines
 from swarm_tui.room.widgets.transcript import TranscriptLines
-from swarm_tui.transcripts.locate import find_transcript, list_files, stream_of
+from swarm_tui.transcripts.locate import find_transcript, stream_of
 from swarm_tui.transcripts.window import FileSource, MemorySource
 
 TABS: Final = {"transcript": "transcript", "screen": "screen", "tries": "tries and files", "file": "file"}
@@ -254,12 +255,7 @@ class AgentScreen(PagingScreen):
 
     def _show_tries(self, record: TestRecord) -> None:
         folder = self._folder(record)
-        files = []
-        for path in list_files(folder) if folder is not None else ():
-            try:
-                files.append(AgentFile(path, str(path.relative_to(folder or path)), path.lstat().st_size))
-            except OSError:
-                continue
+        files = [file for file in list_files(folder) if not file.is_hidden] if folder is not None else []
         width = max(20, self.tries.size.width or 76)
         self._rows = draw_tries_and_files(record, files, self._unfolded, width)
         self.tries.show([row.line for row in self._rows])

@@ -8,11 +8,11 @@ from collections.abc import Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from swarm_tui.errors import SwarmError
+from swarm_tui.model.formatting import counted
 from swarm_tui.model.requests import RequestKind
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.states import State
 from swarm_tui.model.text import plain, plain_lines
-from swarm_tui.room.draw.formatting import counted
 from swarm_tui.room.suspend import step_aside
 
 if TYPE_CHECKING:

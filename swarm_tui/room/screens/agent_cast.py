@@ -13,9 +13,9 @@ from textual.binding import BindingType
 from textual.screen import ModalScreen
 from textual.strip import Strip
 
+from swarm_tui.model.formatting import clock
 from swarm_tui.model.text import plain
 from swarm_tui.room.colours import looks_of
-from swarm_tui.room.draw.formatting import clock
 from swarm_tui.room.draw.parts import Line, Part, spread
 from swarm_tui.room.emulator import Emulator
 from swarm_tui.room.widgets.band import Band

@@ -7,7 +7,7 @@ from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
 from swarm_tui.errors import SwarmError
-from swarm_tui.room.draw.formatting import counted
+from swarm_tui.model.formatting import counted
 from swarm_tui.room.merge_state import MergeState
 from swarm_tui.room.screens.dialog import Choosable, ConfirmScreen, PickScreen
 from swarm_tui.triage.apply import Proposal, apply_proposal, checkout_words, propose, reviewed_branch

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from swarm_tui.insight.blockers import Blocker, blockers_as_markdown
+from swarm_tui.model.formatting import counted
 from swarm_tui.room.draw.blocked import draw_blocker_detail, draw_blocker_row
-from swarm_tui.room.draw.formatting import counted
 from swarm_tui.room.draw.parts import Line
 from swarm_tui.room.screens.groups import GatheredScreen
 

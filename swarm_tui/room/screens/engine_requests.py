@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from swarm_tui.errors import SwarmError
+from swarm_tui.model.formatting import counted
 from swarm_tui.model.requests import RequestKind
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.states import State
 from swarm_tui.room.draw.cells import short_name
-from swarm_tui.room.draw.formatting import counted
 from swarm_tui.room.screens.base import RESET, RoomScreen
 from swarm_tui.room.screens.dialog import Choosable, ConfirmScreen, PickScreen
 

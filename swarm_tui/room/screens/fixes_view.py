@@ -15,10 +15,10 @@ from textual.widget import Widget
 
 from swarm_tui.errors import SwarmError
 from swarm_tui.model.fixes import Fix
+from swarm_tui.model.formatting import counted
 from swarm_tui.model.text import plain
 from swarm_tui.room.draw.arrange import fits_words
 from swarm_tui.room.draw.fixes import draw_effect, draw_evidence, draw_plan
-from swarm_tui.room.draw.formatting import counted
 from swarm_tui.room.draw.no_fixes import draw_standing, tell_standing
 from swarm_tui.room.draw.parts import Part, wrap_text
 from swarm_tui.room.merge_state import MergeState

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from swarm_tui.insight.attention import is_stuck, urgency_of
+from swarm_tui.model.formatting import counted
 from swarm_tui.model.requests import RequestKind
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.states import State
 from swarm_tui.room.draw.arrange import GROUPINGS, SORTINGS, Zoom
-from swarm_tui.room.draw.formatting import counted
 from swarm_tui.room.draw.glyphs import PILLS, pill_look, word_of
 from swarm_tui.room.screens.base import NOTHING
 from swarm_tui.room.screens.dialog import Choosable, ConfirmScreen, PickScreen

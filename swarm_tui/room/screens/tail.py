@@ -6,9 +6,9 @@ import time
 from collections.abc import Mapping
 from typing import Final
 
+from swarm_tui.model.formatting import counted
 from swarm_tui.model.states import State
 from swarm_tui.room.draw.cells import short_name
-from swarm_tui.room.draw.formatting import counted
 from swarm_tui.room.draw.parts import Line
 from swarm_tui.room.draw.tail import draw_tail_line
 from swarm_tui.room.screens.stream import FollowingScreen, StreamLines

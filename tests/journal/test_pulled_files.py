@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from swarm_tui.report.pulled import list_files, read_end, read_start
+from swarm_tui.journal.pulled_files import list_files, read_end, read_start
 
 
 def test_links_pipes_and_depths_are_passed_over(tmp_path: Path) -> None:
@@ -22,6 +22,20 @@ def test_links_pipes_and_depths_are_passed_over(tmp_path: Path) -> None:
     assert read_start(folder / "link.txt", 100) is None
     assert read_start(folder / "pipe.txt", 100) is None
     assert read_start(folder / "missing", 100) is None
+
+
+def test_hidden_files_are_told_apart(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    for name in ("sub/b.txt", "a.txt", ".hidden", "sub/.hidden"):
+        (tmp_path / name).touch()
+    (tmp_path / "loop").symlink_to(tmp_path)
+    assert [(file.name, file.is_hidden) for file in list_files(tmp_path)] == [
+        (".hidden", True),
+        ("a.txt", False),
+        ("sub/.hidden", True),
+        ("sub/b.txt", False),
+    ]
+    assert list_files(tmp_path / "none") == []
 
 
 def test_many_files_are_bounded(tmp_path: Path) -> None:

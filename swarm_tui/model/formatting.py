@@ -1,4 +1,4 @@
-"""Times, ages, money and counts as people read them."""
+"""Times, ages, money, counts and sizes as people read them."""
 
 from __future__ import annotations
 
@@ -47,3 +47,13 @@ def money(dollars: float | None) -> str:
 def counted(number: int, noun: str, plural: str = "") -> str:
     """Return `1 test`, `3 tests`."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def file_size(size: int) -> str:
+    """Return a number of bytes: `812 bytes`, `3.4 MB`."""
+    amount = float(size)
+    for unit in ("bytes", "KB", "MB"):
+        if amount < 1000:
+            return f"{amount:.0f} {unit}" if unit == "bytes" else f"{amount:.1f} {unit}"
+        amount /= 1000
+    return f"{amount:.1f} GB"

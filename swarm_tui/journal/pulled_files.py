@@ -20,6 +20,11 @@ class PulledFile(NamedTuple):
     path: Path
     size: int
 
+    @property
+    def is_hidden(self) -> bool:
+        """Whether its name, or that of a folder it lies in, starts with a dot."""
+        return any(part.startswith(".") for part in self.name.split("/"))
+
 
 class Content(NamedTuple):
     """What was read of a file."""
