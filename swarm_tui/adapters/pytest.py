@@ -52,6 +52,17 @@ class Collected:
     """pytest's own words."""
 
 
+def pytest_argument(test: str, file: str, folder: str) -> str:
+    """Return the command-line word that names a test to a pytest that is run in `folder`; it is never an option.
+
+    Node ids begin at pytest's rootdir, while the command line is read from the folder pytest is run in. `file` and
+    `folder` are paths from the top of the repository; when the file is not known, the node id has to do.
+    """
+    in_id, separator, rest = test.partition("::")
+    path = os.path.relpath(file, folder or ".") if file else in_id
+    return ("./" if path.startswith("-") else "") + path + separator + rest
+
+
 class PytestAdapter:
     """The pytest of one interpreter, called in one folder; told by our plugin, not by its terminal text."""
 

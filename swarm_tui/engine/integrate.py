@@ -7,6 +7,7 @@ import os
 from typing import Final
 
 from swarm_tui.adapters.git import Repository, fetch_bundle
+from swarm_tui.adapters.pytest import pytest_argument
 from swarm_tui.agents.contract import BUNDLE_FILE
 from swarm_tui.agents.integrator.inputs import (
     INPUTS_FILE,
@@ -120,11 +121,9 @@ def _branch_input(context: EngineContext, record: TestRecord) -> BranchInput:
 
 
 def _test_input(spec: SweepSpec, record: TestRecord) -> TestInput:
-    _, separator, rest = record.test.partition("::")
     return TestInput(
         test=record.test,
-        # Node ids begin at pytest's root; the command line is read from the folder in which it is run.
-        argument=os.path.relpath(record.file, spec.folder or ".") + separator + rest if record.file else "",
+        argument=pytest_argument(record.test, record.file, spec.folder),
         file=record.file,
         result=record.result.value if record.result else "",
         reason=record.reason,

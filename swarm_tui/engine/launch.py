@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from swarm_tui.adapters.mngr_messages import CreateRequest
+from swarm_tui.adapters.pytest import pytest_argument
 from swarm_tui.agents.contract import OUTPUT_FOLDER, TASK_VARIABLE
 from swarm_tui.agents.prompting import MAPPER_TEMPLATE, message_for, render_prompt
 from swarm_tui.agents.shipped import live_folder, write_command, write_offline_program
@@ -183,16 +184,9 @@ def task_for(spec: SweepSpec, record: TestRecord) -> Task:
         file=record.file,
         rest=record.test.partition("::")[2],
         folder=spec.folder,
-        pytest=(spec.python, "-m", "pytest", *spec.run_options, argument_for(spec, record)),
+        pytest=(spec.python, "-m", "pytest", *spec.run_options, pytest_argument(record.test, record.file, spec.folder)),
         outcome=f"{OUTPUT_FOLDER}/{OUTCOME_FILE}",
         records=spec.records or "",
         speed=spec.speed,
         identity=spec.identity,
     )
-
-
-def argument_for(spec: SweepSpec, record: TestRecord) -> str:
-    """Return the test as pytest is told it: node ids begin at the rootdir, arguments at the folder pytest is run in."""
-    _, separator, rest = record.test.partition("::")
-    file = os.path.relpath(record.file, spec.folder or ".")
-    return ("./" if file.startswith("-") else "") + file + separator + rest

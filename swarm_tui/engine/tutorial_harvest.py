@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from swarm_tui.adapters.git import NoSpaceForGit
+from swarm_tui.adapters.pytest import pytest_argument
 from swarm_tui.adapters.pytest_runs import TestRun
 from swarm_tui.agents.integrator.branches import AgentCommit, read_branch
 from swarm_tui.agents.integrator.classify import kinds_of
@@ -139,8 +140,8 @@ def _how(run: TestRun, test: str) -> str:
 async def _run(context: EngineContext, last: AgentCommit, named: Sequence[str]) -> TestRun:
     spec = context.spec
     tests = tuple(
-        TestInput(test=_id_of(spec, name), argument=_below(name, spec.folder), file=name.partition("::")[0])
-        for name in named
+        TestInput(test=_id_of(spec, name), argument=pytest_argument(name, file, spec.folder), file=file)
+        for name, file in ((name, name.partition("::")[0]) for name in named)
     )
     inputs = batch_inputs(context).model_copy(update={"tests": tests})
     copies = ScratchCopies(context.repository, inputs, count=1)
@@ -152,12 +153,8 @@ async def _run(context: EngineContext, last: AgentCommit, named: Sequence[str]) 
 
 def _id_of(spec: SweepSpec, name: str) -> str:
     """Return a test as pytest names it: from its rootdir."""
-    return _below(name, spec.root)
-
-
-def _below(name: str, folder: str) -> str:
     file, separator, rest = name.partition("::")
-    return os.path.relpath(file, folder or ".") + separator + rest
+    return os.path.relpath(file, spec.root or ".") + separator + rest
 
 
 def _needless(outcome: Outcome) -> list[str]:

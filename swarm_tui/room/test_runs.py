@@ -7,12 +7,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from swarm_tui.adapters.git import Repository
+from swarm_tui.adapters.pytest import pytest_argument
 from swarm_tui.journal.fold import SweepState
 from swarm_tui.model.fixes import Fix, Preview
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.sweep import SweepSpec
 from swarm_tui.triage.review import Review
-from swarm_tui.triage.verify import HowToTest, TestResult, TestRuns, argument_of, how_of_sweep, how_without_sweep
+from swarm_tui.triage.verify import HowToTest, TestResult, TestRuns, how_of_sweep, how_without_sweep
 
 PASSED = "passed"
 
@@ -50,7 +51,7 @@ class Trials:
     def __init__(self, review: Review, how: HowToTest, records: Sequence[TestRecord]) -> None:
         self.review = review
         self.records = tuple(records)
-        arguments = {record.test: argument_of(record, how.folder) for record in records}
+        arguments = {record.test: pytest_argument(record.test, record.file, how.folder) for record in records}
         self.runs = TestRuns(review, how, arguments)
         self.running: TestRunFacts | None = None
         self._of_fixes: dict[str, TestRunFacts] = {}

@@ -116,12 +116,6 @@ def how_without_sweep(repository: Repository) -> HowToTest:
     return HowToTest(python, import_roots=("src", ".") if (root / "src").is_dir() else (".",))
 
 
-def argument_of(record: TestRecord, folder: str) -> str:
-    """Return the word that names a test in the folder where pytest is run."""
-    _, separator, rest = record.test.partition("::")
-    return os.path.relpath(record.file, folder or ".") + separator + rest if record.file else record.test
-
-
 async def _to_its_end(work: Callable[[], Made]) -> Made:
     """Do something in a thread; whoever is cancelled meanwhile waits for it: a thread cannot be stopped."""
     doing = asyncio.ensure_future(asyncio.to_thread(work))

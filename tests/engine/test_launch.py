@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from swarm_tui.agents.shipped import live_folder
-from swarm_tui.engine.launch import argument_for, create_request, environment_for, launch, task_for
+from swarm_tui.engine.launch import create_request, environment_for, launch, task_for
 from swarm_tui.engine.names import AgentPlace, harvest_ref, place_of
 from swarm_tui.model.state import TestRecord as Record
 from swarm_tui.model.sweep import MngrSettings, SweepSpec
@@ -55,19 +55,6 @@ def test_who_commits_is_told_when_a_shell_can_take_it() -> None:
     told = environment_for(spec(identity=("Ada Lovelace", "ada@example.org")), PLACE, Path("/t"))
     assert (told["GIT_AUTHOR_NAME"], told["GIT_COMMITTER_EMAIL"]) == ("Ada Lovelace", "ada@example.org")
     assert "GIT_AUTHOR_NAME" not in environment_for(spec(identity=("A $(x)", "a@b")), PLACE, Path("/t"))
-
-
-@pytest.mark.parametrize(
-    ("file", "folder", "argument"),
-    [
-        ("tests/test_a.py", "", "tests/test_a.py::TestB::test_c[x]"),
-        ("tests/test_a.py", "tests", "test_a.py::TestB::test_c[x]"),
-        ("tests/test_a.py", "other", "../tests/test_a.py::TestB::test_c[x]"),
-        ("-x/test_a.py", "", "./-x/test_a.py::TestB::test_c[x]"),
-    ],
-)
-def test_a_test_is_named_from_where_pytest_is_run_and_is_never_an_option(file: str, folder: str, argument: str) -> None:
-    assert argument_for(spec(folder=folder), RECORD._replace(file=file)) == argument
 
 
 def test_the_task_holds_the_command_with_the_options_of_the_sweep() -> None:
