@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import getpass
 import shutil
@@ -60,7 +59,10 @@ def remote_host(mngr: IsolatedMngr) -> Iterator[RemoteHost]:
 
 
 def _add_provider(mngr: IsolatedMngr, place: Path, port: int) -> None:
-    settings = asyncio.run(mngr.adapter.config_path("user"))
+    words = [mngr.adapter.path, "config", "path", "--scope", "user"]
+    settings = Path(
+        subprocess.run(words, env=mngr.environment, capture_output=True, text=True, check=True).stdout.strip()
+    )
     settings.parent.mkdir(parents=True, exist_ok=True)
     pool = {"backend": "ssh", "host_dir": f"{place}/mngr"}
     box = {"address": "127.0.0.1", "user": getpass.getuser(), "key_file": f"{place}/client"}

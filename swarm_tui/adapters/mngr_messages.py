@@ -1,12 +1,11 @@
-"""What is asked of mngr and what it answers, as frozen models; keys that we do not know are kept."""
+"""The request by which mngr creates an agent, and the answers of mngr, as frozen models."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
@@ -24,32 +23,25 @@ _BRANCH: Final = re.compile(r"[\w./@+-]+")
 
 
 def is_agent_name(name: str) -> bool:
-    """Return whether mngr takes this as the name of an agent: it can then be no option, path or tmux target syntax."""
+    """Return whether this can be the name of an agent; then it is no option, path or part of a tmux target."""
     return _NAME.fullmatch(name) is not None
 
 
 def checked_address(address: str) -> str:
-    """Return `name` or `name@host.provider` back, or refuse what mngr could read as something else."""
+    """Return a `name` or `name@host.provider` unchanged; raise UsageError when mngr could read it otherwise."""
     if _ADDRESS.fullmatch(address) is None:
         raise UsageError(f"{address!r} is no name of an agent", "letters, digits, - and _ inside")
     return address
 
 
-def having_label(key: str, value: str) -> str:
-    """Return the filter for agents that carry a label, for `list_agents`."""
-    if _LABEL_KEY.fullmatch(key) is None:
-        raise UsageError(f"{key!r} is no name of a label")
-    return f'labels["{key}"] == {json.dumps(value)}'
-
-
 class MngrAnswer(BaseModel):
-    """A frozen part of an answer; keys of newer versions are kept."""
+    """A part of an answer; keys of newer versions are kept."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
 
 class CreateRequest(BaseModel):
-    """One agent to be created; refuses everything that mngr or a shell could read as something else."""
+    """One agent to be created; raises UsageError for every value that mngr or a shell could read otherwise."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -64,9 +56,8 @@ class CreateRequest(BaseModel):
     """The new branch, made from `base`; without both mngr names it itself."""
     labels: Mapping[str, str] = Field(default_factory=dict)
     message: str | None = None
-    message_file: Path | None = None
     environment: Mapping[str, str] = Field(default_factory=dict)
-    """Constants and checked paths only: mngr has a shell evaluate the values."""
+    """Only constants and checked paths, since mngr has a shell evaluate the values."""
     passed_environment: tuple[str, ...] = ()
     """Names of variables that mngr takes from its own environment."""
     provider: str = "local"
@@ -118,13 +109,13 @@ class CreateRequest(BaseModel):
 
     @property
     def address(self) -> str:
-        """Return the address under which mngr creates it: a new host of a provider, a host that is there, or local."""
+        """Return `name` on this machine, else `name@host.provider`; without a host, the provider makes a new one."""
         if self.host is None and self.provider == "local":
             return self.name
         return checked_address(f"{self.name}@{self.host or ''}.{self.provider}")
 
-    def words(self) -> list[str]:
-        """Return the words that follow `mngr create`."""
+    def arguments(self) -> list[str]:
+        """Return the command line that follows `mngr create`."""
         words = [self.address, "--type", self.agent_type, "--no-connect", "--format", "json"]
         words += ["--no-ensure-clean", "--exclude-unclean", "--transfer", self.transfer]
         if self.branch is not None:
@@ -134,8 +125,6 @@ class CreateRequest(BaseModel):
         words += [word for name in self.passed_environment for word in ("--pass-env", name)]
         if self.message is not None:
             words.append(f"--message={self.message}")
-        if self.message_file is not None:
-            words.append(f"--message-file={self.message_file}")
         if self.is_approved:
             words.append("--yes")
         words += self.extra_arguments
@@ -146,72 +135,52 @@ class Created(MngrAnswer):
     """An agent that mngr has just created."""
 
     agent_id: str
-    host_id: str = ""
-    host_name: str = ""
-
-
-class HostDetails(MngrAnswer):
-    """The machine an agent lives on."""
-
-    id: str = ""
-    name: str = ""
-    provider_name: str = "local"
-    state: str = ""
 
 
 class AgentDetails(MngrAnswer):
-    """An agent as `mngr list` tells of it."""
+    """An agent as `mngr list` describes it."""
 
     id: str
     name: str
-    type: str = ""
-    command: str = ""
     work_dir: str = ""
     initial_branch: str | None = None
-    create_time: str | None = None
     state: str = "UNKNOWN"
     pid: int | None = None
     labels: Mapping[str, str] = Field(default_factory=dict)
-    host: HostDetails = HostDetails()
-    plugin: Mapping[str, Any] = Field(default_factory=dict)
 
 
 class ListProblem(MngrAnswer):
-    """A provider that could not be asked, or an agent that could not be read."""
+    """A provider that did not answer, or an agent that could not be read."""
 
     message: str
     provider_name: str | None = None
 
 
 class AgentListing(MngrAnswer):
-    """All agents that mngr could find, and what it could not ask."""
+    """The agents that mngr found, and the problems it met."""
 
     agents: tuple[AgentDetails, ...] = ()
     errors: tuple[ListProblem, ...] = ()
 
-    def by_name(self) -> dict[str, AgentDetails]:
-        """Return the agents by name."""
-        return {agent.name: agent for agent in self.agents}
-
 
 class AgentFailure(MngrAnswer):
-    """One agent on which an action failed, and mngr's words for why."""
+    """One agent for which a command failed, and mngr's error message."""
 
     agent: str
     error: str
 
 
 class ActionReport(MngrAnswer):
-    """What stop, start or destroy did: every name that was asked for is in exactly one of the three."""
+    """What stop, start or destroy did; every given name is in exactly one of the three."""
 
     done: tuple[str, ...] = ()
     failed: tuple[AgentFailure, ...] = ()
     missing: tuple[str, ...] = ()
-    """No such agent: nothing was done, and the others were not kept from it."""
+    """Names of agents that do not exist."""
 
 
 class MessageReport(MngrAnswer):
-    """Who got a message: `blocked` got it, and still shows a dialog that waits for a person."""
+    """Which agents got a message; those in `blocked` got it, and still show a dialog that waits for a person."""
 
     sent: tuple[str, ...] = ()
     failed: tuple[AgentFailure, ...] = ()
@@ -220,7 +189,7 @@ class MessageReport(MngrAnswer):
 
 
 class ExecResult(MngrAnswer):
-    """What a command run beside one agent has left; mngr does not tell its exit code."""
+    """What a command printed in one agent's work dir; mngr reports no exit code."""
 
     agent: str
     stdout: str = ""
@@ -229,7 +198,7 @@ class ExecResult(MngrAnswer):
 
 
 class CommandReport(MngrAnswer):
-    """What a command left beside each agent."""
+    """What a command printed in the work dir of each agent."""
 
     results: tuple[ExecResult, ...] = ()
     failed: tuple[AgentFailure, ...] = ()
@@ -237,7 +206,7 @@ class CommandReport(MngrAnswer):
 
 
 class Plugin(MngrAnswer):
-    """A plugin of mngr; agent types and providers are plugins."""
+    """A plugin of mngr, such as an agent type or a provider."""
 
     name: str
     version: str = "-"

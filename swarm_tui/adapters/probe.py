@@ -6,12 +6,12 @@ import asyncio
 import json
 import os
 import time
-import tomllib
 from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol, TypeVar, cast
 
+from swarm_tui.adapters.mngr_settings import AgentTypes
 from swarm_tui.adapters.process import run_process
 from swarm_tui.adapters.tmux import Pane, Tmux
 from swarm_tui.errors import AdapterError, NoTmuxServer
@@ -116,7 +116,7 @@ def parse_processes(output: str) -> ProcessTable:
 
 def expected_process(agent_type: str, command: str, parent_types: Mapping[str, str]) -> str:
     """Return the name that the agent's process must have: its type's, or the command's first word."""
-    known = _PROCESS_OF_TYPE.get(parent_types.get(agent_type, agent_type))
+    known = _PROCESS_OF_TYPE.get(parent_types.get(agent_type) or agent_type)
     if known is not None:
         return known
     words = command.lstrip("( ").split()
@@ -168,7 +168,10 @@ class LocalProbe:
     repository: Path | None = None
     """Whose project settings may name agent types of their own."""
     _records: dict[str, tuple[tuple[int, int], dict[str, Any]]] = field(default_factory=dict)
-    _parents: tuple[tuple[tuple[str, int], ...], dict[str, str]] = ((), {})
+    _agent_types: AgentTypes = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._agent_types = AgentTypes(self.host_dir, self.repository)
 
     async def probe(self) -> Probed | ProbeFailure:
         """Return the states of all agents, or why they cannot be told."""
@@ -182,7 +185,7 @@ class LocalProbe:
         if processes is None:
             return ProbeFailure("ps gave no list of processes", "install procps: the ps of busybox cannot do it")
         agents = {}
-        parent_types = self._parent_types()
+        parent_types = self._agent_types.parents()
         for folder, record in records.items():
             pane = panes.get(str(record["id"])) or panes.get(f"{self.prefix}{record['name']}")
             if pane is None and _lives_elsewhere(folder, processes):
@@ -249,23 +252,6 @@ class LocalProbe:
                     panes.setdefault(pane.agent_id, pane)
         return panes
 
-    def _parent_types(self) -> dict[str, str]:
-        """Return the parents of the agent types that settings define, as `my-claude` of `claude`."""
-        files = [path for path in self._settings_files() if path.is_file()]
-        signature = tuple((str(path), path.stat().st_mtime_ns) for path in files)
-        if signature != self._parents[0]:
-            parents: dict[str, str] = {}
-            for path in files:
-                parents |= _parents_in(path)
-            self._parents = (signature, parents)
-        return self._parents[1]
-
-    def _settings_files(self) -> Iterator[Path]:
-        yield from sorted(self.host_dir.glob("profiles/*/settings.toml"))
-        if self.repository is not None:
-            yield self.repository / ".mngr" / "settings.toml"
-            yield self.repository / ".mngr" / "settings.local.toml"
-
 
 async def can_list_processes(environment: Mapping[str, str]) -> bool:
     """Return whether the ps that is found there can do what a probe needs; ProgramMissing without any."""
@@ -312,18 +298,3 @@ def _lives_elsewhere(folder: Path, processes: ProcessTable) -> bool:
         return int(json.loads(note.read_bytes())["pane_pid"]) in processes.command_of
     except (OSError, ValueError, KeyError, TypeError):
         return False
-
-
-def _parents_in(path: Path) -> dict[str, str]:
-    try:
-        settings = tomllib.loads(path.read_text())
-    except (OSError, ValueError):
-        return {}
-    types = settings.get("agent_types")
-    if not isinstance(types, dict):
-        return {}
-    return {
-        name: content["parent_type"]
-        for name, content in types.items()
-        if isinstance(content, dict) and isinstance(content.get("parent_type"), str)
-    }

@@ -57,13 +57,6 @@ class Tmux:
         finished = await run_process(["tmux", "-V"], environment=self.environment, timeout=CALL_TIMEOUT)
         return finished.text.strip().rpartition(" ")[2]
 
-    async def has_server(self) -> bool:
-        try:
-            await self._ask("list-sessions", "-F", "#{session_id}")
-        except NoTmuxServer:
-            return False
-        return True
-
     async def list_panes(self) -> tuple[Pane, ...]:
         """Return all panes of all sessions; NoTmuxServer when there is no server."""
         finished = await self._ask("list-panes", "-a", "-F", _PANE_FORMAT)

@@ -13,6 +13,7 @@ from typing import Final, Literal
 
 from swarm_tui.adapters.git import Repository
 from swarm_tui.adapters.mngr import Mngr, current_settings, mngr_environment
+from swarm_tui.adapters.mngr_settings import AgentTypes
 from swarm_tui.adapters.packages import how_to_get
 from swarm_tui.adapters.provision import find_mngr
 from swarm_tui.agents.prompting import MAPPER_TEMPLATE, check_template, render_prompt
@@ -181,27 +182,12 @@ async def _check_agent_type(order: Order, settings: MngrSettings, repository: Pa
         )
     mngr = Mngr(settings.path, mngr_environment(settings), repository)
     names = {plugin.name for plugin in await mngr.plugins() if plugin.is_enabled}
-    known = names | {name.replace("_", "-") for name in names} | _types_in_settings(settings, repository)
+    host_dir = Path(settings.host_dir or "~/.mngr").expanduser()
+    known = names | {name.replace("_", "-") for name in names} | set(AgentTypes(host_dir, repository).parents())
     if order.agent_type not in known:
         raise UsageError(
             f"mngr knows no agent type {order.agent_type!r}", "`mngr plugin list` shows them; `--agent offline` is ours"
         )
-
-
-def _types_in_settings(settings: MngrSettings, repository: Path) -> set[str]:
-    import tomllib
-
-    home = Path(settings.host_dir or "~/.mngr").expanduser()
-    files = [*home.glob("profiles/*/settings.toml"), *(repository / ".mngr").glob("settings*.toml")]
-    types: set[str] = set()
-    for file in files:
-        try:
-            content = tomllib.loads(file.read_text())
-        except (OSError, ValueError):
-            continue
-        named = content.get("agent_types")
-        types |= set(named) if isinstance(named, dict) else set()
-    return types
 
 
 def compose_spec(order: Order, found: Found, ground: Preconditions) -> SweepSpec:

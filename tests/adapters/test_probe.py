@@ -197,21 +197,6 @@ async def test_a_destroyed_agent_is_gone_from_the_next_probe(tmp_path: Path) -> 
     assert await probe.probe() == Probed({})
 
 
-async def test_agent_types_of_the_settings_are_known(tmp_path: Path) -> None:
-    make_agent(tmp_path, "a", type="mine", command="cd /x && claude")
-    (tmp_path / "profiles" / "p").mkdir(parents=True)
-    settings = tmp_path / "profiles" / "p" / "settings.toml"
-    probe = local_probe(tmp_path)
-    cases: list[tuple[str, dict[str, str]]] = [
-        ("broken [", {}),
-        ("[agent_types.mine]\nparent_type = 'claude'\n", {"mine": "claude"}),
-    ]
-    for content, wanted in cases:
-        settings.write_text(content)
-        await probe.probe()
-        assert probe._parent_types() == wanted
-
-
 @pytest.mark.slow
 async def test_a_live_agent_asked_for_on_another_server_is_a_failed_probe(isolated_mngr: IsolatedMngr) -> None:
     request = CreateRequest(name="elsewhere", command=(str(isolated_mngr.agent),), source=isolated_mngr.repository)

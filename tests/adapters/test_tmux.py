@@ -36,7 +36,6 @@ async def keys(tmux: Tmux, session: str, *names: str) -> None:
 
 
 async def test_without_a_server_it_says_so_and_is_not_empty(tmux: Tmux) -> None:
-    assert not await tmux.has_server()
     with pytest.raises(NoTmuxServer, match=tmux.environment["TMUX_TMPDIR"]):
         await tmux.list_panes()
     with pytest.raises(NoTmuxServer):
@@ -107,7 +106,7 @@ async def test_a_hostile_name_is_refused_before_tmux_reads_it(tmux: Tmux) -> Non
     for name in ("a' ; kill-server '", "-t", "a:b", "a.b", "", "a\nkill-server", "#(touch x)"):
         with pytest.raises(UsageError):
             await tmux.capture([name])
-    assert await tmux.has_server()
+    assert [pane.session for pane in await tmux.list_panes()] == ["mngr-a"]
 
 
 async def test_a_protected_session_gets_the_deadly_keys_itself_and_keeps_all_others(tmux: Tmux, tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from swarm_tui.adapters.fake_mngr import FakeMngr
 from swarm_tui.adapters.git import Repository
 from swarm_tui.adapters.mngr_messages import Created, CreateRequest
 from swarm_tui.adapters.probe import LocalAgent, Probed
@@ -24,6 +23,7 @@ from swarm_tui.journal.folder import SweepFolder, create_runs_folder
 from swarm_tui.journal.recover import recover_journal
 from swarm_tui.model.events import EngineStarted
 from swarm_tui.model.sweep import MngrSettings, SweepSpec, derive_tests
+from tests.fake_mngr import FakeMngr
 from tests.git_project import GitProject
 
 

@@ -83,7 +83,7 @@ def test_task_and_prompt_are_files_and_a_hostile_id_is_only_text_in_them(tmp_pat
     folder = context.folder.agent(record.agent)
     assert json.loads((folder / "task.json").read_text())["test"] == hostile
     assert "$(touch x)" in (folder / "prompt.md").read_text()
-    words = request.words()
+    words = request.arguments()
     assert words[words.index("--") + 1 :] == ["--model", "x"]
     assert f"--message=Read {folder / 'prompt.md'} and do everything it says, to its last step." in words
     assert not any("\n" in word or "\x1b" in word for word in words)
@@ -116,6 +116,6 @@ def test_an_offline_agent_is_a_program_whose_name_mngr_can_find_again(tmp_path: 
     assert len(program.name) <= 15
     assert os.access(program, os.X_OK)
     assert program.read_text().startswith("#!/")
-    words = request.words()
+    words = request.arguments()
     assert words[words.index("--extra-provision-command") + 1] == "make build"
     assert request.message is None

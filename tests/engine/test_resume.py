@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from swarm_tui.adapters.fake_mngr import FakeAgent
 from swarm_tui.adapters.mngr_messages import ActionReport, AgentFailure, CreateRequest
 from swarm_tui.adapters.probe import Probed, ProbeFailure
 from swarm_tui.agents.judging import End
@@ -25,6 +24,7 @@ from swarm_tui.model.events import Harvested, Launched, Launching, Stopped
 from swarm_tui.model.state import TestRecord as Record
 from swarm_tui.model.states import Result, State
 from tests.engine.rehearsal import QuickMngr, StillProbe, rehearse
+from tests.fake_mngr import FakeAgent
 
 
 async def resume(context: EngineContext, mngr: QuickMngr, *, is_relaunching: bool = False) -> None:

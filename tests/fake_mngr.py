@@ -1,15 +1,14 @@
-"""A mngr in memory, for tests and rehearsals: same contract, no process for an agent, answers at once."""
+"""A mngr in memory, which keeps the contract of the adapter without starting a process for an agent."""
 
 from __future__ import annotations
 
 import json
-import re
 import shutil
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from swarm_tui.adapters.mngr_messages import (
     ActionReport,
@@ -20,23 +19,20 @@ from swarm_tui.adapters.mngr_messages import (
     Created,
     CreateRequest,
     ExecResult,
-    HostDetails,
     MessageReport,
     Plugin,
     checked_address,
 )
 from swarm_tui.adapters.probe import AgentState, LocalAgent, Probed
 from swarm_tui.adapters.process import run_process
-from swarm_tui.errors import AdapterError, AgentExists, UsageError
+from swarm_tui.errors import AgentExists, UsageError
 
-_CONDITION: Final = re.compile(r'(?:labels(?:\.(\w+)|\["([^"]+)"\])|(name|state)) == ("(?:[^"\\]|\\.)*")')
-_CONDITIONS: Final = re.compile(rf"{_CONDITION.pattern}(?: && {_CONDITION.pattern})*")
 _COMMAND_TIMEOUT: Final = 30.0
 
 
 @dataclass
 class FakeAgent:
-    """An agent that does nothing by itself: whoever holds it moves it."""
+    """An agent without a process; a test sets its state."""
 
     agent_id: str
     request: CreateRequest
@@ -48,26 +44,23 @@ class FakeAgent:
 
     @property
     def is_alive(self) -> bool:
-        """Return whether a message would reach it."""
+        """Return whether the agent can get messages."""
         return self.state in ("RUNNING", "WAITING")
 
 
-def _stay(agent: FakeAgent, text: str) -> None:
-    """React to a message by nothing at all."""
+def _ignore(agent: FakeAgent, text: str) -> None:
+    """Ignore a message."""
 
 
 class FakeMngr:
     """Keeps agents in memory, and their state and work folders below one root."""
 
-    def __init__(self, root: Path, react: Callable[[FakeAgent, str], None] = _stay) -> None:
+    def __init__(self, root: Path, react: Callable[[FakeAgent, str], None] = _ignore) -> None:
         self.root = root
         self.agents: dict[str, FakeAgent] = {}
         self.settings: dict[str, str] = {}
-        # Called with each message that reaches an agent, the first one included.
+        # Called with each message that an agent gets, the first one included.
         self._react = react
-
-    async def version(self) -> str:
-        return "0.3.0"
 
     async def plugins(self) -> tuple[Plugin, ...]:
         return tuple(Plugin(name=name, enabled=True) for name in ("claude", "command", "local"))
@@ -82,15 +75,13 @@ class FakeMngr:
         agent.state_dir.mkdir(parents=True)
         self.agents[request.name] = agent
         (agent.state_dir / "data.json").write_text(json.dumps({"id": agent_id, "name": request.name}))
-        message = request.message_file.read_text() if request.message_file is not None else request.message
-        if message is not None:
-            self._deliver(agent, message)
-        return Created(agent_id=agent_id, host_id="host-fake", host_name="localhost")
+        if request.message is not None:
+            self._deliver(agent, request.message)
+        return Created(agent_id=agent_id)
 
-    async def list_agents(self, include: str | None = None, provider: str | None = "local") -> AgentListing:
-        listed = (_details(agent) for agent in self.agents.values())
-        matching = (agent for agent in listed if include is None or _matches(agent, include))
-        return AgentListing(agents=tuple(a for a in matching if provider in (None, a.host.provider_name)))
+    async def list_agents(self, provider: str | None = "local") -> AgentListing:
+        listed = (agent for agent in self.agents.values() if provider in (None, agent.request.provider))
+        return AgentListing(agents=tuple(map(_details, listed)))
 
     async def stop(self, names: Sequence[str]) -> ActionReport:
         present, missing = self._present(names)
@@ -138,41 +129,18 @@ class FakeMngr:
             results.append(ExecResult(agent=name, success=finished.code == 0, **output))
         return CommandReport(results=tuple(results), missing=missing)
 
-    async def pull(self, name: str, path: str, destination: Path) -> None:
-        source = self._agent(name).work_dir / path
-        if not source.exists():
-            raise AdapterError("mngr rsync failed: rsync exited with status 23")
-        _copy(source, destination, is_content=path.endswith("/"))
-
-    async def push(self, source: Path, name: str, path: str) -> None:
-        _copy(source, self._agent(name).work_dir / path, is_content=True)
-
-    async def transcript(self, name: str) -> tuple[dict[str, Any], ...]:
-        agent = self._agent(name)
-        if agent.request.agent_type == "command":
-            raise AdapterError(f"mngr transcript failed: Agent {name!r} has type 'command'")
-        return await self.events(name, f"{agent.request.agent_type}/common_transcript")
-
-    async def events(self, name: str, source: str, tail: int | None = None) -> tuple[dict[str, Any], ...]:
-        path = self._agent(name).state_dir / "events" / source / "events.jsonl"
-        lines = path.read_text().splitlines() if path.is_file() else []
-        return tuple(json.loads(line) for line in lines[-tail if tail is not None else 0 :])
-
-    async def config_path(self, scope: str = "user") -> Path:
-        return self.root / f"{scope}.toml"
-
-    async def set_config(self, key: str, value: str, scope: str = "user") -> None:
+    async def set_config(self, key: str, value: str) -> None:
         self.settings[key] = value
 
     def connect_command(self, name: str) -> list[str]:
         return ["mngr", "connect", checked_address(name)]
 
     async def probe(self) -> Probed:
-        """Tell the states of all agents, as the local probe would."""
+        """Return the states of all agents, as the local probe does."""
         return Probed({name: _probed(agent) for name, agent in self.agents.items()})
 
     async def capture(self, sessions: Sequence[str], *, history: int = 0) -> dict[str, str | None]:
-        """Return the screens of agents, as tmux would; sessions are named `mngr-` and the agent's name."""
+        """Return the screens of agents, as tmux does; sessions are named `mngr-` and the agent's name."""
         screens: dict[str, str | None] = {}
         for session in sessions:
             agent = self.agents.get(session.removeprefix("mngr-"))
@@ -184,16 +152,10 @@ class FakeMngr:
         agent.received.append(text)
         self._react(agent, text)
 
-    def _agent(self, name: str) -> FakeAgent:
-        agent = self.agents.get(checked_address(name))
-        if agent is None:
-            raise AdapterError(f"mngr failed: Agent not found: No agent(s) found matching: {name}")
-        return agent
-
     def _present(self, names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        asked = [checked_address(name) for name in dict.fromkeys(names)]
-        present = tuple(name for name in asked if name in self.agents)
-        return present, tuple(name for name in asked if name not in self.agents)
+        checked = [checked_address(name) for name in dict.fromkeys(names)]
+        present = tuple(name for name in checked if name in self.agents)
+        return present, tuple(name for name in checked if name not in self.agents)
 
 
 def _option(request: CreateRequest, name: str) -> str | None:
@@ -205,13 +167,10 @@ def _details(agent: FakeAgent) -> AgentDetails:
     return AgentDetails(
         id=agent.agent_id,
         name=agent.request.name,
-        type=agent.request.agent_type,
-        command=" ".join(agent.request.command),
         work_dir=str(agent.work_dir),
         initial_branch=agent.request.branch,
         state=agent.state,
         labels=dict(agent.request.labels),
-        host=HostDetails(id="host-fake", name="localhost", provider_name=agent.request.provider, state="RUNNING"),
     )
 
 
@@ -227,24 +186,3 @@ def _probed(agent: FakeAgent) -> LocalAgent:
         state_dir=agent.state_dir,
         labels=dict(agent.request.labels),
     )
-
-
-def _matches(agent: AgentDetails, include: str) -> bool:
-    """Apply the part of CEL that swarm-tui uses: comparisons with a string, joined by &&."""
-    if _CONDITIONS.fullmatch(include) is None:
-        raise AdapterError(f"the filter {include!r} is beyond this fake")
-    for comparison in _CONDITION.finditer(include):
-        dotted, quoted, attribute, value = comparison.groups()
-        found = getattr(agent, attribute) if attribute else agent.labels.get(dotted or quoted)
-        if found != json.loads(value):
-            return False
-    return True
-
-
-def _copy(source: Path, destination: Path, *, is_content: bool) -> None:
-    if source.is_dir():
-        target = destination if is_content else destination / source.name
-        shutil.copytree(source, target, dirs_exist_ok=True)
-    else:
-        destination.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(source, destination)

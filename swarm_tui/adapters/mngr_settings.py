@@ -1,0 +1,47 @@
+"""Finds and reads mngr's settings files: those of a home's profiles, and those of a project."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+_PROJECT_FILES: Final = (".mngr/settings.toml", ".mngr/settings.local.toml")
+
+
+class AgentTypes:
+    """The agent types that settings files define, which are read again only when a file has changed."""
+
+    def __init__(self, host_dir: Path, project: Path | None = None) -> None:
+        self._host_dir = host_dir
+        self._project = project
+        self._signature: tuple[tuple[Path, int], ...] = ()
+        self._parents: dict[str, str] = {}
+
+    def parents(self) -> Mapping[str, str]:
+        """Return the defined types, each with its parent type (empty without one), such as `my-claude` of `claude`."""
+        signature = tuple((path, path.stat().st_mtime_ns) for path in self._files())
+        if signature != self._signature:
+            self._parents = {}
+            for path, _ in signature:
+                self._parents |= _read_parents(path)
+            self._signature = signature
+        return self._parents
+
+    def _files(self) -> Iterator[Path]:
+        yield from sorted(self._host_dir.glob("profiles/*/settings.toml"))
+        if self._project is not None:
+            yield from (path for name in _PROJECT_FILES if (path := self._project / name).is_file())
+
+
+def _read_parents(path: Path) -> dict[str, str]:
+    """Return what one file defines; a file that cannot be read defines nothing."""
+    try:
+        types = tomllib.loads(path.read_text()).get("agent_types")
+    except (OSError, ValueError):
+        return {}
+    if not isinstance(types, dict):
+        return {}
+    parents = {name: content.get("parent_type") for name, content in types.items() if isinstance(content, dict)}
+    return {name: parent if isinstance(parent, str) else "" for name, parent in parents.items()}
