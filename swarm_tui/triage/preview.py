@@ -172,6 +172,8 @@ class Previewer:
 def conflict_key(commit: str, merge: MergeResult) -> str:
     """Return what names a conflict: the commit, and the versions of each path that could not be merged."""
     lines = [f"{stage.number} {stage.entry.mode} {stage.entry.id} {stage.path}" for stage in merge.stages]
+    if not lines:
+        lines = [merge.tree, *merge.blocked_paths]
     return hashlib.sha256("\0".join([commit, *sorted(lines)]).encode("utf-8", "surrogateescape")).hexdigest()
 
 

@@ -49,6 +49,8 @@ KINDS: Final = (
 )
 
 changes = st.tuples(st.sampled_from(KINDS), st.integers(0, 7), st.integers(0, 11), st.integers(0, 2))
+directory_renames = st.sampled_from(("conflict", "true", "false"))
+"""What git's setting merge.directoryRenames may be."""
 histories = st.lists(st.lists(changes, min_size=1, max_size=2), min_size=2, max_size=7)
 
 
@@ -136,17 +138,23 @@ def write_history(project: GitProject, states: list[Files]) -> list[str]:
     return project.git("rev-list", "--reverse", "--topo-order", "main").split("\n")
 
 
-def revert_for_real(scratch: Path, project: GitProject, newest_first: list[str]) -> tuple[str, dict[str, set[str]]]:
-    """Revert in the work tree of a clone, skipping conflicts: the tree, and the unmerged paths of each conflict."""
+def revert_for_real(
+    scratch: Path, project: GitProject, newest_first: list[str], directory_renames: str
+) -> tuple[str, dict[str, set[str]]]:
+    """Revert in the work tree of a clone, skipping conflicts: the tree, and the unmerged paths of each conflict.
+
+    git also stops without an unmerged path, where it cannot tell which way a folder was renamed.
+    """
     project.git("clone", "--quiet", "--shared", ".", str(scratch))
     clone = GitProject(scratch)
+    clone.git("config", "merge.directoryRenames", directory_renames)
     conflicts: dict[str, set[str]] = {}
     for commit in newest_first:
         done = clone.run("revert", "--no-edit", commit)
         if done.returncode:
-            unmerged = clone.git("diff", "--name-only", "--diff-filter=U", "-z")
-            if unmerged:
-                conflicts[commit] = {_KEPT_BESIDE.sub("", path) for path in unmerged.rstrip("\0").split("\0")}
+            if b"error: could not revert" in done.stderr:
+                unmerged = clone.git("diff", "--name-only", "--diff-filter=U", "-z").split("\0")
+                conflicts[commit] = {_KEPT_BESIDE.sub("", path) for path in unmerged if path}
             clone.git("revert", "--skip", codes=None)
             clone.git("reset", "--quiet", "--hard")
             clone.git("clean", "--quiet", "-fdx")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -18,7 +18,8 @@ from swarm_tui.adapters.git.objects import ObjectSpace
 from swarm_tui.triage.preview import Previewer
 from swarm_tui.triage.ranking import rank_fixes
 from tests.git_project import GitProject, photograph
-from tests.triage.histories import Change, histories, play, revert_for_real, write_history
+from tests.triage.found import FoundHistory, read_found_histories
+from tests.triage.histories import Change, directory_renames, histories, play, revert_for_real, write_history
 
 WAYS = list(MergeWay)
 
@@ -38,38 +39,52 @@ def ways_of_this_git() -> list[MergeWay]:
     return WAYS[: WAYS.index(best) + 1]
 
 
-def check_law(history: list[list[Change]], reverted: set[int]) -> None:
+def check_law(history: list[list[Change]], reverted: Collection[int], directory_renames: str = "conflict") -> None:
     with tempfile.TemporaryDirectory() as folder:
         project = GitProject(Path(folder) / "project")
+        project.git("config", "merge.directoryRenames", directory_renames)
         base, *commits = write_history(project, play(history))
         project.git("reset", "--quiet", "--hard")
         chosen = [commit for number, commit in reversed(list(enumerate(commits))) if number in reverted]
-        real_tree, real_conflicts = revert_for_real(Path(folder) / "scratch", project, chosen)
+        real_tree, real_conflicts = revert_for_real(Path(folder) / "scratch", project, chosen, directory_renames)
         before = photograph(project.root)
         for way in ways_of_this_git():
             with previewer_of(project, base, way) as previewer:
                 preview = previewer.preview(chosen)
                 steps = previewer.steps(chosen)
-            assert {conflict.commit: set(conflict.paths) for conflict in preview.conflicts} == real_conflicts
+            conflicts = {conflict.commit: set(conflict.paths) for conflict in preview.conflicts}
+            assert conflicts.keys() == real_conflicts.keys()
+            for commit, paths in conflicts.items():
+                assert paths
+                assert paths == (real_conflicts[commit] or paths)
             assert (steps[-1][1].tree if steps else preview.tree) == real_tree
             assert preview.tree == (None if real_conflicts else real_tree)
         assert photograph(project.root) == before
 
 
+@pytest.mark.parametrize("found", read_found_histories(), ids=lambda found: found.name)
+def test_a_preview_is_what_git_revert_gives_where_it_once_was_not(found: FoundHistory) -> None:
+    check_law(found.history, found.reverted, found.directory_renames)
+
+
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(histories, st.sets(st.integers(0, 6), max_size=4))
-@example([[("edit", 0, 3, 0)], [("edit", 0, 3, 1)]], {0})
-@example([[("rename folder", 0, 0, 0)], [("add", 5, 0, 0)], [("edit", 1, 2, 0)]], {0})
-@example([[("delete", 0, 0, 0)], [("rename", 1, 0, 0)]], {0})
-@example([[("edit", 0, 3, 0)], [("take back", 0, 0, 0)]], {0})
-@example([[("attributes", 0, 0, 0)], [("edit", 1, 3, 1)], [("edit", 1, 3, 2)]], {1})
-@example([[("mode", 0, 0, 0)], [("edit", 0, 0, 0)], [("link", 0, 0, 0)]], {0, 2})
-def test_a_preview_is_what_git_revert_gives(history: list[list[Change]], reverted: set[int]) -> None:
-    check_law(history, reverted)
+@given(histories, st.sets(st.integers(0, 6), max_size=4), directory_renames)
+@example([[("edit", 0, 3, 0)], [("edit", 0, 3, 1)]], {0}, "conflict")
+@example([[("rename folder", 0, 0, 0)], [("add", 5, 0, 0)], [("edit", 1, 2, 0)]], {0}, "conflict")
+@example([[("delete", 0, 0, 0)], [("rename", 1, 0, 0)]], {0}, "conflict")
+@example([[("edit", 0, 3, 0)], [("take back", 0, 0, 0)]], {0}, "conflict")
+@example([[("attributes", 0, 0, 0)], [("edit", 1, 3, 1)], [("edit", 1, 3, 2)]], {1}, "conflict")
+@example([[("mode", 0, 0, 0)], [("edit", 0, 0, 0)], [("link", 0, 0, 0)]], {0, 2}, "conflict")
+def test_a_preview_is_what_git_revert_gives(
+    history: list[list[Change]], reverted: set[int], directory_renames: str
+) -> None:
+    check_law(history, reverted, directory_renames)
 
 
 @pytest.mark.slow
 @settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(histories, st.sets(st.integers(0, 6), max_size=5))
-def test_a_preview_is_what_git_revert_gives_at_length(history: list[list[Change]], reverted: set[int]) -> None:
-    check_law(history, reverted)
+@given(histories, st.sets(st.integers(0, 6), max_size=5), directory_renames)
+def test_a_preview_is_what_git_revert_gives_at_length(
+    history: list[list[Change]], reverted: set[int], directory_renames: str
+) -> None:
+    check_law(history, reverted, directory_renames)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 ATTRIBUTES_FILE: Final = ".gitattributes"
 BATCH_VERSION: Final = (2, 39)
 _MERGE: Final = ("merge-tree", "--write-tree", "-z", "--no-messages")
+_MERGE_WITH_MESSAGES: Final = (*_MERGE[:-1], "--messages")
 
 
 class Stage(NamedTuple):
@@ -37,15 +38,15 @@ class MergeResult:
 
     tree: str
     stages: tuple[Stage, ...] = ()
-
-    @property
-    def is_clean(self) -> bool:
-        return not self.stages
+    is_clean: bool = True
+    """False wherever `git revert` stops, even if no path is unmerged, as when a folder's rename is unclear."""
+    blocked_paths: tuple[str, ...] = ()
+    """The paths that git names in a conflict without an unmerged path."""
 
     @property
     def conflict_paths(self) -> tuple[str, ...]:
         """The paths that could not be merged, each once."""
-        return tuple(dict.fromkeys(stage.path for stage in self.stages))
+        return tuple(dict.fromkeys(stage.path for stage in self.stages)) or self.blocked_paths
 
 
 class MergeWay(Enum):
@@ -120,17 +121,40 @@ class Merger:
                 return []
             sides = [self._sides(*triple) for triple in triples]
             answer = self._space.repository.run(*_MERGE, "--stdin", stdin=b"".join(map(_batch_line, sides)))
-        parts = iter(os.fsdecode(answer.stdout).split("\0"))
-        return [_parse_merge(iter(partial(next, parts), ""), words) for words in sides]
+            parts = iter(os.fsdecode(answer.stdout).split("\0"))
+            return [self._parse_batch(iter(partial(next, parts), ""), merged) for merged in sides]
 
     def _merge_now(self, base: str, ours: str, theirs: str) -> MergeResult:
         sides = self._sides(base, ours, theirs)
         if self._way is MergeWay.KEPT_PROCESS:
             raw = self._process.ask(_batch_line(sides), _read_merge)
-            return _parse_merge(iter(os.fsdecode(raw).split("\0")[:-2]), sides)
-        base_option = (f"--merge-base={sides.base}",) if sides.base else ()
-        answer = self._space.repository.run(*_MERGE, *base_option, sides.ours, sides.theirs, codes=(0, 1))
-        return _parse_merge(iter([str(answer.code), *filter(None, answer.fields)]), sides)
+            return self._parse_batch(iter(os.fsdecode(raw).split("\0")[:-2]), sides)
+        answer = self._space.repository.run(*_MERGE, *_side_arguments(sides), codes=(0, 1))
+        return self._result(answer.code == 0, filter(None, answer.fields), sides)
+
+    def _parse_batch(self, parts: Iterator[str], sides: _Sides) -> MergeResult:
+        """Return one result of `--stdin`, which writes 1 before a clean merge and 0 before a conflict."""
+        is_clean = next(parts) == "1"
+        return self._result(is_clean, parts, sides)
+
+    def _result(self, is_clean: bool, parts: Iterator[str], sides: _Sides) -> MergeResult:
+        tree = next(parts)
+        stages = tuple(_parse_stage(part, sides) for part in parts)
+        blocked = () if is_clean or stages else self._blocked_paths(sides)
+        return MergeResult(tree, stages, is_clean, blocked)
+
+    def _blocked_paths(self, sides: _Sides) -> tuple[str, ...]:
+        """Merge once more, for the paths in git's messages about a conflict that leaves no path unmerged."""
+        answer = self._space.repository.run(*_MERGE_WITH_MESSAGES, *_side_arguments(sides), codes=(0, 1))
+        # Fields are: the tree, an empty one, then for each message the number of paths, the paths, its kind, its text.
+        fields = iter(os.fsdecode(answer.stdout).split("\0")[2:-1])
+        paths: dict[str, None] = {}
+        for count in fields:
+            named = [next(fields) for _ in range(int(count))]
+            kind, _text = next(fields), next(fields)
+            if kind.startswith("CONFLICT"):
+                paths.update(dict.fromkeys(named))
+        return tuple(paths)
 
     def _sides(self, base: str, ours: str, theirs: str) -> _Sides:
         match self._way:
@@ -192,6 +216,11 @@ def _parse_listed(field: str) -> tuple[str, TreeEntry]:
     return path, TreeEntry(mode, name)
 
 
+def _side_arguments(sides: _Sides) -> tuple[str, ...]:
+    base = (f"--merge-base={sides.base}",) if sides.base else ()
+    return (*base, sides.ours, sides.theirs)
+
+
 def _batch_line(sides: _Sides) -> bytes:
     base = f"{sides.base} -- " if sides.base else ""
     return f"{base}{sides.ours} {sides.theirs}\n".encode()
@@ -205,13 +234,6 @@ def _read_merge(stream: IO[bytes]) -> bytes:
             raise EOFError
         read += chunk
     return read
-
-
-def _parse_merge(parts: Iterator[str], sides: _Sides) -> MergeResult:
-    """Read whether it was clean, the tree, and the stages of what was not."""
-    next(parts)
-    tree = next(parts)
-    return MergeResult(tree, tuple(_parse_stage(part, sides) for part in parts))
 
 
 def _parse_stage(field: str, sides: Sequence[str]) -> Stage:
