@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -76,13 +77,17 @@ async def install_mngr(
     *,
     plugins: tuple[str, ...] = ("claude",),
     environment: Mapping[str, str] | None = None,
+    own_python: str = sys.executable,
 ) -> MngrFound:
-    """Put mngr and plugins into the private environment, made with any Python >= 3.12 of this machine."""
+    """Put mngr and plugins into the private environment, made with any Python >= 3.12 of this machine.
+
+    Where there is none, `own_python` installs uv beside that environment, and uv fetches a Python.
+    """
     given = dict(os.environ if environment is None else environment)
     folder = private_environment(given)
     python = folder / "bin" / "python"
     if not await _is_working_environment(python):
-        await _make_environment(folder, given, progress)
+        await _make_environment(folder, given, progress, own_python)
     packages = [_MNGR_PACKAGE, *(PLUGIN_PACKAGES[plugin] for plugin in plugins)]
     progress(f"installing {', '.join(packages)} into {folder}")
     words = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input", *packages]
@@ -95,13 +100,42 @@ async def install_mngr(
     return MngrFound(path, version, "private")
 
 
-async def _make_environment(folder: Path, given: Mapping[str, str], progress: Callable[[str], None]) -> None:
-    interpreter = await find_interpreter(NEEDED_PYTHON, given, progress)
+async def _make_environment(
+    folder: Path, given: Mapping[str, str], progress: Callable[[str], None], own_python: str
+) -> None:
+    try:
+        interpreter = await find_interpreter(NEEDED_PYTHON, given, progress)
+    except ProgramMissing as missing:
+        try:
+            uv = await _install_uv(folder.parent / "uv", progress, own_python)
+        except AdapterError:
+            raise missing from None
+        path = os.pathsep.join([given.get("PATH", os.defpath), str(uv.parent)])
+        interpreter = await find_interpreter(NEEDED_PYTHON, {**given, "PATH": path}, progress)
     progress(f"making {folder} with Python {interpreter.shown_version} ({interpreter.path})")
     folder.parent.mkdir(parents=True, exist_ok=True)
     # Whatever is left there is an environment of ours that does not work any more.
     shutil.rmtree(folder, ignore_errors=True)
     await _checked_run([interpreter.path, "-m", "venv", str(folder)], "the environment for mngr could not be made")
+
+
+async def _install_uv(folder: Path, progress: Callable[[str], None], python: str) -> Path:
+    """Install uv into an environment of its own and return its path."""
+    progress(f"no Python {'.'.join(map(str, NEEDED_PYTHON))} was found: installing uv into {folder} to fetch one")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(folder, ignore_errors=True)
+    await _checked_run([python, "-m", "venv", str(folder)], "the environment for uv could not be made")
+    pip = [
+        str(folder / "bin" / "python"),
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        "--no-input",
+    ]
+    await _checked_run([*pip, "uv"], "pip could not install uv")
+    return folder / "bin" / "uv"
 
 
 async def _is_working_environment(python: Path) -> bool:

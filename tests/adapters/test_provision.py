@@ -137,3 +137,42 @@ async def test_a_mngr_that_does_not_start_after_all_is_told(tools: Path) -> None
     make_python(tools, pip=":")
     with pytest.raises(AdapterError, match="does not start"):
         await install_mngr(lambda _: None, environment=surroundings(tools))
+
+
+def make_own_python(folder: Path, *, pip: str) -> Path:
+    """Make a stand-in Python 3.11 whose environments have that pip."""
+    inner = make_program(folder / "old" / "inner", f'case "$1 $2" in "-m pip") {pip} ;; esac')
+    return make_program(
+        folder / "old" / "python3.11",
+        f'case "$1" in -c) echo 3 11 2 {folder}/old/python3.11 ;; '
+        f'-m) mkdir -p "$3/bin"; cp {inner} "$3/bin/python" ;; esac',
+    )
+
+
+async def test_where_no_python_is_new_enough_a_uv_beside_the_environment_fetches_one(tools: Path) -> None:
+    make_python(tools, pip=MAKES_MNGR)
+    script = (tools / "bin" / "python3.12").read_text()
+    (tools / "bin" / "python3.12").unlink()
+    fetched = make_program(
+        tools / "fetched-python", script.replace(f"{tools}/bin/python3.12", f"{tools}/fetched-python")
+    )
+    uv = make_program(
+        tools / "uv",
+        f'case "$2" in find) test -e {tools}/is-fetched && echo {fetched} ;; install) : > {tools}/is-fetched ;; esac',
+    )
+    own = make_own_python(tools, pip=f'cp {uv} "$(dirname "$0")/uv"')
+    said: list[str] = []
+    found = await install_mngr(said.append, environment=surroundings(tools), own_python=str(own))
+    assert (found.path, found.version) == (str(private_mngr(tools)), "0.3.0")
+    folder = private_mngr(tools).parents[1]
+    assert said[:3] == [
+        f"no Python 3.12 was found: installing uv into {folder.parent}/uv to fetch one",
+        "asking uv for Python 3.12",
+        f"making {folder} with Python 3.12.0 ({fetched})",
+    ]
+
+
+async def test_without_a_uv_the_sentence_names_the_ways_to_a_python(tools: Path) -> None:
+    own = make_own_python(tools, pip="exit 1")
+    with pytest.raises(ProgramMissing, match=r"mngr needs Python 3\.12 or newer, and none was found"):
+        await install_mngr(lambda _: None, environment=surroundings(tools), own_python=str(own))
