@@ -1,17 +1,57 @@
-"""Fixtures for all tests."""
+"""Fixtures for all tests, and how they are run: in parallel when all of them are asked for."""
 
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
 
 from swarm_tui.adapters.provision import find_mngr
 from swarm_tui.errors import AdapterError
 from tests.isolation import IsolatedMngr, isolate_mngr
+from tests.programs import require_program, summary_of_skips
 
 __all__ = ["IsolatedMngr"]
+
+# Examples are the same in every run, so that none is red by luck; `--hypothesis-profile=search` looks for new ones.
+# How long one example takes says more about the machine than about the law.
+settings.register_profile("fixed", derandomize=True, deadline=None)
+settings.register_profile("search", derandomize=False, deadline=None, max_examples=2000)
+settings.load_profile("fixed")
+
+MOST_WORKERS = 8
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """Let workers share the tests when all are asked for, unless the command line says how many: `-n 0` for none."""
+    if config.args_source is not pytest.Config.ArgsSource.TESTPATHS or hasattr(config, "workerinput"):
+        return
+    has_a_say = any(config.getoption(name, None) for name in ("usepdb", "collectonly", "lf", "failedfirst", "stepwise"))
+    if has_a_say or not config.pluginmanager.hasplugin("xdist") or config.getoption("numprocesses") is not None:
+        return
+    # Most tests wait for real programs more than they compute: three workers suit two cores.
+    config.option.numprocesses = min(len(os.sched_getaffinity(0)) + 1, MOST_WORKERS)
+    if config.option.dist == "no":
+        config.option.dist = "loadfile"
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip a test whose program is missing here."""
+    for marker in item.iter_markers("needs"):
+        for name in marker.args:
+            require_program(name)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say at the end what could not be tried on this machine."""
+    skipped = terminalreporter.stats.get("skipped", ())
+    summary = summary_of_skips(str(report.longrepr) for report in skipped)
+    if summary:
+        terminalreporter.write_line(f"not tried here: {summary}", yellow=True)
 
 
 @pytest.fixture(scope="session")

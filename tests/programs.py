@@ -1,9 +1,73 @@
-"""Stand-in programs: small scripts on a PATH of their own, for machines that lack, or have, what a test wants."""
+"""The outside programs of the tests, which package has each, and stand-ins for them.
+
+`python3 tests/programs.py` prints the packages that this machine lacks, one to a line: "apt NAME" or "npm NAME".
+"""
 
 from __future__ import annotations
 
+import os
+import re
 import shutil
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
+
+ROOT_FOLDERS: Final = ("/usr/local/sbin", "/usr/sbin", "/sbin")
+"""Where servers are, which are not on everybody's PATH."""
+
+
+@dataclass(frozen=True)
+class OutsideProgram:
+    """A program that tests start, and the package that brings it."""
+
+    commands: tuple[str, ...]
+    """Its names; the first one found is used."""
+    apt: str = ""
+    npm: str = ""
+    is_required: bool = False
+    """Whether swarm-tui itself does not work without it, so that no test is ever skipped for want of it."""
+
+    def find(self) -> str | None:
+        path = os.pathsep.join([os.environ.get("PATH", os.defpath), *ROOT_FOLDERS])
+        return next((found for command in self.commands if (found := shutil.which(command, path=path))), None)
+
+
+# A test that needs one more program gets a line here, and the marker `needs("its name")`.
+PROGRAMS: Final[Mapping[str, OutsideProgram]] = {
+    "git": OutsideProgram(("git",), apt="git", is_required=True),
+    "tmux": OutsideProgram(("tmux",), apt="tmux", is_required=True),
+    "ps": OutsideProgram(("ps",), apt="procps", is_required=True),
+    "rsync": OutsideProgram(("rsync",), apt="rsync"),
+    "ssh": OutsideProgram(("ssh",), apt="openssh-client"),
+    "sshd": OutsideProgram(("sshd",), apt="openssh-server"),
+    "Chromium": OutsideProgram(
+        ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"), apt="chromium"
+    ),
+}
+
+_NOT_TRIED: Final = "not tried here for want of "
+_MISSING: Final = re.compile(re.escape(_NOT_TRIED) + r"([^\s:]+)")
+
+
+def require_program(name: str, programs: Mapping[str, OutsideProgram] = PROGRAMS) -> str:
+    """Return the path of a program; without it the test is skipped, and under CI it fails."""
+    import pytest  # not needed to print the packages
+
+    found = programs[name].find()
+    if found is None:
+        reason = f"{_NOT_TRIED}{name}: {' or '.join(programs[name].commands)} is not on PATH"
+        if os.environ.get("CI") == "true":
+            pytest.fail(f"{reason}, and CI skips nothing", pytrace=False)
+        pytest.skip(reason)
+    return found
+
+
+def summary_of_skips(reasons: Iterable[str]) -> str:
+    """Return which programs were missing, and for how many tests: "sshd (3 tests), rsync (1 test)"."""
+    missing = Counter(found.group(1) for reason in reasons if (found := _MISSING.search(reason)))
+    return ", ".join(f"{name} ({count} test{'s' * (count > 1)})" for name, count in missing.most_common())
 
 
 def make_program(path: Path, script: str) -> Path:
@@ -22,3 +86,13 @@ def make_path(folder: Path, *programs: str) -> Path:
         assert real is not None, f"this test needs {program}"
         (folder / program).symlink_to(real)
     return folder
+
+
+def missing_packages(programs: Mapping[str, OutsideProgram] = PROGRAMS) -> list[str]:
+    """Return what has to be installed before every test can run here, as "apt NAME" or "npm NAME"."""
+    missing = [program for program in programs.values() if not program.find()]
+    return [f"apt {program.apt}" if program.apt else f"npm {program.npm}" for program in missing]
+
+
+if __name__ == "__main__":
+    print("\n".join(missing_packages()))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import getpass
+import os
 import shutil
 import socket
 import subprocess
@@ -12,9 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.isolation import IsolatedMngr
+from tests.programs import require_program
 from tests.waiting import until
-
-SSHD = shutil.which("sshd") or "/usr/sbin/sshd"
 
 
 @dataclass(frozen=True)
@@ -45,8 +45,11 @@ def remote_host(mngr: IsolatedMngr) -> Iterator[RemoteHost]:
         f"PidFile {place}/sshd.pid\nStrictModes no\nUsePAM no\nPermitRootLogin yes\n"
         f"Subsystem sftp internal-sftp\nSetEnv TMUX_TMPDIR={place}/t LANG=C.UTF-8\n"
     )
-    Path("/run/sshd").mkdir(exist_ok=True)
-    daemon = subprocess.Popen([SSHD, "-D", "-e", "-f", place / "sshd_config"], stderr=subprocess.DEVNULL)
+    if os.geteuid() == 0:
+        Path("/run/sshd").mkdir(exist_ok=True)
+    daemon = subprocess.Popen(
+        [require_program("sshd"), "-D", "-e", "-f", place / "sshd_config"], stderr=subprocess.DEVNULL
+    )
     environment = mngr.environment | {"TMUX_TMPDIR": str(place / "t")}
     _add_provider(mngr, place, port)
     try:

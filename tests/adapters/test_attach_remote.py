@@ -21,7 +21,7 @@ from tests.room.agent_sweeps import make_sweep
 from tests.transcripts.records import step
 from tests.waiting import until
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.needs("ssh", "sshd")]
 
 NAME = "swarm-far-one"
 

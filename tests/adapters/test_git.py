@@ -219,6 +219,8 @@ def test_a_copy_is_made_whatever_the_user_has_set_for_clones(
 def test_a_copy_of_a_shallow_clone_has_commits_that_no_ref_holds(project: GitProject, tmp_path: Path) -> None:
     project.commit("second", {"a.txt": "three\n"})
     project.git("clone", "--quiet", "--depth=1", f"file://{project.root}", str(tmp_path / "shallow"))
+    project.git("config", "--file", str(tmp_path / "shallow/.git/config"), "user.name", "Ada")
+    project.git("config", "--file", str(tmp_path / "shallow/.git/config"), "user.email", "ada@example.org")
     shallow = Repository.open(tmp_path / "shallow")
     with ObjectSpace(shallow) as space:
         made = space.commit(shallow.tree_of("HEAD"), [shallow.head()], b"x\n", author=Identity("Ada", "a@example.org"))

@@ -13,7 +13,8 @@ import time
 from types import TracebackType
 from typing import Any, Final, Self
 
-NAMES: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+from tests.programs import require_program
+
 OPTIONS: Final = (
     "--headless",
     "--no-sandbox",
@@ -29,13 +30,6 @@ OPTIONS: Final = (
 )
 _TO_BROWSER, _FROM_BROWSER = 3, 4
 """The descriptors at which Chromium expects its debugging pipe."""
-
-
-def find_chromium() -> str:
-    """Return the browser on PATH; a machine without one fails with a sentence, because a skipped test shows nothing."""
-    found = next((path for path in map(shutil.which, NAMES) if path), None)
-    assert found, f"the tests marked `browser` need Chromium on PATH ({', '.join(NAMES)}): apt-get install chromium"
-    return found
 
 
 class Browser:
@@ -58,7 +52,12 @@ class Browser:
             os.dup2(high[1], _FROM_BROWSER)
 
         self._process = subprocess.Popen(
-            [find_chromium(), *OPTIONS, f"--user-data-dir={self._profile}", f"--window-size={width},{height}"],
+            [
+                require_program("Chromium"),
+                *OPTIONS,
+                f"--user-data-dir={self._profile}",
+                f"--window-size={width},{height}",
+            ],
             close_fds=False,
             preexec_fn=place_pipe,
             stdin=subprocess.DEVNULL,

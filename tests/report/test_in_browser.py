@@ -11,7 +11,7 @@ from tests.report.browser import Browser
 from tests.report.sweeps import RESULTS, SECRET, START, make_sweep
 from tests.report.test_page import make_hostile
 
-pytestmark = [pytest.mark.browser]
+pytestmark = [pytest.mark.slow, pytest.mark.needs("Chromium")]
 
 
 @pytest.fixture
