@@ -24,7 +24,7 @@ from swarm_tui.engine.context import EngineContext
 from swarm_tui.engine.file_tail import Tail
 from swarm_tui.engine.launch import destroy_agent, protect
 from swarm_tui.engine.names import LABEL_ROLE, LABEL_SWEEP, AgentPlace, integrator_of, place_of
-from swarm_tui.engine.pull import find_transcript
+from swarm_tui.engine.pull import find_transcript, pull_transcript
 from swarm_tui.engine.reach import LocalFiles
 from swarm_tui.engine.transcript_summary import Words
 from swarm_tui.errors import AgentExists, SwarmError
@@ -210,8 +210,7 @@ def _replace(source: Path, target: Path) -> None:
 
 async def _keep_transcript(context: EngineContext, place: AgentPlace) -> None:
     with contextlib.suppress(OSError):
-        for path in place.state_dir.glob("events/*/common_transcript/events.jsonl"):
-            await asyncio.to_thread(shutil.copyfile, path, context.folder.integrator / "transcript.jsonl")
+        await pull_transcript(LocalFiles(place.state_dir, place.work_dir), context.folder.integrator)
 
 
 async def _stop(context: EngineContext, agent: str) -> None:

@@ -20,11 +20,13 @@ from swarm_tui.journal.folder import write_beside
 from swarm_tui.model.outcome import OUTCOME_FILE, OUTCOME_SIZE_LIMIT, BrokenReport, Outcome, parse_outcome
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.text import plain
+from swarm_tui.transcripts.locate import HARVESTED_NAME, SCREEN_NAME, choose_transcript
 
 PACKED_LIMIT: Final = 64_000_000
 TRANSCRIPT_LIMIT: Final = 500_000_000
 SCREEN_HISTORY: Final = 2_000
 _CHUNK: Final = 1 << 20
+_NAMES_LIMIT: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,7 @@ async def _pull(context: EngineContext, record: TestRecord, files: LocalFiles, s
     _, archive_problem = await asyncio.gather(
         _keep_screen(context, session, folder), _pull_archive(files, folder, notes)
     )
-    await _pull_transcript(files, folder)
+    await pull_transcript(files, folder)
     outcome, problem = None, archive_problem
     if archive_problem == "":
         outcome, problem = await asyncio.to_thread(_read_outcome, folder)
@@ -133,17 +135,18 @@ def _pull_commits(
 
 async def find_transcript(files: AgentFiles) -> str | None:
     """Return where in its state folder an agent writes its transcript, or None while it has none."""
-    for emitter in (await files.list("state", "events"))[:20]:
-        path = f"events/{emitter}/common_transcript/events.jsonl"
-        if await files.size("state", path) is not None:
-            return path
-    return None
+    possible = ["events/common_transcript/events.jsonl"]
+    for folder, below in (("events", "/common_transcript"), ("logs", "")):
+        names = (await files.list("state", folder))[:_NAMES_LIMIT]
+        possible += [f"{folder}/{name}{below}/events.jsonl" for name in names]
+    return choose_transcript([path for path in possible if await files.size("state", path) is not None])
 
 
-async def _pull_transcript(files: AgentFiles, folder: Path) -> None:
+async def pull_transcript(files: AgentFiles, folder: Path) -> None:
+    """Copy an agent's transcript into a folder of the sweep, where it has one."""
     path = await find_transcript(files)
     if path is not None:
-        await _copy(files, "state", path, folder / "transcript.jsonl", TRANSCRIPT_LIMIT)
+        await _copy(files, "state", path, folder / HARVESTED_NAME, TRANSCRIPT_LIMIT)
 
 
 async def _keep_screen(context: EngineContext, session: str, folder: Path) -> None:
@@ -154,7 +157,7 @@ async def _keep_screen(context: EngineContext, session: str, folder: Path) -> No
         return
     screen = screens.get(session)
     if screen is not None:
-        write_beside(folder / "screen.txt", screen.encode(errors="replace"))
+        write_beside(folder / SCREEN_NAME, screen.encode(errors="replace"))
 
 
 async def _copy(files: AgentFiles, place: Place, path: str, target: Path, limit: int) -> None:

@@ -9,9 +9,10 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
+from pydantic_core import from_json
+
 from swarm_tui.model.formatting import file_size
 from swarm_tui.model.text import plain, plain_lines
-from swarm_tui.transcripts.cut_json import mend_json
 
 ARGUMENTS_LIMIT: Final = 2_000
 
@@ -104,7 +105,7 @@ def parse_record(raw: bytes, length: int | None = None) -> tuple[Entry, ...]:
     note = f"a record of {file_size(length or 0)}: only its beginning is shown" if is_cut else ""
     start = raw.lstrip()[:1]
     if start == b"{":
-        record = mend_json(raw) if is_cut else _loads(raw)
+        record = _loads_beginning(raw) if is_cut else _loads(raw)
         if isinstance(record, dict):
             try:
                 entries = _entries_of(record)
@@ -154,6 +155,14 @@ def _loads(raw: bytes) -> Any:
     try:
         return json.loads(raw)
     except (ValueError, RecursionError):
+        return None
+
+
+def _loads_beginning(raw: bytes) -> Any:
+    """Return the value that a cut JSON text is the beginning of, as far as it goes; None when there is none."""
+    try:
+        return from_json(raw.decode("utf-8", "ignore"), allow_partial="trailing-strings")
+    except ValueError:
         return None
 
 
@@ -233,7 +242,6 @@ def _results(results: Any, at: float | None) -> list[Entry]:
     entries = []
     for result in _dicts(results):
         extra = result.get("extra")
-        told = extra.get("is_error") if isinstance(extra, dict) else None
         text = _text(result.get("content"))
         tool = extra.get("tool_name") if isinstance(extra, dict) else None
         entries.append(
@@ -243,10 +251,15 @@ def _results(results: Any, at: float | None) -> list[Entry]:
                 at,
                 tool=plain(str(tool), 60) if tool else "",
                 call=str(result.get("source_call_id") or "")[:200],
-                is_error=told is True or looks_like_error(text),
+                is_error=_is_error(extra.get("is_error") if isinstance(extra, dict) else None, text),
             )
         )
     return entries
+
+
+def _is_error(mark: Any, text: str) -> bool:
+    """Return what the record says of a result; one that says nothing is judged by its words."""
+    return mark if isinstance(mark, bool) else looks_like_error(text)
 
 
 def _assistant_message(record: dict[str, Any]) -> tuple[Entry, ...]:
@@ -266,7 +279,7 @@ def _tool_result(record: dict[str, Any]) -> Entry:
         _time_of(record),
         tool="" if tool == "meta" else tool,
         call=str(record.get("tool_call_id") or "")[:200],
-        is_error=record.get("is_error") is True or (tool != "meta" and looks_like_error(text)),
+        is_error=_is_error(record.get("is_error"), "" if tool == "meta" else text),
     )
 
 
@@ -285,10 +298,10 @@ def _native_message(record: dict[str, Any]) -> tuple[Entry, ...]:
             case "thinking":
                 entries.append(Entry(Role.THINKING, _text(block.get("thinking", block.get("text"))), at))
             case "tool_result":
-                text = _text(block.get("content"))
-                is_error = block.get("is_error") is True or looks_like_error(text)
                 call = str(block.get("tool_use_id") or "")[:200]
-                entries.append(Entry(Role.RESULT, text, at, call=call, is_error=is_error))
+                # Such a log leaves the mark out of a result that is no error.
+                is_error = block.get("is_error") is True
+                entries.append(Entry(Role.RESULT, _text(block.get("content")), at, call=call, is_error=is_error))
             case _:
                 entries.append(Entry(role, _text([block]), at))
     return tuple(entries) or (Entry(role, "(empty)", at),)

@@ -3,30 +3,57 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.text import plain_lines
 
-LIVE_PATTERNS: Final = (
+TRANSCRIPT_PATTERNS: Final = (
     "events/*/common_transcript/events.jsonl",
     "events/common_transcript/events.jsonl",
     "logs/*_transcript/events.jsonl",
 )
+"""Where transcripts lie in an agent's state folder: mngr's common ones, then the logs that they are made of."""
 HARVESTED_NAME: Final = "transcript.jsonl"
 SCREEN_NAME: Final = "screen.txt"
+# mngr keeps the logs of its own programs under this name, one of them that of the program that writes transcripts.
+_MNGR_LOGS: Final = "logs"
 
 
-def find_transcript(state_dir: str, agent_folder: Path | None) -> Path | None:
-    """Return the agent's transcript: the live one, else what was harvested; None without one."""
+def choose_transcript(existing: Iterable[str], emitters: Sequence[str] = ()) -> str | None:
+    """Return which of the files in a state folder is the agent's transcript, or None when none of them is one.
+
+    `existing` are paths relative to the state folder. Those that `emitters` wrote come before those of others.
+    """
+    ranked = [(rank, path) for path in existing if (rank := _rank(path, emitters)) is not None]
+    return min(ranked)[1] if ranked else None
+
+
+def _rank(path: str, emitters: Sequence[str]) -> tuple[int, int] | None:
+    match PurePosixPath(path).parts:
+        case ("events", emitter, "common_transcript", "events.jsonl") if emitter != _MNGR_LOGS:
+            group = 0
+        case ("events", "common_transcript", "events.jsonl"):
+            group, emitter = 1, ""
+        case ("logs", folder, "events.jsonl") if folder.endswith("_transcript"):
+            group, emitter = 2, folder.removesuffix("_transcript")
+        case _:
+            return None
+    return group, emitters.index(emitter) if emitter in emitters else len(emitters)
+
+
+def find_transcript(state_dir: str, agent_folder: Path | None, emitters: Sequence[str] = ()) -> Path | None:
+    """Return the agent's transcript on this machine: the live one, else what was harvested; None without one."""
     live = Path(state_dir) if state_dir else None
     if live is not None and live.is_absolute():
-        for pattern in LIVE_PATTERNS:
-            found = [path for path in live.glob(pattern) if path.is_file() and not path.is_symlink()]
-            if found:
-                return max(found, key=lambda path: path.stat().st_mtime)
+        found = [path for pattern in TRANSCRIPT_PATTERNS for path in live.glob(pattern)]
+        files = [path.relative_to(live).as_posix() for path in found if path.is_file() and not path.is_symlink()]
+        chosen = choose_transcript(files, emitters)
+        if chosen is not None:
+            return live / chosen
     harvested = agent_folder / HARVESTED_NAME if agent_folder is not None else None
     return harvested if harvested is not None and harvested.is_file() else None
 

@@ -91,6 +91,14 @@ async def test_tries_words_and_archive_are_read_from_files(watch: Watch) -> None
     assert await watch.has_archive()
 
 
+async def test_the_log_of_mngrs_converter_is_not_taken_for_the_transcript(watch: Watch) -> None:
+    for emitter, words in (("logs", "Converted 2 events"), ("offline", "Hello")):
+        path = watch.files.state_dir / "events" / emitter / "common_transcript" / "events.jsonl"
+        path.parent.mkdir(parents=True)
+        path.write_text(json.dumps({"source": "agent", "message": words}) + "\n")
+    assert await watch.look(0.0) + await watch.look(1.0) == [Said(test="t", line="Hello")]
+
+
 @pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo])
 async def test_what_only_has_the_name_of_a_file_is_none(watch: Watch, make: Callable[[Path], None]) -> None:
     for place in (ARCHIVE_PATH, TRIES_PATH, "events/offline/common_transcript/events.jsonl"):

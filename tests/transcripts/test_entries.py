@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swarm_tui.model.formatting import file_size
-from swarm_tui.transcripts.cut_json import mend_json
 from swarm_tui.transcripts.entries import (
     Role,
     looks_like_error,
@@ -47,10 +46,21 @@ def test_users_systems_and_headers() -> None:
     assert header[0].text == "transcript begins (ATIF-v1.7)"
 
 
-def test_a_result_is_an_error_when_told_so_or_when_it_reads_like_one() -> None:
+def test_a_result_is_an_error_when_its_record_says_so() -> None:
     assert parse_record(result("fine", is_error=True))[0].is_error
+    assert not parse_record(result("E   AssertionError: FAILED", is_error=False))[0].is_error
+    for is_error in (True, False):
+        old = {"type": "tool_result", "tool_name": "Bash", "output": "FAILED", "is_error": is_error}
+        assert parse_record(line(old))[0].is_error is is_error
+        block = {"type": "tool_result", "tool_use_id": "1", "content": "FAILED", "is_error": is_error}
+        assert parse_record(line({"type": "user", "message": {"content": [block]}}))[0].is_error is is_error
+
+
+def test_a_result_whose_record_says_nothing_is_an_error_when_it_reads_like_one() -> None:
     assert parse_record(result("E   AssertionError: assert 1 == 2"))[0].is_error
-    assert not parse_record(result("1 passed in 0.01s", is_error=False))[0].is_error
+    assert parse_record(result("E   AssertionError: assert 1 == 2", tool_name="Bash"))[0].is_error
+    assert parse_record(line({"type": "tool_result", "tool_name": "Bash", "output": "1 failed"}))[0].is_error
+    assert not parse_record(result("1 passed in 0.01s"))[0].is_error
 
 
 def test_the_older_records_are_read_too() -> None:
@@ -79,10 +89,13 @@ def test_an_agents_own_log_is_read_too() -> None:
     ]
     words, made = parse_record(line({"type": "assistant", "message": {"content": content}}))
     assert (words.text, made.tool, made.text) == ("hi", "Bash", "ls")
-    told = parse_record(
-        line({"type": "user", "message": {"content": [{"type": "tool_result", "content": "Error: x"}]}})
-    )
-    assert (told[0].role, told[0].is_error) == (Role.RESULT, True)
+    blocks = [
+        {"type": "tool_result", "content": "Error: x", "is_error": True},
+        {"type": "tool_result", "content": "a test named FAILED"},
+    ]
+    failed, unmarked = parse_record(line({"type": "user", "message": {"content": blocks}}))
+    assert (failed.role, failed.is_error) == (Role.RESULT, True)
+    assert (unmarked.role, unmarked.is_error) == (Role.RESULT, False)
 
 
 def test_plain_text_keeps_its_words_and_its_time() -> None:
@@ -147,17 +160,39 @@ def test_no_bytes_at_all_raise(raw: bytes) -> None:
     assert parse_record(raw, len(raw) + 1)
 
 
-@given(st.dictionaries(st.text(max_size=5), json_values, min_size=1), st.booleans(), st.data())
-def test_every_beginning_of_a_json_object_is_mended(value: dict[str, Any], is_ascii: bool, data: st.DataObject) -> None:
-    raw = json.dumps(value, ensure_ascii=is_ascii).encode("utf-8", "replace")
-    mended = mend_json(raw[: data.draw(st.integers(1, len(raw)))])
-    assert isinstance(mended, dict)
-    assert set(list(mended)[:-1]) <= set(value)
+json_words = st.text(st.characters(exclude_categories=("C", "Z")), min_size=1, max_size=20)
 
 
-def test_the_whole_of_a_json_text_is_mended_to_itself() -> None:
-    value = {"a": ["\\", '"', "\u1234", {"b": None}], "c": 1.5}
-    assert mend_json(json.dumps(value).encode()) == value
+@given(json_words, json_words, st.booleans(), st.data())
+def test_every_beginning_of_a_record_shows_what_of_its_words_is_there(
+    words: str, query: str, is_ascii: bool, data: st.DataObject
+) -> None:
+    made = {"tool_call_id": "t", "function_name": "Bash", "arguments": {"command": query}}
+    record = {"type": "step", "source": "agent", "message": words, "tool_calls": [made]}
+    raw = json.dumps(record, ensure_ascii=is_ascii).encode()
+    entries = parse_record(raw[: data.draw(st.integers(raw.index(b"message"), len(raw) - 1))], len(raw))
+    assert {entry.note for entry in entries} == {f"a record of {file_size(len(raw))}: only its beginning is shown"}
+    texts = {entry.role: "" if entry.text == "(empty)" else entry.text for entry in entries}
+    assert texts.keys() <= {Role.AGENT, Role.CALL}
+    assert words.startswith(texts.get(Role.AGENT, ""))
+    assert query.startswith(texts.get(Role.CALL, ""))
+
+
+@pytest.mark.parametrize(
+    ("cut", "words"),
+    [
+        (b'"hal', "hal"),
+        (b'"half\\', "half"),
+        (b'"half\\u00e', "half"),
+        ('"half é'.encode()[:-1], "half "),
+        (b'"half \xff way', "half  way"),
+        (b'["a", {"text": "b', "a\nb"),
+        (b"", "(empty)"),
+    ],
+)
+def test_a_record_that_is_cut_within_its_words_shows_them(cut: bytes, words: str) -> None:
+    raw = b'{"type": "step", "source": "agent", "message": ' + cut
+    assert parse_record(raw, len(raw) + 9)[0].text == words
 
 
 @pytest.mark.parametrize(

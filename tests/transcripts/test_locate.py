@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
+
+import pytest
 
 from swarm_tui.model import state as model
 from swarm_tui.model.state import Try
 from swarm_tui.transcripts.entries import Role, parse_record
-from swarm_tui.transcripts.locate import find_transcript, stream_of
+from swarm_tui.transcripts.locate import choose_transcript, find_transcript, stream_of
 
 
 def write(path: Path, at: float = 0.0) -> Path:
@@ -26,9 +29,37 @@ def test_the_one_being_written_comes_before_the_harvested_one(tmp_path: Path) ->
     assert find_transcript("", folder) == harvested
     native = write(state / "logs" / "claude_transcript" / "events.jsonl")
     assert find_transcript(str(state), folder) == native
-    write(state / "events" / "claude" / "common_transcript" / "events.jsonl", 1)
-    newer = write(state / "events" / "offline" / "common_transcript" / "events.jsonl", 2)
-    assert find_transcript(str(state), folder) == newer
+    common = write(state / "events" / "claude" / "common_transcript" / "events.jsonl", 1)
+    assert find_transcript(str(state), folder) == common
+
+
+CLAUDE, OFFLINE = (f"events/{emitter}/common_transcript/events.jsonl" for emitter in ("claude", "offline"))
+LOG = "events/logs/common_transcript/events.jsonl"
+
+
+@pytest.mark.parametrize(
+    ("existing", "emitters", "chosen"),
+    [
+        ((LOG, CLAUDE), (), CLAUDE),
+        ((LOG,), (), None),
+        ((CLAUDE, OFFLINE), ("offline",), OFFLINE),
+        ((OFFLINE, CLAUDE), ("codex", "claude"), CLAUDE),
+        ((OFFLINE, CLAUDE), (), CLAUDE),
+        ((LOG, "logs/claude_transcript/events.jsonl"), (), "logs/claude_transcript/events.jsonl"),
+        (("logs/claude_transcript/events.jsonl", OFFLINE), ("claude",), OFFLINE),
+        (("events/common_transcript/events.jsonl", LOG), (), "events/common_transcript/events.jsonl"),
+        (("events/claude/usage/events.jsonl", "logs/x/events.jsonl", "events.jsonl", ""), ("claude",), None),
+    ],
+)
+def test_of_all_files_one_is_the_transcript(existing: tuple[str, ...], emitters: Sequence[str], chosen: str) -> None:
+    assert choose_transcript(existing, emitters) == chosen
+    assert choose_transcript(existing[::-1], emitters) == chosen
+
+
+def test_the_log_of_mngrs_converter_is_no_transcript_however_new(tmp_path: Path) -> None:
+    transcript = write(tmp_path / CLAUDE, 1)
+    write(tmp_path / LOG, 2)
+    assert find_transcript(str(tmp_path), None) == transcript
 
 
 def test_links_are_not_followed_and_relative_places_are_none(tmp_path: Path) -> None:
