@@ -76,7 +76,7 @@ def hard_to_use(opened: OpenedSweep) -> list[tuple[str, Escalation]]:
     return [
         (record.test, each)
         for record in opened.state.tests()
-        for each in record.escalations
+        for each in record.harvest.escalations
         if each.kind == "HARD_TO_USE"
     ]
 
@@ -105,15 +105,15 @@ def describe_test(record: TestRecord) -> dict[str, Any]:
         ],
         "changes": {
             change.kind: {"status": change.status, "summary": change.summary, "commit": change.commit}
-            for change in record.changes
+            for change in record.harvest.changes
         },
         "reason": record.reason,
         "since": record.since,
         "question": record.question,
         "branch": record.branch,
-        "tip": record.tip,
-        "end": record.end,
-        "has_uncommitted": record.has_uncommitted,
+        "tip": record.harvest.tip,
+        "end": record.harvest.end,
+        "has_uncommitted": record.harvest.has_uncommitted,
         "foreign_imports": list(record.foreign_imports),
         "is_stale": record.stale_since is not None,
     }

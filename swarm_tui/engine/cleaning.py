@@ -114,11 +114,11 @@ def _lost_with(agent: LocalAgent, record: TestRecord | None) -> list[str]:
         losses.append(f"{agent.name} is still {agent.state.lower()}")
     if record is None:
         return losses
-    is_harvested = record.state is State.DONE and record.end == "archive"
+    is_harvested = record.state is State.DONE and record.harvest.end == "archive"
     if not is_harvested and (agent.state_dir / ARCHIVE_PATH).is_file():
         losses.append(f"{agent.name} has handed in work that was never harvested (`swarm-tui resume` does)")
     try:
-        if not record.has_uncommitted and uncommitted_paths(agent.work_dir):
+        if not record.harvest.has_uncommitted and uncommitted_paths(agent.work_dir):
             losses.append(f"{agent.name} has uncommitted work in {agent.work_dir}")
     except SwarmError as error:
         losses.append(f"{agent.name} has files in {agent.work_dir}: {error.message}")

@@ -7,8 +7,9 @@ from swarm_tui.engine.context import EngineContext
 from swarm_tui.engine.pull import Pulled, pull_work
 from swarm_tui.engine.reach import LocalFiles
 from swarm_tui.engine.tutorial_harvest import judge_batch
-from swarm_tui.model.events import Harvested, HarvestedChange, Harvesting
-from swarm_tui.model.outcome import Escalation
+from swarm_tui.model.events import Harvested, Harvesting
+from swarm_tui.model.harvest import HarvestedChange, HarvestReport
+from swarm_tui.model.outcome import Escalation, Outcome
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.text import plain, plain_lines
 
@@ -33,35 +34,28 @@ async def harvest(context: EngineContext, test: str, files: LocalFiles, session:
 
 def _harvested(record: TestRecord, pulled: Pulled, end: End) -> Harvested:
     last = next((made for made in reversed(record.tries) if made.passed is not None), None)
-    brought, outcome = pulled.brought, pulled.outcome
     judgement = judge(
         Evidence(
             end=end,
-            outcome=outcome,
+            outcome=pulled.outcome,
             problem=pulled.problem,
-            commits=brought.commits,
-            commits_problem=brought.problem,
+            commits=pulled.brought.commits,
+            commits_problem=pulled.brought.problem,
             last_try_passed=last.passed if last else None,
             last_failure=last.failure if last else "",
         )
     )
-    if outcome is None:
-        return Harvested(
-            test=record.test,
-            result=judgement.result,
-            reason=judgement.reason,
-            errored=True,
-            end=end.value,
-            tip=brought.tip,
-            has_uncommitted=pulled.has_uncommitted,
-        )
-    commit_of = {commit.kind: commit.commit for commit in brought.commits}
     return Harvested(
-        test=record.test,
-        result=judgement.result,
-        reason=judgement.reason,
+        test=record.test, result=judgement.result, reason=judgement.reason, harvest=_report_of(pulled, end)
+    )
+
+
+def _report_of(pulled: Pulled, end: End) -> HarvestReport:
+    brought, outcome = pulled.brought, pulled.outcome or Outcome(errored=True)
+    commit_of = {commit.kind: commit.commit for commit in brought.commits}
+    return HarvestReport(
         end=end.value,
-        summary=_words(outcome.summary_markdown),
+        summary=_clipped(outcome.summary_markdown),
         passing_before=outcome.tests_passing_before,
         passing_after=outcome.tests_passing_after,
         errored=outcome.errored,
@@ -69,7 +63,7 @@ def _harvested(record: TestRecord, pulled: Pulled, end: End) -> Harvested:
             HarvestedChange(
                 kind=kind.value,
                 status=change.status.value,
-                summary=_words(change.summary_markdown),
+                summary=_clipped(change.summary_markdown),
                 commit=commit_of.get(kind, ""),
             )
             for kind, change in outcome.changes.items()
@@ -78,7 +72,7 @@ def _harvested(record: TestRecord, pulled: Pulled, end: End) -> Harvested:
             Escalation(
                 kind=escalation.kind,
                 title=plain(escalation.title, 300),
-                detail_markdown=_words(escalation.detail_markdown),
+                detail_markdown=_clipped(escalation.detail_markdown),
             )
             for escalation in outcome.escalations[:_ESCALATION_LIMIT]
         ),
@@ -87,5 +81,5 @@ def _harvested(record: TestRecord, pulled: Pulled, end: End) -> Harvested:
     )
 
 
-def _words(text: str) -> str:
+def _clipped(text: str) -> str:
     return plain_lines(text[:_TEXT_LIMIT])

@@ -75,7 +75,7 @@ async def _integrate(context: EngineContext, inputs: IntegratorInputs) -> None:
 def compose_inputs(context: EngineContext) -> IntegratorInputs:
     """Compose what an integrator needs to know, and write it into the sweep folder."""
     spec, records = context.spec, list(context.state.tests())
-    with_commits = [record for record in records if record.tip]
+    with_commits = [record for record in records if record.harvest.tip]
     reasons = {record.test: why_not_taken(record) for record in with_commits}
     name, email = spec.identity
     if not name or not email:
@@ -113,10 +113,10 @@ def _branch_input(context: EngineContext, record: TestRecord) -> BranchInput:
         agent=record.agent,
         test=record.test,
         branch=record.branch,
-        tip=record.tip,
+        tip=record.harvest.tip,
         bundle=str(bundle.absolute()) if bundle.is_file() else "",
-        summary=record.summary,
-        is_passing_after=record.passing_after,
+        summary=record.harvest.summary,
+        is_passing_after=record.harvest.passing_after,
     )
 
 

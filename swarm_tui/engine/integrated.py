@@ -50,7 +50,7 @@ def with_open_tests(outcome: IntegratorOutcome, records: Sequence[TestRecord]) -
     ]
     causes: dict[str, list[TestRecord]] = {}
     for record in records:
-        for escalation in record.escalations:
+        for escalation in record.harvest.escalations:
             if record.result is Result.BLOCKED and escalation.kind is EscalationKind.BLOCKER:
                 causes.setdefault(escalation.title or record.reason, []).append(record)
     blockers = tuple(

@@ -102,7 +102,7 @@ class Resumer:
                     await self._adopt(record, agent)
                     return
                 self._again.append((record, agent, "the sweep was resumed"))
-            case State.DONE if self.is_relaunching and record.end in LOST_ENDS:
+            case State.DONE if self.is_relaunching and record.harvest.end in LOST_ENDS:
                 self._again.append((record, agent, f"relaunched: {record.reason}"))
 
     async def _take_up_working(self, record: TestRecord, agent: LocalAgent | None) -> None:

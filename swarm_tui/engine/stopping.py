@@ -75,5 +75,5 @@ class Stopper:
                 continue
             name = branch_ref(record.branch)
             tip = repository.ref(name)
-            if tip is not None and tip in (record.tip, self._context.spec.base):
+            if tip is not None and tip in (record.harvest.tip, self._context.spec.base):
                 repository.delete_ref(name, old=tip)

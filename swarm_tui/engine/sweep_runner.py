@@ -23,6 +23,7 @@ from swarm_tui.engine.schedule import back_off, choose_launches
 from swarm_tui.engine.stopping import Stopper
 from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.model.events import Harvested, LaunchFailed, ProbeFailed, ProbeRecovered, Queued, Stopped
+from swarm_tui.model.harvest import HarvestReport
 from swarm_tui.model.states import State
 
 TICK: Final = 0.1
@@ -203,8 +204,7 @@ class SweepRunner:
                 test=test,
                 result=judgement.result,
                 reason=judgement.reason,
-                errored=True,
-                end=End.NOT_LAUNCHED.value,
+                harvest=HarvestReport(errored=True, end=End.NOT_LAUNCHED.value),
             )
         )
 

@@ -19,7 +19,8 @@ from swarm_tui.engine.context import EngineContext
 from swarm_tui.engine.pull import Pulled
 from swarm_tui.engine.tutorial_task import action_of, items_of, reader_of, tutorial_of
 from swarm_tui.errors import SwarmError
-from swarm_tui.model.events import Harvested, HarvestedChange
+from swarm_tui.model.events import Harvested
+from swarm_tui.model.harvest import HarvestedChange
 from swarm_tui.model.outcome import ChangeKind, ChangeStatus, Escalation, EscalationKind, Outcome
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.states import Result
@@ -57,7 +58,8 @@ async def judge_batch(context: EngineContext, record: TestRecord, pulled: Pulled
         raise
     except SwarmError as error:
         reason = f"its commits cannot be judged: {plain(str(error), 200)}"
-        return harvested.model_copy(update={"result": Result.FAILED, "reason": reason, "errored": True, "changes": ()})
+        report = harvested.harvest.model_copy(update={"errored": True, "changes": ()})
+        return harvested.model_copy(update={"result": Result.FAILED, "reason": reason, "harvest": report})
     return _with_judgement(context.spec, harvested, judged)
 
 
@@ -165,14 +167,16 @@ def _needless(outcome: Outcome) -> list[str]:
 
 def _with_judgement(spec: SweepSpec, harvested: Harvested, judged: _Judged) -> Harvested:
     changes = tuple(_change(spec, verdict, judged.commits[verdict.commit]) for verdict in judged.verdicts)
-    escalations = tuple(_escalations(spec, harvested.escalations, judged))
-    update = {
-        "changes": changes,
-        "escalations": escalations,
-        "passing_before": False,
-        "passing_after": not judged.hard,
-    }
-    return harvested.model_copy(update=update | _result(spec, judged, escalations))
+    escalations = tuple(_escalations(spec, harvested.harvest.escalations, judged))
+    report = harvested.harvest.model_copy(
+        update={
+            "changes": changes,
+            "escalations": escalations,
+            "passing_before": False,
+            "passing_after": not judged.hard,
+        }
+    )
+    return harvested.model_copy(update={"harvest": report} | _result(spec, judged, escalations))
 
 
 def _result(spec: SweepSpec, judged: _Judged, escalations: Sequence[Escalation]) -> dict[str, Any]:

@@ -57,7 +57,7 @@ class _Branch:
 
 async def integrate_blocks(context: EngineContext) -> None:
     """Make the integrated branch of a sweep over a tutorial; SwarmError when that is not possible."""
-    taken = [record for record in context.state.tests() if record.state is State.DONE and record.tip]
+    taken = [record for record in context.state.tests() if record.state is State.DONE and record.harvest.tip]
     context.record(Integrating(by="builtin", branches=len(taken)))
     branch, open_blocks = await asyncio.to_thread(_weave, context, taken)
     is_made = branch.commit != context.spec.base
@@ -81,11 +81,11 @@ def _weave(context: EngineContext, records: Sequence[TestRecord]) -> tuple[_Bran
     reader = reader_of(spec, repository)
     with ObjectSpace(repository) as space:
         for record in records:
-            taken = {change.commit for change in record.changes if change.status == ChangeStatus.SUCCEEDED}
-            for change in record.changes:
+            taken = {change.commit for change in record.harvest.changes if change.status == ChangeStatus.SUCCEEDED}
+            for change in record.harvest.changes:
                 if change.status != ChangeStatus.SUCCEEDED:
                     branch.left_out.append(LeftOut(branch=record.branch, commit=change.commit, reason=change.summary))
-            for commit in commits_of(context, record, record.tip) if taken else ():
+            for commit in commits_of(context, record, record.harvest.tip) if taken else ():
                 if commit.commit in taken:
                     _pick(space, branch, record, commit, spec.sweep)
         if branch.commit != spec.base:
@@ -111,7 +111,7 @@ def _pick(space: ObjectSpace, branch: _Branch, record: TestRecord, commit: Agent
     author = Identity(commit.author.name, commit.author.email)
     message = _message(commit, record, sweep).encode()
     made = space.commit(merge.tree, [branch.commit], message, author=author, authored=commit.author.date)
-    why = next((change.summary for change in record.changes if change.commit == commit.commit), "")
+    why = next((change.summary for change in record.harvest.changes if change.commit == commit.commit), "")
     branch.grow(made, merge.tree, why, [record])
 
 
@@ -168,7 +168,7 @@ def _outcome(branch: _Branch, context: EngineContext, open_blocks: int) -> Integ
     hard = tuple(
         Escalation(kind=each.kind, title=each.title, detail_markdown=each.detail_markdown)
         for record in records
-        for each in record.escalations
+        for each in record.harvest.escalations
         if each.kind is EscalationKind.HARD_TO_USE
     )
     extra: dict[str, Any] = {"by": "builtin", "ranking": branch.ranking, "open_blocks": open_blocks}

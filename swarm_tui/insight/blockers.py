@@ -48,11 +48,12 @@ def find_blockers(records: Iterable[TestRecord]) -> list[Blocker]:
 
 
 def _told(record: TestRecord) -> Iterable[tuple[str, str, str]]:
-    for escalation in record.escalations:
+    for escalation in record.harvest.escalations:
         yield KINDS[escalation.kind], escalation.title or record.reason or "(no title)", escalation.detail_markdown
     is_blocked = record.state is State.DONE and record.result is Result.BLOCKED
-    if is_blocked and not record.escalations:
-        yield KINDS[EscalationKind.BLOCKER], record.reason or record.summary or "(no reason given)", record.summary
+    if is_blocked and not record.harvest.escalations:
+        summary = record.harvest.summary
+        yield KINDS[EscalationKind.BLOCKER], record.reason or summary or "(no reason given)", summary
     elif record.state is State.WAITING:
         yield QUESTION, record.question or "(no question seen)", ""
 

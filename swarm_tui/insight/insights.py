@@ -74,6 +74,6 @@ def _keep(records: dict[str, TestRecord], record: TestRecord, is_wanted: bool) -
 
 
 def _is_needy(record: TestRecord) -> bool:
-    if record.escalations or record.state is State.WAITING:
+    if record.harvest.escalations or record.state is State.WAITING:
         return True
     return record.state is State.DONE and record.result in (Result.BLOCKED, Result.FAILED, Result.UNRESOLVED)

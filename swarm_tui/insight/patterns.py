@@ -41,8 +41,8 @@ def raw_cause(record: TestRecord) -> str:
     """Return what stands between a test and its end, in the words in which it was found; "" when nothing does."""
     if record.state is State.WAITING:
         return record.question or "waits for an answer"
-    if record.state is State.DONE and record.result is Result.BLOCKED and record.escalations:
-        return record.escalations[0].title or record.reason
+    if record.state is State.DONE and record.result is Result.BLOCKED and record.harvest.escalations:
+        return record.harvest.escalations[0].title or record.reason
     if record.state is State.DONE and record.result in (Result.FAILED, Result.BLOCKED, Result.UNRESOLVED):
         return _last_failure(record) or record.reason or record.result.value
     if record.state is State.RUNNING:

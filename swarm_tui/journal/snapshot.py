@@ -16,8 +16,7 @@ from typing import Any, Final
 from swarm_tui.errors import JournalError
 from swarm_tui.journal.fold import SweepState
 from swarm_tui.journal.folder import write_beside
-from swarm_tui.model.events import HarvestedChange
-from swarm_tui.model.outcome import Escalation
+from swarm_tui.model.harvest import HarvestReport
 from swarm_tui.model.state import Integration, LogLine, TestRecord, Try
 from swarm_tui.model.states import Result, State
 
@@ -43,11 +42,7 @@ _PLAIN_FIELDS: Final = (
 def write_snapshot(path: Path, journal: Path, offset: int, state: SweepState) -> None:
     """Keep the state that the first `offset` bytes of the journal fold into."""
     records = [
-        [
-            *record._replace(changes=(), escalations=()),
-            [change.model_dump() for change in record.changes],
-            [escalation.model_dump() for escalation in record.escalations],
-        ]
+        record._replace(harvest=record.harvest.model_dump(exclude_defaults=True))  # type: ignore[arg-type]
         for record in state.tests()
     ]
     content = {
@@ -86,15 +81,14 @@ def _restore(content: dict[str, Any]) -> SweepState:
         setattr(state, name, content["state"][name])
     state.integration = Integration(**content["integration"])
     state.log.extend(LogLine(*line) for line in content["log"])
-    for *values, changes, escalations in content["records"]:
+    for values in content["records"]:
         record = TestRecord._make(values)
         record = record._replace(
             state=State(record.state),
             result=Result(record.result) if record.result else None,
             tries=tuple(Try(*made) for made in record.tries),
             foreign_imports=tuple(record.foreign_imports),
-            changes=tuple(HarvestedChange(**change) for change in changes),
-            escalations=tuple(Escalation(**escalation) for escalation in escalations),
+            harvest=HarvestReport.model_validate(record.harvest),
         )
         state.records[record.test] = record
     state.counts = Counter(record.mark for record in state.tests())

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
-from swarm_tui.model.outcome import Escalation
+from swarm_tui.model.harvest import HarvestReport
 from swarm_tui.model.states import Result, State
 
 
@@ -159,34 +159,22 @@ class Harvesting(TestEvent):
     source: str = "archive"
 
 
-class HarvestedChange(BaseModel):
-    """One change of an outcome as the journal keeps it."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-    kind: str
-    status: str
-    summary: str = ""
-    commit: str = ""
-
-
 class Harvested(TestEvent):
     """Everything of the agent's work that could be had is in the sweep folder."""
 
     type: Literal["harvested"] = "harvested"
     result: Result
     reason: str = ""
-    end: str = "archive"
-    """How the agent's work came to its end: by its archive, or without one (timeout, crash, gone, ...)."""
-    summary: str = ""
-    passing_before: bool | None = None
-    passing_after: bool | None = None
-    errored: bool = False
-    changes: tuple[HarvestedChange, ...] = ()
-    escalations: tuple[Escalation, ...] = ()
-    tip: str = ""
-    """The agent's last commit, fetched to refs/swarm/<sweep>/<branch's last part>; empty without commits."""
-    has_uncommitted: bool = False
+    harvest: HarvestReport = HarvestReport()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _nest_flat_fields(cls, data: Any) -> Any:
+        # Format 1 wrote the fields of the report beside the result.
+        if not isinstance(data, dict) or "harvest" in data:
+            return data
+        report = {name: data[name] for name in HarvestReport.model_fields if name in data}
+        return {name: value for name, value in data.items() if name not in report} | {"harvest": report}
 
 
 class Stopped(TestEvent):

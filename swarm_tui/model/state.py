@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from swarm_tui.model.events import HarvestedChange
-from swarm_tui.model.outcome import Escalation
+from swarm_tui.model.harvest import NOT_HARVESTED, HarvestReport
 from swarm_tui.model.states import FINISHED_STATES, Result, State, mark_of
 
 
@@ -48,16 +47,7 @@ class TestRecord(NamedTuple):
     work_dir: str = ""
     state_dir: str = ""
     tries: tuple[Try, ...] = ()
-    changes: tuple[HarvestedChange, ...] = ()
-    escalations: tuple[Escalation, ...] = ()
-    summary: str = ""
-    passing_before: bool | None = None
-    passing_after: bool | None = None
-    errored: bool = False
-    end: str = ""
-    """How the agent's work came to its end; empty until it is harvested."""
-    tip: str = ""
-    has_uncommitted: bool = False
+    harvest: HarvestReport = NOT_HARVESTED
     foreign_imports: tuple[str, ...] = ()
     question: str = ""
     last_line: str = ""

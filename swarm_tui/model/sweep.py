@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-FORMAT_VERSION: Final = 1
+FORMAT_VERSION: Final = 2
 INTEGRATOR_SLUG: Final = "integrator"
 RESERVED_SLUGS: Final = frozenset({"integrated", INTEGRATOR_SLUG, "reviewed"})
 _NOT_IN_SLUG: Final = re.compile(r"[^a-z0-9]+")

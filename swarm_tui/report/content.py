@@ -59,7 +59,9 @@ def gather_page(sweep: OpenedSweep, made_at: float, put_beside: Callable[[str, o
         "tests": [_row(index, record, gathered[index]) for index, record in enumerate(records)],
         "lanes": _lanes(records, start, end),
         "integrating": _integrating(sweep, start, end),
-        "turned_green": sum(record.passing_before is False and record.passing_after is True for record in records),
+        "turned_green": sum(
+            record.harvest.passing_before is False and record.harvest.passing_after is True for record in records
+        ),
         "needs": gather_needs(records, escalated),
         "integration": integration,
         "log": [
@@ -89,12 +91,12 @@ def gather_needs(records: Sequence[TestRecord], escalated: Iterable[Escalation] 
             need["tests"].append(test)
 
     for index, record in enumerate(records):
-        for told in record.escalations:
+        for told in record.harvest.escalations:
             add(told.kind.value.lower(), told.title or "(no title)", told.detail_markdown, index)
-        if record.mark not in _MARKS_OF_NEED or (record.escalations and record.mark == Result.BLOCKED.value):
+        if record.mark not in _MARKS_OF_NEED or (record.harvest.escalations and record.mark == Result.BLOCKED.value):
             continue
         why = record.question if record.state is State.WAITING else record.reason
-        add(record.mark, why or record.summary.partition("\n")[0] or "(no reason was given)", "", index)
+        add(record.mark, why or record.harvest.summary.partition("\n")[0] or "(no reason was given)", "", index)
     for told in escalated:
         add(told.kind.value.lower(), told.title or "(no title)", told.detail_markdown, None)
     order = ("blocker", "blocked", "waiting", "failed", "shared_pattern", "unresolved")
@@ -112,11 +114,11 @@ def _row(index: int, record: TestRecord, gathered: RowDetails) -> dict[str, Any]
         "block": line(record.block, 300),
         "seconds": _seconds(record),
         "tries": "".join({True: "v", False: "x", None: "o"}[made.passed] for made in record.tries),
-        "changes": [line(change.kind, 40) for change in record.changes if change.status == "SUCCEEDED"],
-        "words": line(record.reason or _first_line(record.summary) or record.last_line, 300),
+        "changes": [line(change.kind, 40) for change in record.harvest.changes if change.status == "SUCCEEDED"],
+        "words": line(record.reason or _first_line(record.harvest.summary) or record.last_line, 300),
         "dollars": record.dollars,
         "casts": gathered.casts,
-        "has_details": gathered.has_material or bool(record.tries or record.changes or record.summary),
+        "has_details": gathered.has_material or bool(record.tries or record.harvest.changes or record.harvest.summary),
     }
 
 

@@ -58,7 +58,7 @@ def gather_details(folder: SweepFolder, record: TestRecord, diffs: CommitDiffs) 
         "test": line(record.test),
         "facts": _facts(record, _cited_block(files)),
         "question": lines(record.question, 2_000),
-        "summary": lines(outcome.summary_markdown or record.summary),
+        "summary": lines(outcome.summary_markdown or record.harvest.summary),
         "note": outcome_note,
         "tries": [_try(made) for made in record.tries],
         "changes": list(_changes(record, outcome, diffs)),
@@ -68,7 +68,7 @@ def gather_details(folder: SweepFolder, record: TestRecord, diffs: CommitDiffs) 
         ],
         "escalations": [
             {"kind": found.kind.value, "title": line(found.title), "text": lines(found.detail_markdown)}
-            for found in record.escalations
+            for found in record.harvest.escalations
         ],
         "texts": list(_texts(files)),
         "casts": cast_rows,
@@ -96,13 +96,13 @@ def _facts(record: TestRecord, cited: str) -> list[list[str]]:
         ["host", line(record.host)],
         ["tutorial block", lines(record.block or cited, 4_000)],
         ["passing before / after", _before_after(record)],
-        ["tip", record.tip[:12]],
+        ["tip", record.harvest.tip[:12]],
     ]
     if record.attempt > 1:
         facts.append(["launches", str(record.attempt)])
     if record.tokens is not None:
         facts.append(["tokens", f"{record.tokens:,}"])
-    if record.has_uncommitted:
+    if record.harvest.has_uncommitted:
         facts.append(["left behind", "changes that were never committed"])
     if record.foreign_imports:
         facts.append(["doubt", line("ran against modules of the checkout: " + ", ".join(record.foreign_imports[:5]))])
@@ -117,10 +117,10 @@ def _cited_block(files: list[PulledFile]) -> str:
 
 
 def _before_after(record: TestRecord) -> str:
-    if record.passing_before is None and record.passing_after is None:
+    if record.harvest.passing_before is None and record.harvest.passing_after is None:
         return ""
     words = {True: "passing", False: "failing", None: "unknown"}
-    return f"{words[record.passing_before]} → {words[record.passing_after]}"
+    return f"{words[record.harvest.passing_before]} → {words[record.harvest.passing_after]}"
 
 
 def _try(made: Any) -> dict[str, Any]:
@@ -145,7 +145,7 @@ def _outcome(pulled: Path | None) -> tuple[Outcome, str]:
 
 def _changes(record: TestRecord, outcome: Outcome, diffs: CommitDiffs) -> Iterator[dict[str, Any]]:
     told = {kind.value: change.summary_markdown for kind, change in outcome.changes.items()}
-    for change in record.changes:
+    for change in record.harvest.changes:
         diff = diffs.diff(change.commit) if change.commit else None
         yield {
             "kind": line(change.kind, 40),

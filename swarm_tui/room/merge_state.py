@@ -236,9 +236,9 @@ def _words_of(record: TestRecord) -> AgentWords:
     return AgentWords(
         agent=record.agent,
         test=record.test,
-        summary=record.summary,
-        passing_before=record.passing_before,
-        passing_after=record.passing_after,
+        summary=record.harvest.summary,
+        passing_before=record.harvest.passing_before,
+        passing_after=record.harvest.passing_after,
         tries=tuple(made.passed for made in record.tries[-12:]),
         block=record.block,
     )

@@ -29,7 +29,7 @@ def standing_facts(store: Store) -> StandingFacts:
         has_integrator=spec.integrator != "none",
         is_simulated=spec.agent_type == "simulated",
         coming=tuple(
-            (short_name(record), plain(record.summary, 200))
+            (short_name(record), plain(record.harvest.summary, 200))
             for record in state.tests()
             if record.result is Result.IMPL_FIX
         ),

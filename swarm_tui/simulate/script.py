@@ -38,7 +38,9 @@ def write_script(test: SimulatedTest, attempt: int, chance: random.Random) -> li
                 chance.uniform(2, 9), "launch_failed", {"reason": reason, "attempt": attempt, "is_final": True}
             )
         )
-        steps.append(ScriptedEvent(0.1, "harvested", {"result": "failed", "reason": reason, "errored": True}))
+        steps.append(
+            ScriptedEvent(0.1, "harvested", {"result": "failed", "reason": reason, "harvest": {"errored": True}})
+        )
         return steps
     host = chance.choice(("localhost", "localhost", "modal-1", "modal-2", "modal-3"))
     steps.append(
@@ -99,26 +101,30 @@ def _tries(result: str, chance: random.Random) -> list[bool]:
 
 
 def _harvest(result: str, tries: list[bool], reason: str, title: str, chance: random.Random) -> Fields:
-    fields: Fields = {"result": result, "passing_before": tries[0], "passing_after": tries[-1]}
+    report: Fields = {"passing_before": tries[0], "passing_after": tries[-1]}
+    fields: Fields = {"result": result, "harvest": report}
     kind = KIND_OF_RESULT.get(result)
     if kind:
         summary = chance.choice(SUMMARIES[kind])
         commit = f"{chance.getrandbits(160):040x}"
-        fields |= {
+        report |= {
             "summary": summary,
             "changes": [{"kind": kind, "status": "SUCCEEDED", "summary": summary, "commit": commit}],
             "tip": commit,
         }
     elif result == "clean":
-        fields["summary"] = "Passes, and says what it checks; nothing to change."
+        report["summary"] = "Passes, and says what it checks; nothing to change."
     elif result == "unresolved":
-        fields |= {"reason": f"tried, could not: {reason}", "summary": reason}
-        fields["changes"] = [{"kind": "FIX_TEST", "status": "FAILED", "summary": reason}]
+        fields["reason"] = f"tried, could not: {reason}"
+        report |= {"summary": reason, "changes": [{"kind": "FIX_TEST", "status": "FAILED", "summary": reason}]}
     elif result == "blocked":
-        fields |= {"reason": reason, "summary": reason}
-        fields["escalations"] = [{"kind": "BLOCKER", "title": title, "detail_markdown": f"This test {reason}."}]
+        fields["reason"] = reason
+        report |= {
+            "summary": reason,
+            "escalations": [{"kind": "BLOCKER", "title": title, "detail_markdown": f"This test {reason}."}],
+        }
     elif result == "failed":
-        why = chance.choice(("no outcome within 3600 s", "the agent's process ended without an outcome",
+        fields["reason"] = chance.choice(("no outcome within 3600 s", "the agent's process ended without an outcome",
                              "the outcome file is broken: changes.FIX_IMPL.status: Field required"))  # fmt: skip
-        fields |= {"reason": why, "errored": True}
+        report["errored"] = True
     return fields

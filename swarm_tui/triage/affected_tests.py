@@ -21,7 +21,7 @@ def tests_concerned(fix: Fix, records: Iterable[TestRecord], imports: Mapping[st
     files = files_concerned(fix.commit.paths, imports)
     own = [record.test for record in known if record.agent in fix.agents or record.branch in fix.branches]
     touching = [record.test for record in known if record.file in files]
-    red = [record.test for record in known if record.passing_before is False]
+    red = [record.test for record in known if record.harvest.passing_before is False]
     return tuple(dict.fromkeys([*own, *touching, *red]))
 
 

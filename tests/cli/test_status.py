@@ -19,13 +19,13 @@ from swarm_tui.journal.append import EngineLock
 from swarm_tui.model.events import (
     EngineEnded,
     Harvested,
-    HarvestedChange,
     Integrated,
     IntegrationFailed,
     Launched,
     Seen,
     TryFinished,
 )
+from swarm_tui.model.harvest import HarvestedChange, HarvestReport
 from swarm_tui.model.states import Result, State
 from tests.engine.rehearsal import QuickMngr, rehearse
 
@@ -39,7 +39,7 @@ def context(tmp_path: Path) -> EngineContext:
         context.record(Launched(test=test))
     context.record(TryFinished(test=done, number=1, passed=False, seconds=0.5, failure="assert 0"))
     change = HarvestedChange(kind="FIX_IMPL", status="SUCCEEDED", summary="done", commit="c" * 40)
-    context.record(Harvested(test=done, result=Result.IMPL_FIX, changes=(change,), tip="c" * 40))
+    context.record(Harvested(test=done, result=Result.IMPL_FIX, harvest=HarvestReport(changes=(change,), tip="c" * 40)))
     context.record(Seen(test=waiting, state=State.WAITING, question="\x1b[31mWhich?\x1b[0m [/red]"))
     return context
 

@@ -104,7 +104,7 @@ class Round:
         while time.monotonic() < end:
             until(lambda: living_engine(self.program.newest().lock) is None, "the engine to end", ROUND_DEADLINE)
             opened = self.program.opened()
-            is_lost = any(record.end in LOST_ENDS for record in opened.state.tests())
+            is_lost = any(record.harvest.end in LOST_ENDS for record in opened.state.tests())
             is_integrated = opened.state.integration.state == "done"
             if opened.state.ended_why == "finished" and not is_lost and is_integrated:
                 return
@@ -141,7 +141,7 @@ def journal_problems(opened: OpenedSweep) -> list[str]:
         elif isinstance(event, Harvested):
             if is_kept.get(event.test):
                 problems.append(f"{event.test} was harvested twice")
-            is_kept[event.test] = event.end == "archive"
+            is_kept[event.test] = event.harvest.end == "archive"
     return problems
 
 

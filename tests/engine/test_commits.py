@@ -11,6 +11,7 @@ from swarm_tui.adapters.probe import LocalAgent
 from swarm_tui.engine.cleaning import _lost_with
 from swarm_tui.engine.commits import PATCH_LIMIT, bring_commits, keep_uncommitted, uncommitted_paths
 from swarm_tui.errors import SwarmError
+from swarm_tui.model.harvest import HarvestReport
 from swarm_tui.model.state import TestRecord as Record
 from swarm_tui.model.states import State
 from tests.git_project import GitProject
@@ -75,7 +76,7 @@ def test_work_that_no_patch_holds_is_a_loss_also_of_a_finished_agent(
     project: GitProject, tmp_path: Path, is_kept: bool, losses: int
 ) -> None:
     project.write({"new": "not committed\n"})
-    record = Record("t", agent="a", state=State.DONE, end="archive", has_uncommitted=is_kept)
+    record = Record("t", agent="a", state=State.DONE, harvest=HarvestReport(has_uncommitted=is_kept))
     agent = LocalAgent("a", "agent-a", "STOPPED", None, "mngr-a", project.root, None, tmp_path / "state", {})
     told = _lost_with(agent, record)
     assert len(told) == losses

@@ -21,7 +21,8 @@ from swarm_tui.engine.integrate_again import integrate_again
 from swarm_tui.journal.append import JournalWriter
 from swarm_tui.journal.fold import SweepState
 from swarm_tui.journal.folder import SweepFolder
-from swarm_tui.model.events import EngineEnded, EngineStarted, Harvested, HarvestedChange, Queued
+from swarm_tui.model.events import EngineEnded, EngineStarted, Harvested, Queued
+from swarm_tui.model.harvest import HarvestedChange, HarvestReport
 from swarm_tui.model.outcome import Escalation, IntegratorOutcome
 from swarm_tui.model.states import Result
 from swarm_tui.model.sweep import MngrSettings, SweepSpec
@@ -62,15 +63,17 @@ class Swept:
             Repository.open(self.project.git.root),
         )
 
-    def harvested(self, test: str, result: Result, *, tip: str = "", kind: str = "", **more: Any) -> None:
+    def harvested(
+        self, test: str, result: Result, *, tip: str = "", kind: str = "", reason: str = "", **more: Any
+    ) -> None:
         """Write down what the agent of a test has come to."""
         slug = test.replace("_", "-")
         node = f"{TEST_FILE}::{test}"
         names: dict[str, Any] = {"agent": f"swarm-{SWEEP}-{slug}", "branch": f"swarm/{SWEEP}/{slug}", "file": TEST_FILE}
         self.context.record(Queued(test=node, **names))
         changes = (HarvestedChange(kind=kind, status="SUCCEEDED"),) if kind else ()
-        fields = {"passing_after": True, "changes": changes} | more
-        self.context.record(Harvested(test=node, result=result, tip=tip, **fields))
+        report = HarvestReport.model_validate({"tip": tip, "passing_after": True, "changes": changes} | more)
+        self.context.record(Harvested(test=node, result=result, reason=reason, harvest=report))
 
     def outcome(self) -> dict[str, Any]:
         """Read what the integrator has left in the sweep folder."""
@@ -173,7 +176,11 @@ def test_it_can_be_repeated_when_no_engine_lives(swept: Swept) -> None:
     )
     change = HarvestedChange(kind="FIX_TEST", status="SUCCEEDED")
     writer.append(
-        Harvested(test=source.test, result=Result.TEST_FIX, tip=source.tip, changes=(change,), passing_after=True)
+        Harvested(
+            test=source.test,
+            result=Result.TEST_FIX,
+            harvest=HarvestReport(tip=source.tip, changes=(change,), passing_after=True),
+        )
     )
     writer.close()
     state = integrate_again(swept.folder)

@@ -12,7 +12,8 @@ from swarm_tui.engine.integrate import integrate_sweep
 from swarm_tui.journal.append import JournalWriter
 from swarm_tui.journal.fold import SweepState
 from swarm_tui.journal.folder import SweepFolder
-from swarm_tui.model.events import Harvested, HarvestedChange, Queued
+from swarm_tui.model.events import Harvested, Queued
+from swarm_tui.model.harvest import HarvestedChange, HarvestReport
 from swarm_tui.model.states import Result
 from swarm_tui.model.sweep import SweepSpec
 from tests.agents.integrator_project import CODE, TEST_FILE, SweptProject, changed
@@ -71,7 +72,11 @@ class SweptByAgents:
         self.context.record(Queued(test=source.test, agent=source.agent, branch=branch, file=TEST_FILE))
         change = HarvestedChange(kind="FIX_IMPL", status="SUCCEEDED")
         self.context.record(
-            Harvested(test=source.test, result=Result.IMPL_FIX, tip=source.tip, changes=(change,), passing_after=True)
+            Harvested(
+                test=source.test,
+                result=Result.IMPL_FIX,
+                harvest=HarvestReport(tip=source.tip, changes=(change,), passing_after=True),
+            )
         )
 
     @property

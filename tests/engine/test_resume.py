@@ -21,6 +21,7 @@ from swarm_tui.engine.sweep_runner import SWEEP_STOPPED, SweepRunner
 from swarm_tui.errors import JournalError, SwarmError, UsageError
 from swarm_tui.journal.recover import recover_journal
 from swarm_tui.model.events import Harvested, Launched, Launching, Stopped
+from swarm_tui.model.harvest import HarvestReport
 from swarm_tui.model.state import TestRecord as Record
 from swarm_tui.model.states import Result, State
 from tests.engine.rehearsal import QuickMngr, StillProbe, rehearse
@@ -122,7 +123,9 @@ async def test_a_test_that_could_not_be_launched_is_launched_when_that_is_wished
     tmp_path: Path, mngr: QuickMngr
 ) -> None:
     context = rehearse(tmp_path, 1, mngr)
-    context.record(Harvested(test=only(context).test, result=Result.FAILED, end=End.NOT_LAUNCHED.value))
+    context.record(
+        Harvested(test=only(context).test, result=Result.FAILED, harvest=HarvestReport(end=End.NOT_LAUNCHED.value))
+    )
     await resume(context, mngr)
     assert mngr.created == []
     await resume(context, mngr, is_relaunching=True)
@@ -154,7 +157,7 @@ async def test_an_agent_that_is_gone_is_failed_or_made_anew(tmp_path: Path, mngr
 
 async def test_a_result_that_is_there_stays(tmp_path: Path, mngr: QuickMngr) -> None:
     context = rehearse(tmp_path, 1, mngr)
-    context.record(Harvested(test=only(context).test, result=Result.UNRESOLVED, end="archive"))
+    context.record(Harvested(test=only(context).test, result=Result.UNRESOLVED, harvest=HarvestReport(end="archive")))
     await resume(context, mngr, is_relaunching=True)
     assert only(context).result is Result.UNRESOLVED
     assert mngr.created == []

@@ -3,6 +3,7 @@
 from swarm_tui.insight.attention import STUCK_AFTER, is_stuck, need_of, wants_a_person
 from swarm_tui.insight.blockers import blockers_as_markdown, find_blockers
 from swarm_tui.insight.forecast import forecast
+from swarm_tui.model.harvest import HarvestReport
 from swarm_tui.model.outcome import Escalation, EscalationKind
 from swarm_tui.model.state import TestRecord, Try
 from swarm_tui.model.states import Result, State
@@ -48,7 +49,7 @@ def test_an_agent_that_speaks_or_tries_is_not_stuck() -> None:
 def test_blockers_with_the_same_title_are_one() -> None:
     records = [
         done(f"t{number}", Result.BLOCKED)._replace(
-            escalations=(Escalation(title=f"no host {number}", detail_markdown="why"),)
+            harvest=HarvestReport(escalations=(Escalation(title=f"no host {number}", detail_markdown="why"),))
         )
         for number in range(2)
     ]
@@ -62,7 +63,9 @@ def test_blockers_with_the_same_title_are_one() -> None:
 def test_each_kind_has_its_own_words_and_what_stops_work_comes_first() -> None:
     kinds = (EscalationKind.HARD_TO_USE, EscalationKind.SHARED_PATTERN, EscalationKind.BLOCKER)
     records = [
-        done(f"t{place}", Result.BLOCKED)._replace(escalations=(Escalation(kind=kind, title=f"title {place}"),))
+        done(f"t{place}", Result.BLOCKED)._replace(
+            harvest=HarvestReport(escalations=(Escalation(kind=kind, title=f"title {place}"),))
+        )
         for place, kind in enumerate(kinds)
     ]
     records.append(TestRecord("asks", state=State.WAITING, question="May I?"))

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swarm_tui.insight.patterns import cause_of, find_patterns, normalised
+from swarm_tui.model.harvest import HarvestReport
 from swarm_tui.model.outcome import Escalation
 from swarm_tui.model.state import TestRecord, Try
 from swarm_tui.model.states import Result, State
@@ -71,7 +72,8 @@ def test_larger_patterns_come_first() -> None:
 
 
 def test_a_blocked_test_counts_by_what_it_asks_for() -> None:
-    record = failed("a.py::t", "AssertionError", result=Result.BLOCKED, escalations=(Escalation(title="no docker"),))
+    report = HarvestReport(escalations=(Escalation(title="no docker"),))
+    record = failed("a.py::t", "AssertionError", result=Result.BLOCKED, harvest=report)
     assert cause_of(record) == "no docker"
 
 

@@ -3,6 +3,7 @@
 from hypothesis import strategies as st
 
 from swarm_tui.model import events as happened
+from swarm_tui.model.harvest import HarvestedChange, HarvestReport
 from swarm_tui.model.outcome import Escalation
 from swarm_tui.model.states import Result, State
 
@@ -30,8 +31,12 @@ def event_of() -> st.SearchStrategy[happened.Event]:
             happened.Harvested,
             test=test_ids,
             result=st.sampled_from(Result),
-            changes=st.just((happened.HarvestedChange(kind="FIX_IMPL", status="SUCCEEDED"),)),
-            escalations=st.just((Escalation(title="no network"),)),
+            harvest=st.just(
+                HarvestReport(
+                    changes=(HarvestedChange(kind="FIX_IMPL", status="SUCCEEDED"),),
+                    escalations=(Escalation(title="no network"),),
+                )
+            ),
         ),
         st.builds(happened.Stopped, test=test_ids),
         st.builds(happened.SlotsChanged, slots=st.integers(1, 9)),

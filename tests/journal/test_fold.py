@@ -6,6 +6,8 @@ from hypothesis import given
 
 from swarm_tui.journal.fold import SweepState
 from swarm_tui.model import events as happened
+from swarm_tui.model.harvest import HarvestedChange, HarvestReport
+from swarm_tui.model.outcome import Escalation
 from swarm_tui.model.states import Result, State
 from tests.journal.sweeps import events
 
@@ -100,3 +102,26 @@ def test_an_event_of_the_future_is_counted_and_passed_over() -> None:
     state = SweepState()
     state.apply(event)
     assert (state.unknown_events, state.last_seq) == (1, 7)
+
+
+def test_a_harvest_that_an_older_version_wrote_is_read() -> None:
+    line = b"""{"seq": 9, "at": 5.0, "test": "a.py::t", "type": "harvested", "result": "impl_fix", "reason": "so it is",
+        "end": "archive", "summary": "Done.", "passing_before": false, "passing_after": true, "errored": false,
+        "changes": [{"kind": "FIX_IMPL", "status": "SUCCEEDED", "summary": "sums", "commit": "c0ffee"}],
+        "escalations": [{"kind": "BLOCKER", "title": "no network", "detail_markdown": "none"}], "tip": "c0ffee",
+        "has_uncommitted": true, "mood": "good"}"""
+    event = happened.parse_event(line)
+    report = HarvestReport(
+        end="archive",
+        summary="Done.",
+        passing_before=False,
+        passing_after=True,
+        changes=(HarvestedChange(kind="FIX_IMPL", status="SUCCEEDED", summary="sums", commit="c0ffee"),),
+        escalations=(Escalation(title="no network", detail_markdown="none"),),
+        tip="c0ffee",
+        has_uncommitted=True,
+    )
+    assert isinstance(event, happened.Harvested)
+    assert (event.result, event.reason, event.harvest) == (Result.IMPL_FIX, "so it is", report)
+    assert event.model_extra == {"mood": "good"}
+    assert happened.parse_event(event.model_dump_json().encode()) == event

@@ -1,5 +1,6 @@
 """Sweeps are found, opened and kept up with; a snapshot is a shortcut and never a second truth."""
 
+import json
 import os
 import resource
 from pathlib import Path
@@ -16,7 +17,7 @@ from swarm_tui.journal.requests import RequestFollower, append_request
 from swarm_tui.journal.snapshot import read_snapshot, write_snapshot
 from swarm_tui.model import events as happened
 from swarm_tui.model.requests import RequestKind
-from swarm_tui.model.sweep import MngrSettings, SweepSpec
+from swarm_tui.model.sweep import FORMAT_VERSION, MngrSettings, SweepSpec
 from tests.journal.sweeps import events
 
 
@@ -53,7 +54,8 @@ def test_the_users_tree_stays_clean(tmp_path: Path) -> None:
 def test_a_broken_or_newer_spec_is_one_sentence(tmp_path: Path) -> None:
     folder = make_sweep(tmp_path, "20261118-061200")
     assert not is_newer_format(folder.read_spec())
-    folder.spec.write_text(folder.spec.read_text().replace('"version": 1', '"version": 2, "novelty": true'))
+    newer = json.loads(folder.spec.read_text()) | {"version": FORMAT_VERSION + 1, "novelty": True}
+    folder.spec.write_text(json.dumps(newer))
     assert is_newer_format(folder.read_spec())
     folder.spec.write_text('{"version": 1}')
     with pytest.raises(JournalError, match=r"is broken: \d fields are wrong or missing"):

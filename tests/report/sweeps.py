@@ -12,6 +12,7 @@ from swarm_tui.journal.append import JournalWriter
 from swarm_tui.journal.folder import SweepFolder, create_runs_folder
 from swarm_tui.journal.open import OpenedSweep, open_sweep
 from swarm_tui.model import events as happened
+from swarm_tui.model.harvest import HarvestedChange, HarvestReport
 from swarm_tui.model.outcome import OUTCOME_FILE, Escalation, EscalationKind
 from swarm_tui.model.states import Result
 from swarm_tui.model.sweep import MngrSettings, SweepSpec, SweptTest, derive_tests
@@ -195,7 +196,7 @@ def _happenings(
         failure = "" if passed else "E   AssertionError: assert 1 == 0\nE   fixture 'host' not found"
         found.append((at, happened.TryFinished(test=name, number=number, passed=passed, seconds=1.25, failure=failure)))
     kind = KIND_OF_RESULT.get(result.value)
-    change = happened.HarvestedChange(kind=kind or "", status="SUCCEEDED", summary="Kept the exit code.", commit=tip)
+    change = HarvestedChange(kind=kind or "", status="SUCCEEDED", summary="Kept the exit code.", commit=tip)
     reason = {
         Result.UNRESOLVED: "tried, could not make it pass",
         Result.FAILED: "mngr create failed twice: the host did not answer",
@@ -209,12 +210,14 @@ def _happenings(
                 test=name,
                 result=result,
                 reason=reason,
-                summary="Looked at the test.",
-                passing_before=result is Result.CLEAN,
-                passing_after=is_good,
-                changes=(change,) if kind else (),
-                escalations=(shared,) if result is Result.BLOCKED else (),
-                tip=tip,
+                harvest=HarvestReport(
+                    summary="Looked at the test.",
+                    passing_before=result is Result.CLEAN,
+                    passing_after=is_good,
+                    changes=(change,) if kind else (),
+                    escalations=(shared,) if result is Result.BLOCKED else (),
+                    tip=tip,
+                ),
             ),
         )
     )

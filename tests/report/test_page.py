@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.journal.append import JournalWriter
 from swarm_tui.model import events as happened
+from swarm_tui.model.harvest import HarvestedChange, HarvestReport
 from swarm_tui.model.outcome import OUTCOME_FILE, Escalation
 from swarm_tui.model.states import Result
 from swarm_tui.report.folder import MARKER, write_report
@@ -157,10 +158,12 @@ def make_hostile(root: Path) -> MadeSweep:
                 test=test,
                 result=Result.BLOCKED,
                 reason=bad,
-                summary=bad,
-                changes=(happened.HarvestedChange(kind=HOSTILE, status=HOSTILE, summary=bad, commit=HOSTILE),),
-                escalations=(Escalation(title=bad, detail_markdown=bad),),
-                tip=HOSTILE,
+                harvest=HarvestReport(
+                    summary=bad,
+                    changes=(HarvestedChange(kind=HOSTILE, status=HOSTILE, summary=bad, commit=HOSTILE),),
+                    escalations=(Escalation(title=bad, detail_markdown=bad),),
+                    tip=HOSTILE,
+                ),
             )
         )
         journal.append(happened.IntegrationFailed(reason=bad))

@@ -12,6 +12,7 @@ from textual.pilot import Pilot
 from swarm_tui.journal.append import JournalWriter
 from swarm_tui.journal.folder import SweepFolder, create_runs_folder
 from swarm_tui.model.events import Harvested, Launched, Queued, Seen, TryFinished
+from swarm_tui.model.harvest import HarvestReport
 from swarm_tui.model.states import Result, State
 from swarm_tui.model.sweep import MngrSettings, SweepSpec
 from swarm_tui.room.app import RoomApp
@@ -69,7 +70,13 @@ def make_sweep(
             test = f"tests/test_a.py::test_{names[1]}"
             journal.append(Seen(test=test, state=State.WAITING, question="Which one is right?"))
         for name in names[2:]:
-            journal.append(Harvested(test=f"tests/test_a.py::test_{name}", result=Result.CLEAN, summary="All is well."))
+            journal.append(
+                Harvested(
+                    test=f"tests/test_a.py::test_{name}",
+                    result=Result.CLEAN,
+                    harvest=HarvestReport(summary="All is well."),
+                )
+            )
     return sweep
 
 

@@ -14,6 +14,7 @@ from swarm_tui.agents.offline.records import Record, parse_record
 from swarm_tui.journal.append import JournalWriter
 from swarm_tui.journal.folder import SweepFolder, create_runs_folder
 from swarm_tui.model import events as happened
+from swarm_tui.model.harvest import HarvestedChange, HarvestReport
 from swarm_tui.model.outcome import INTEGRATOR_OUTCOME_FILE
 from swarm_tui.model.states import Result
 from swarm_tui.model.sweep import MngrSettings, SweepSpec, SweptTest, derive_tests
@@ -83,7 +84,7 @@ class LarderSweep:
         ]
         done = [step for step in record.steps if step.name == "commit"]
         kind = done[-1].value if done else ""
-        change = happened.HarvestedChange(
+        change = HarvestedChange(
             kind=kind, status="SUCCEEDED", summary=done[-1].more.get("summary", "") if done else ""
         )
         result = Result.IMPL_FIX if kind == "FIX_IMPL" else RESULTS.get(kind, Result.CLEAN)
@@ -92,7 +93,9 @@ class LarderSweep:
             happened.Launched(test=test, host="localhost"),
             *tries,
             happened.Harvested(
-                test=test, result=result, summary=record.summary, changes=(change,) if kind else (), passing_after=True
+                test=test,
+                result=result,
+                harvest=HarvestReport(summary=record.summary, changes=(change,) if kind else (), passing_after=True),
             ),
         ]
 

@@ -11,7 +11,7 @@ from rich.cells import cell_len
 
 from swarm_tui.journal.pulled_files import PulledFile
 from swarm_tui.model import state as model
-from swarm_tui.model.events import HarvestedChange
+from swarm_tui.model.harvest import HarvestedChange, HarvestReport
 from swarm_tui.model.outcome import Escalation
 from swarm_tui.model.state import Try
 from swarm_tui.model.states import State
@@ -48,14 +48,16 @@ def records(draw: st.DrawFn) -> model.TestRecord:
         agent=draw(hostile),
         state=draw(st.sampled_from([state for state in State if state is not State.DONE])),
         reason=draw(hostile),
-        summary=draw(hostile),
+        harvest=HarvestReport(
+            summary=draw(hostile),
+            changes=(
+                HarvestedChange(kind=draw(hostile), status=draw(hostile), summary=draw(hostile), commit=draw(hostile)),
+            ),
+            escalations=(Escalation(title=draw(hostile), detail_markdown=draw(hostile)),),
+        ),
         question=draw(hostile),
         launched_at=draw(st.none() | st.just(1.0)),
         tries=(Try(1, draw(st.none() | st.booleans()), 1.0, 2.0, draw(hostile)),),
-        changes=(
-            HarvestedChange(kind=draw(hostile), status=draw(hostile), summary=draw(hostile), commit=draw(hostile)),
-        ),
-        escalations=(Escalation(title=draw(hostile), detail_markdown=draw(hostile)),),
     )
 
 

@@ -10,6 +10,7 @@ from swarm_tui.insight.insights import Insights
 from swarm_tui.journal.append import JournalWriter
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.model import events as happened
+from swarm_tui.model.harvest import HarvestedChange, HarvestReport
 from swarm_tui.model.outcome import Escalation
 from swarm_tui.model.requests import RequestKind
 from swarm_tui.model.state import LogLine, TestRecord, Try
@@ -59,13 +60,13 @@ def records(draw: st.DrawFn) -> TestRecord:
         source=draw(hostile),
         host=draw(hostile),
         tries=(Try(1, draw(st.booleans()), 1.0, 0.0, draw(hostile)),),
-        changes=(
-            happened.HarvestedChange(
-                kind=draw(hostile), status=draw(hostile), summary=draw(hostile), commit=draw(hostile)
+        harvest=HarvestReport(
+            changes=(
+                HarvestedChange(kind=draw(hostile), status=draw(hostile), summary=draw(hostile), commit=draw(hostile)),
             ),
+            escalations=(Escalation(title=draw(hostile), detail_markdown=draw(hostile)),),
+            summary=draw(hostile),
         ),
-        escalations=(Escalation(title=draw(hostile), detail_markdown=draw(hostile)),),
-        summary=draw(hostile),
         question=draw(hostile),
         last_line=draw(hostile),
         launched_at=1.0,
@@ -123,7 +124,11 @@ async def test_the_whole_room_stays_up_and_plain(tmp_path: Path, size: tuple[int
                 journal.append(happened.Seen(test=test, state=State.WAITING, question=text))
             else:
                 told = (Escalation(title=text, detail_markdown=text),)
-                journal.append(happened.Harvested(test=test, result=Result.BLOCKED, reason=text, escalations=told))
+                journal.append(
+                    happened.Harvested(
+                        test=test, result=Result.BLOCKED, reason=text, harvest=HarvestReport(escalations=told)
+                    )
+                )
         journal.append(happened.Noted(level="error", text=HOSTILE[1]))
         journal.append(happened.EngineEnded(why="failed", reason=HOSTILE[1]))
     scene = Scene("hostile", (), *size)

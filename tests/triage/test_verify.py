@@ -12,6 +12,7 @@ import pytest
 from swarm_tui.adapters.git import Repository
 from swarm_tui.adapters.process import run_process, scrubbed_environment
 from swarm_tui.model import state
+from swarm_tui.model.harvest import HarvestReport
 from swarm_tui.triage.review import Review
 from swarm_tui.triage.store import ReviewFolder
 from swarm_tui.triage.verify import HowToTest, TestRuns, how_without_sweep
@@ -181,9 +182,13 @@ async def test_a_set_up_that_fails_says_so_each_time(review: Review) -> None:
 
 async def test_the_sweeps_records_choose_the_tests(review: Review, runs: TestRuns) -> None:
     records = (
-        state.TestRecord("tests/test_other.py::test_other", file="tests/test_other.py", passing_before=False),
-        state.TestRecord("tests/test_other.py::test_green", file="tests/test_other.py", passing_before=True),
-        state.TestRecord(TESTS[0], file="tests/test_sums.py", passing_before=True),
+        state.TestRecord(
+            "tests/test_other.py::test_other", file="tests/test_other.py", harvest=HarvestReport(passing_before=False)
+        ),
+        state.TestRecord(
+            "tests/test_other.py::test_green", file="tests/test_other.py", harvest=HarvestReport(passing_before=True)
+        ),
+        state.TestRecord(TESTS[0], file="tests/test_sums.py", harvest=HarvestReport(passing_before=True)),
     )
     assert await runs.concerned(review.fixes[0], records) == (TESTS[0], "tests/test_other.py::test_other")
 

@@ -98,11 +98,11 @@ def why_not_taken(record: TestRecord) -> str | None:
     """Say why the work on a test may not be taken, or None when it may."""
     if record.state is not State.DONE or not record.is_finished:
         return "its agent was stopped before its end"
-    if record.errored or record.result is Result.FAILED:
+    if record.harvest.errored or record.result is Result.FAILED:
         return record.reason or "its agent failed"
-    if not any(change.status == ChangeStatus.SUCCEEDED for change in record.changes):
+    if not any(change.status == ChangeStatus.SUCCEEDED for change in record.harvest.changes):
         return record.reason or "none of its changes succeeded"
-    if record.passing_before and record.passing_after is False:
+    if record.harvest.passing_before and record.harvest.passing_after is False:
         return "its test passed before and fails after it"
     if record.result in (Result.UNRESOLVED, Result.BLOCKED):
         # What the outcome claims was checked at harvest, and did not hold.

@@ -130,7 +130,11 @@ def _column_text(name: str, cell: Cell, size: int, now: float) -> tuple[str, str
         case "tries":
             return draw_tries(record, size), "dim"
         case "changes":
-            kinds = [change.kind.replace("_", " ").lower() for change in record.changes if change.status == "SUCCEEDED"]
+            kinds = [
+                change.kind.replace("_", " ").lower()
+                for change in record.harvest.changes
+                if change.status == "SUCCEEDED"
+            ]
             return cut_text(plain(", ".join(kinds)), size), "dim"
         case "time":
             if record.launched_at is None:

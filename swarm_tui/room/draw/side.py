@@ -73,8 +73,8 @@ def _node_id(record: TestRecord, width: int) -> Iterable[Line]:
 
 def _why(record: TestRecord, width: int, now: float) -> Iterable[Line]:
     yield ()
-    if record.summary and record.summary != record.reason:
-        yield from _paragraph("", plain_lines(record.summary[:4000]), width)
+    if record.harvest.summary and record.harvest.summary != record.reason:
+        yield from _paragraph("", plain_lines(record.harvest.summary[:4000]), width)
     known_from = SOURCES.get(record.source, plain(record.source, 40))
     since = f"{known_from}, {age(now - record.since)}" if record.since else known_from
     why = f"{plain(record.reason)} ({since})" if record.reason else since
@@ -84,27 +84,26 @@ def _why(record: TestRecord, width: int, now: float) -> Iterable[Line]:
     if record.foreign_imports:
         modules = ", ".join(plain(module, 60) for module in record.foreign_imports[:5])
         yield from _paragraph("", f"ran against your checkout, not its copy: {modules}", width, "warning")
-    if record.passing_before is not None and record.passing_after is not None:
-        before, after = (
-            "passing" if passing else "failing" for passing in (record.passing_before, record.passing_after)
-        )
+    reported = (record.harvest.passing_before, record.harvest.passing_after)
+    if None not in reported:
+        before, after = ("passing" if is_passing else "failing" for is_passing in reported)
         yield cut_line([Part("reported: ", "dim"), Part(f"{before} before, {after} after")], width)
 
 
 def _changes(record: TestRecord, width: int) -> Iterable[Line]:
-    if record.changes or record.escalations:
+    if record.harvest.changes or record.harvest.escalations:
         yield ()
-    for change in record.changes:
+    for change in record.harvest.changes:
         role = {"SUCCEEDED": "good", "FAILED": "unresolved", "BLOCKED": "blocked"}.get(change.status, "")
         head = f"{plain(change.kind, 40)} {plain(change.commit, 60)[:7]}".rstrip()
         if change.status != "SUCCEEDED":
             head += f" {plain(change.status, 40).lower()}"
         yield cut_line([Part(head, role)], width)
         yield from _paragraph("  ", plain(change.summary), width)
-    for escalation in record.escalations:
+    for escalation in record.harvest.escalations:
         yield cut_line([Part(escalation.kind.value.replace("_", " ").lower(), "blocked")], width)
         yield from _paragraph("  ", plain(f"{escalation.title}. {escalation.detail_markdown}"), width)
-    if record.has_uncommitted:
+    if record.harvest.has_uncommitted:
         yield from _paragraph("", "left changes that it did not commit", width, "warning")
 
 

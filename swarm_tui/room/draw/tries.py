@@ -72,21 +72,21 @@ def _try_line(made: Try) -> Line:
 
 
 def _report(record: TestRecord, width: int) -> Iterator[Row]:
-    if record.summary:
+    if record.harvest.summary:
         yield Row(())
         yield Row([Part("What the agent says", "heading")])
-        for text in wrap_text(plain_lines(record.summary[:20_000]).strip(), width - 2, 200):
+        for text in wrap_text(plain_lines(record.harvest.summary[:20_000]).strip(), width - 2, 200):
             yield Row([Part(f"  {text}")])
-    if record.changes:
+    if record.harvest.changes:
         yield Row(())
         yield Row([Part("Changes", "heading")])
-    for change in record.changes:
+    for change in record.harvest.changes:
         role = {"SUCCEEDED": "good", "FAILED": "unresolved", "BLOCKED": "blocked"}.get(change.status, "")
         head = f"  {plain(change.kind, 40)} {plain(change.status, 40).lower()} {plain(change.commit, 60)[:10]}"
         yield Row(cut_line([Part(head.rstrip(), role)], width))
         for text in wrap_text(plain_lines(change.summary[:20_000]).strip(), width - 4, 100):
             yield Row([Part(f"    {text}", "dim")])
-    for escalation in record.escalations:
+    for escalation in record.harvest.escalations:
         yield Row(cut_line([Part(f"  {escalation.kind.value.lower()}: {plain(escalation.title)}", "blocked")], width))
         for text in wrap_text(plain_lines(escalation.detail_markdown[:20_000]).strip(), width - 4, 100):
             yield Row([Part(f"    {text}", "dim")])
