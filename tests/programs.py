@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, NoReturn
 
 ROOT_FOLDERS: Final = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 """Where servers are, which are not on everybody's PATH."""
@@ -42,6 +42,8 @@ PROGRAMS: Final[Mapping[str, OutsideProgram]] = {
     "rsync": OutsideProgram(("rsync",), apt="rsync"),
     "ssh": OutsideProgram(("ssh",), apt="openssh-client"),
     "sshd": OutsideProgram(("sshd",), apt="openssh-server"),
+    "npm": OutsideProgram(("npm",), apt="npm"),
+    "jq": OutsideProgram(("jq",), apt="jq"),
     "Chromium": OutsideProgram(
         ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"), apt="chromium"
     ),
@@ -53,15 +55,20 @@ _MISSING: Final = re.compile(re.escape(_NOT_TRIED) + r"([^\s:]+)")
 
 def require_program(name: str, programs: Mapping[str, OutsideProgram] = PROGRAMS) -> str:
     """Return the path of a program; without it the test is skipped, and under CI it fails."""
-    import pytest  # not needed to print the packages
-
     found = programs[name].find()
     if found is None:
-        reason = f"{_NOT_TRIED}{name}: {' or '.join(programs[name].commands)} is not on PATH"
-        if os.environ.get("CI") == "true":
-            pytest.fail(f"{reason}, and CI skips nothing", pytrace=False)
-        pytest.skip(reason)
+        skip_for_want_of(name, f"{' or '.join(programs[name].commands)} is not on PATH")
     return found
+
+
+def skip_for_want_of(name: str, why: str) -> NoReturn:
+    """Skip the running test because a program is missing; fail it under CI."""
+    import pytest  # not needed to print the packages
+
+    reason = f"{_NOT_TRIED}{name}: {why}"
+    if os.environ.get("CI") == "true":
+        pytest.fail(f"{reason}, and CI skips nothing", pytrace=False)
+    pytest.skip(reason)
 
 
 def summary_of_skips(reasons: Iterable[str]) -> str:

@@ -7,37 +7,36 @@ from pathlib import Path
 
 import pytest
 
-from tests.claude.installed import claude_folder
 from tests.claude.lab import KEY
-from tests.claude.scripted_model import Garbage, HangUp, Refusal, Request, ScriptedModel, Turn, bash
+from tests.claude.scripted_model import Garbage, HangUp, Refusal, Request, ScriptedModel, Trouble, Turn, bash
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("trouble", [(), (Refusal(529),), (HangUp(),), (HangUp(3),), (Garbage(),)])
-def test_claude_gets_its_answer_whatever_comes_before(trouble: tuple[Refusal, ...], tmp_path: Path) -> None:
+def test_claude_gets_its_answer_whatever_comes_before(
+    trouble: tuple[Trouble, ...], claude: Path, tmp_path: Path
+) -> None:
     turns = [Turn(calls=[bash("echo $((6 * 7))")]), Turn("It is done.", before=trouble)]
     with ScriptedModel(lambda request: turns) as model:
-        answer = ask_claude(model, tmp_path)
+        answer = ask_claude(claude, model, tmp_path)
     assert answer == "It is done."
     assert model.requests[-1].tool_results == ["42"]
 
 
 @pytest.mark.slow
-def test_a_play_sees_what_the_person_said(tmp_path: Path) -> None:
+def test_a_play_sees_what_the_person_said(claude: Path, tmp_path: Path) -> None:
     def play(request: Request) -> list[Turn]:
         return [Turn(f"You said {request.user_texts[-1]!r}.")]
 
     with ScriptedModel(play) as model:
-        assert ask_claude(model, tmp_path, "good morning") == "You said 'good morning'."
+        assert ask_claude(claude, model, tmp_path, "good morning") == "You said 'good morning'."
 
 
-def ask_claude(model: ScriptedModel, home: Path, words: str = "begin") -> str:
-    folder = claude_folder()
-    assert folder is not None
+def ask_claude(claude: Path, model: ScriptedModel, home: Path, words: str = "begin") -> str:
     done = subprocess.run(
-        [folder / "claude", "--permission-mode", "default", "--allowedTools", "Bash", "-p", words],
+        [claude / "claude", "--permission-mode", "default", "--allowedTools", "Bash", "-p", words],
         cwd=home,
-        env={"HOME": str(home), "PATH": f"{folder}:/usr/bin:/bin", "ANTHROPIC_API_KEY": KEY}
+        env={"HOME": str(home), "PATH": f"{claude}:/usr/bin:/bin", "ANTHROPIC_API_KEY": KEY}
         | {"ANTHROPIC_BASE_URL": model.url, "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"},
         stdin=subprocess.DEVNULL,
         capture_output=True,

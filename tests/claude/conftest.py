@@ -1,0 +1,22 @@
+"""The fixtures of the tests with the real Claude Code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.claude.installed import PACKAGE, claude_folder
+from tests.programs import require_program, skip_for_want_of
+
+
+@pytest.fixture(scope="session")
+def claude() -> Path:
+    """Return the folder that holds the pinned `claude`."""
+    # mngr's hooks for Claude Code are shell scripts around jq.
+    require_program("jq")
+    folder = claude_folder()
+    if folder is None:
+        require_program("npm")
+        skip_for_want_of("claude", f"npm could not install {PACKAGE}")
+    return folder
