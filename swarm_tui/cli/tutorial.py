@@ -79,10 +79,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _list_blocks(path: Path, *, as_json: bool) -> int:
     from swarm_tui.tutorial.files import read_blocks
-    from swarm_tui.tutorial.output import blocks_as_json, blocks_in_words
+    from swarm_tui.tutorial.output import blocks_as_json, blocks_as_text
 
     blocks = read_blocks(path)
-    print(json.dumps(blocks_as_json(str(path), blocks), indent=2) if as_json else blocks_in_words(str(path), blocks))
+    print(json.dumps(blocks_as_json(str(path), blocks), indent=2) if as_json else blocks_as_text(str(path), blocks))
     return 0
 
 
@@ -90,7 +90,7 @@ def _check(arguments: argparse.Namespace) -> int:
     from swarm_tui.tutorial.check import check_tutorial
     from swarm_tui.tutorial.files import read_blocks, read_tests
     from swarm_tui.tutorial.narrowing import choose_blocks, narrow_check
-    from swarm_tui.tutorial.output import check_as_json, check_in_words
+    from swarm_tui.tutorial.output import check_as_json, check_as_text
 
     path, is_lenient = arguments.file, arguments.lenient
     blocks = read_blocks(path)
@@ -98,7 +98,7 @@ def _check(arguments: argparse.Namespace) -> int:
     found = check_tutorial(blocks, read_tests(arguments.tests, with_source=is_lenient), is_lenient=is_lenient)
     if arguments.block:
         found = narrow_check(found, chosen)
-    print(json.dumps(check_as_json(found), indent=2) if arguments.json else check_in_words(found, str(path)))
+    print(json.dumps(check_as_json(found), indent=2) if arguments.json else check_as_text(found, str(path)))
     return 0 if found.is_whole else 1
 
 
@@ -107,7 +107,7 @@ def _check_comments(path: Path, names: Sequence[str], *, as_json: bool) -> int:
     from swarm_tui.tutorial.blocks import parse_blocks, parse_unfilled
     from swarm_tui.tutorial.files import read_text
     from swarm_tui.tutorial.narrowing import choose_blocks
-    from swarm_tui.tutorial.output import comments_as_json, comments_in_words
+    from swarm_tui.tutorial.output import comments_as_json, comments_as_text
 
     text = read_text(path)
     blocks, waiting = parse_blocks(text), parse_unfilled(text)
@@ -115,7 +115,7 @@ def _check_comments(path: Path, names: Sequence[str], *, as_json: bool) -> int:
         chosen = choose_blocks([*blocks, *waiting], names)
         waiting = tuple(block for block in waiting if block in chosen)
     told = comments_as_json(len(blocks), waiting) if as_json else None
-    print(json.dumps(told, indent=2) if told is not None else comments_in_words(str(path), len(blocks), waiting))
+    print(json.dumps(told, indent=2) if told is not None else comments_as_text(str(path), len(blocks), waiting))
     return 1 if waiting else 0
 
 

@@ -1,4 +1,4 @@
-"""Judges what an agent made of its batch of a tutorial's blocks: checks its commits and runs its tests."""
+"""Judges the work of an agent on a batch of a tutorial's blocks: checks its commits and runs its tests."""
 
 from __future__ import annotations
 
@@ -26,12 +26,20 @@ from swarm_tui.model.state import TestRecord
 from swarm_tui.model.states import Result
 from swarm_tui.model.sweep import SweepSpec
 from swarm_tui.model.text import plain, plain_lines
-from swarm_tui.tutorial.loop import OpenBlock
-from swarm_tui.tutorial.loop_judging import CommitVerdict, MadeCommit, Standing, hard_items, judge_commits, stand
+from swarm_tui.tutorial.commit_judging import (
+    BlockKey,
+    CommitEffect,
+    CommitVerdict,
+    TutorialState,
+    judge_commits,
+    tutorial_state,
+    unfinished_items,
+)
+from swarm_tui.tutorial.open_work import OpenBlock
 
 TESTS_TIMEOUT: Final = 900.0
-_NEEDLESS_KEY: Final = "needs_no_command"
-_WHY_NOT: Final = {
+_WITHOUT_COMMAND_KEY: Final = "needs_no_command"
+_DEFAULT_REASONS: Final = {
     "fill": "no commands were written for it",
     "sync": "no test that cites it was written",
 }
@@ -39,21 +47,22 @@ _WHY_NOT: Final = {
 
 @dataclass(frozen=True, slots=True)
 class _Judged:
-    """What became of a batch."""
+    """The judgement of a batch."""
 
     items: tuple[OpenBlock, ...]
     verdicts: tuple[CommitVerdict, ...]
     commits: Mapping[str, AgentCommit]
-    hard: tuple[tuple[OpenBlock, str], ...]
+    unfinished: tuple[tuple[OpenBlock, str], ...]
+    """The items that are not done, each with the reason."""
 
 
 async def judge_batch(context: EngineContext, record: TestRecord, pulled: Pulled, harvested: Harvested) -> Harvested:
-    """Return what a batch came to; where the agent failed or was stopped it stays as it was judged already."""
+    """Return the harvest of a batch with its judgement; that of a failed or stopped agent is returned as it is."""
     outcome = pulled.outcome
     if outcome is None or outcome.errored:
         return harvested
     try:
-        judged = await _judge(context, record, pulled.brought.tip, _needless(outcome))
+        judged = await _judge(context, record, pulled.brought.tip, _titles_without_command(outcome))
     except NoSpaceForGit:
         raise
     except SwarmError as error:
@@ -64,7 +73,7 @@ async def judge_batch(context: EngineContext, record: TestRecord, pulled: Pulled
 
 
 def batch_inputs(context: EngineContext) -> IntegratorInputs:
-    """Return what the integrator's parts need to know of a sweep over a tutorial."""
+    """Return a sweep over a tutorial as input of the integrator."""
     spec = context.spec
     name, email = spec.identity
     return IntegratorInputs(
@@ -88,58 +97,58 @@ def commits_of(context: EngineContext, record: TestRecord, tip: str) -> list[Age
     return read_branch(context.repository, source, batch_inputs(context)) if tip else []
 
 
-async def _judge(context: EngineContext, record: TestRecord, tip: str, needless: Sequence[str]) -> _Judged:
+async def _judge(context: EngineContext, record: TestRecord, tip: str, without_command: Sequence[str]) -> _Judged:
     spec, action = context.spec, action_of(context.spec)
     reader = reader_of(spec, context.repository)
-    items, commits, standings = await asyncio.to_thread(_look, context, record, tip)
-    failing: dict[tuple[str, ...], str] = {}
+    items, commits, states = await asyncio.to_thread(_read_states, context, record, tip)
+    failing: dict[BlockKey, str] = {}
     if action == "sync" and commits:
-        failing = await _failing(context, commits[-1], standings[-1])
+        failing = await _failing_blocks(context, commits[-1], states[-1])
     made = [
-        MadeCommit(commit.commit, commit.paths, before, after)
-        for commit, before, after in zip(commits, standings, standings[1:], strict=False)
+        CommitEffect(commit.commit, commit.paths, before, after)
+        for commit, before, after in zip(commits, states, states[1:], strict=False)
     ]
     allowed = spec.tests_folder if action == "sync" else reader.tutorial
     verdicts = tuple(judge_commits(action, items, made, allowed, failing))
-    hard = tuple(hard_items(items, verdicts, needless, _WHY_NOT[action]))
-    return _Judged(items, verdicts, {commit.commit: commit for commit in commits}, hard)
+    unfinished = tuple(unfinished_items(items, verdicts, without_command, _DEFAULT_REASONS[action]))
+    return _Judged(items, verdicts, {commit.commit: commit for commit in commits}, unfinished)
 
 
-def _look(
+def _read_states(
     context: EngineContext, record: TestRecord, tip: str
-) -> tuple[tuple[OpenBlock, ...], list[AgentCommit], list[Standing]]:
-    """Return the items, the commits, and how the items stand at the base and after each commit."""
+) -> tuple[tuple[OpenBlock, ...], list[AgentCommit], list[TutorialState]]:
+    """Return the items of a batch, its commits, and the states at the base and after each commit."""
     spec, action = context.spec, action_of(context.spec)
     reader = reader_of(spec, context.repository)
     items = items_of(spec, reader.read(spec.base), record)
     commits = commits_of(context, record, tip)
     trees = [spec.base, *(commit.tree for commit in commits)]
-    return items, commits, [stand(action, items, reader.read(tree)) for tree in trees]
+    return items, commits, [tutorial_state(action, items, reader.read(tree)) for tree in trees]
 
 
-async def _failing(context: EngineContext, last: AgentCommit, standing: Standing) -> dict[tuple[str, ...], str]:
-    """Run the tests of the batch's blocks as the agent left them; return the blocks of which one does not pass."""
+async def _failing_blocks(context: EngineContext, last: AgentCommit, state: TutorialState) -> dict[BlockKey, str]:
+    """Run the tests of the batch's blocks at its last commit; return why, for each block with a test that fails."""
     spec = context.spec
-    wanted = {key: names for key, names in standing.tests.items() if names and key in standing.done}
+    wanted = {key: names for key, names in state.tests.items() if names and key in state.done}
     named = list(dict.fromkeys(name for names in wanted.values() for name in names))
     if not named:
         return {}
-    run = await _run(context, last, named)
+    run = await _run_tests(context, last, named)
     return {
-        key: plain(f"its test {bad[0]} {_how(run, _id_of(spec, bad[0]))}", 300)
+        key: plain(f"its test {bad[0]} {_failure_reason(run, _id_of(spec, bad[0]))}", 300)
         for key, names in wanted.items()
         if (bad := [name for name in names if not run.is_green(_id_of(spec, name))])
     }
 
 
-def _how(run: TestRun, test: str) -> str:
+def _failure_reason(run: TestRun, test: str) -> str:
     result = run.outcomes.get(test)
     if result is None:
         return f"cannot be run: {run.complaint or 'pytest does not find it'}"
     return "does not pass" if result == "failed" else f"is {result}"
 
 
-async def _run(context: EngineContext, last: AgentCommit, named: Sequence[str]) -> TestRun:
+async def _run_tests(context: EngineContext, last: AgentCommit, named: Sequence[str]) -> TestRun:
     spec = context.spec
     tests = tuple(
         TestInput(test=_id_of(spec, name), argument=pytest_argument(name, file, spec.folder), file=file)
@@ -154,15 +163,15 @@ async def _run(context: EngineContext, last: AgentCommit, named: Sequence[str]) 
 
 
 def _id_of(spec: SweepSpec, name: str) -> str:
-    """Return a test as pytest names it: from its rootdir."""
+    """Return the node id of a test: its path begins at pytest's rootdir."""
     file, separator, rest = name.partition("::")
     return os.path.relpath(file, spec.root or ".") + separator + rest
 
 
-def _needless(outcome: Outcome) -> list[str]:
-    """Return the titles of the comments that need no command, as the agent says."""
-    told: Any = (outcome.model_extra or {}).get(_NEEDLESS_KEY)
-    return [title for title in told if isinstance(title, str)] if isinstance(told, list) else []
+def _titles_without_command(outcome: Outcome) -> list[str]:
+    """Return the titles of the comments that need no command, as the agent reports."""
+    titles: Any = (outcome.model_extra or {}).get(_WITHOUT_COMMAND_KEY)
+    return [title for title in titles if isinstance(title, str)] if isinstance(titles, list) else []
 
 
 def _with_judgement(spec: SweepSpec, harvested: Harvested, judged: _Judged) -> Harvested:
@@ -173,7 +182,7 @@ def _with_judgement(spec: SweepSpec, harvested: Harvested, judged: _Judged) -> H
             "changes": changes,
             "escalations": escalations,
             "passing_before": False,
-            "passing_after": not judged.hard,
+            "passing_after": not judged.unfinished,
         }
     )
     return harvested.model_copy(update={"harvest": report} | _result(spec, judged, escalations))
@@ -183,18 +192,18 @@ def _result(spec: SweepSpec, judged: _Judged, escalations: Sequence[Escalation])
     """Return result and reason of a batch."""
     is_taken = any(not verdict.problem for verdict in judged.verdicts)
     reason = ""
-    if judged.hard:
-        item, why = judged.hard[0]
-        done = len(judged.items) - len(judged.hard)
+    if judged.unfinished:
+        item, why = judged.unfinished[0]
+        done = len(judged.items) - len(judged.unfinished)
         reason = plain(f"{done} of {len(judged.items)} blocks; {item.title!r}: {why}", 300)
     if is_taken:
-        is_mending = all(item.near for each in judged.verdicts if not each.problem for item in each.items)
+        is_mending = all(item.near_misses for each in judged.verdicts if not each.problem for item in each.items)
         result = Result.TUTORIAL_FIX if spec.kind == "fill" else Result.TEST_FIX if is_mending else Result.BETTER
         return {"result": result, "reason": reason}
     blocker = next((each for each in escalations if each.kind is EscalationKind.BLOCKER), None)
     if blocker is not None:
         return {"result": Result.BLOCKED, "reason": plain(blocker.title or blocker.detail_markdown, 300)}
-    return {"result": Result.UNRESOLVED if judged.hard else Result.CLEAN, "reason": reason}
+    return {"result": Result.UNRESOLVED if judged.unfinished else Result.CLEAN, "reason": reason}
 
 
 def _change(spec: SweepSpec, verdict: CommitVerdict, commit: AgentCommit) -> HarvestedChange:
@@ -209,14 +218,14 @@ def _change(spec: SweepSpec, verdict: CommitVerdict, commit: AgentCommit) -> Har
     )
 
 
-def _escalations(spec: SweepSpec, told: Iterable[Escalation], judged: _Judged) -> Iterable[Escalation]:
-    """Return what is hard to use: each block that is not done, in the agent's words too; then all else that it says."""
-    rest = list(told)
-    for item, why in judged.hard:
-        words = next((each for each in rest if _is_about(each, item)), None)
-        if words is not None:
-            rest.remove(words)
-        detail = f"{words.detail_markdown}\n\n{why}" if words is not None and words.detail_markdown else why
+def _escalations(spec: SweepSpec, reported: Iterable[Escalation], judged: _Judged) -> Iterable[Escalation]:
+    """Return an escalation for each unfinished block, with the agent's own text about it, then its other ones."""
+    rest = list(reported)
+    for item, why in judged.unfinished:
+        own = next((each for each in rest if _is_about(each, item)), None)
+        if own is not None:
+            rest.remove(own)
+        detail = f"{own.detail_markdown}\n\n{why}" if own is not None and own.detail_markdown else why
         yield Escalation(
             kind=EscalationKind.HARD_TO_USE,
             title=f"{tutorial_of(spec)}:{item.block.line} {item.title}",

@@ -1,4 +1,4 @@
-"""Puts the blocks of a tutorial's sweep on one linear branch, a commit for each; tests of removed blocks go."""
+"""Builds the integrated branch of a sweep over a tutorial: a commit for each block; tests of removed blocks go."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from swarm_tui.model.state import TestRecord
 from swarm_tui.model.states import State
 from swarm_tui.model.text import plain, plain_lines
 from swarm_tui.tutorial.citations import TestFunction
-from swarm_tui.tutorial.committed import CommittedReader
-from swarm_tui.tutorial.loop import left_to_do
+from swarm_tui.tutorial.committed import CommittedTutorialReader
+from swarm_tui.tutorial.open_work import find_open_work
 from swarm_tui.tutorial.removal import without_tests
 
 _TESTS_NAMED: Final = 20
@@ -34,7 +34,7 @@ _TESTS_NAMED: Final = 20
 
 @dataclass(slots=True)
 class _Branch:
-    """The branch so far, and what is told of it."""
+    """The branch so far, and its report."""
 
     commit: str
     tree: str
@@ -42,7 +42,7 @@ class _Branch:
     """One entry for each commit, in their order."""
     left_out: list[LeftOut] = field(default_factory=list)
 
-    def grow(self, commit: str, tree: str, why: str, records: Sequence[TestRecord]) -> None:
+    def add_commit(self, commit: str, tree: str, why: str, records: Sequence[TestRecord]) -> None:
         self.commit, self.tree = commit, tree
         self.ranking.append(
             {
@@ -56,10 +56,10 @@ class _Branch:
 
 
 async def integrate_blocks(context: EngineContext) -> None:
-    """Make the integrated branch of a sweep over a tutorial; SwarmError when that is not possible."""
+    """Make the integrated branch of a sweep over a tutorial; raise SwarmError when that is not possible."""
     taken = [record for record in context.state.tests() if record.state is State.DONE and record.harvest.tip]
     context.record(Integrating(by="builtin", branches=len(taken)))
-    branch, open_blocks = await asyncio.to_thread(_weave, context, taken)
+    branch, open_blocks = await asyncio.to_thread(_build_branch, context, taken)
     is_made = branch.commit != context.spec.base
     outcome = _outcome(branch, context, open_blocks)
     write_outcome(context, outcome)
@@ -69,13 +69,13 @@ async def integrate_blocks(context: EngineContext) -> None:
             tip=branch.commit if is_made else "",
             fixes=len(branch.ranking),
             left_out=len(branch.left_out),
-            detail=_words(branch, open_blocks, outcome),
+            detail=_summary_line(branch, open_blocks, outcome),
         )
     )
 
 
-def _weave(context: EngineContext, records: Sequence[TestRecord]) -> tuple[_Branch, int]:
-    """Make the branch; give it, and how many blocks are still open on it."""
+def _build_branch(context: EngineContext, records: Sequence[TestRecord]) -> tuple[_Branch, int]:
+    """Make the branch; return it and the number of blocks that are still open on it."""
     spec, repository = context.spec, context.repository
     branch = _Branch(spec.base, repository.tree_of(spec.base))
     reader = reader_of(spec, repository)
@@ -87,20 +87,20 @@ def _weave(context: EngineContext, records: Sequence[TestRecord]) -> tuple[_Bran
                     branch.left_out.append(LeftOut(branch=record.branch, commit=change.commit, reason=change.summary))
             for commit in commits_of(context, record, record.harvest.tip) if taken else ():
                 if commit.commit in taken:
-                    _pick(space, branch, record, commit, spec.sweep)
+                    _cherry_pick(space, branch, record, commit, spec.sweep)
         if branch.commit != spec.base:
             space.keep(branch.commit, known=[spec.base])
-        grown = branch.commit
-        left = left_to_do(action_of(spec), reader.read(branch.tree))
-        _propose_removals(context, space, reader, branch, left.removed)
-        if branch.commit != grown:
-            space.keep(branch.commit, known=[grown])
+        last_picked = branch.commit
+        open_work = find_open_work(action_of(spec), reader.read(branch.tree))
+        _propose_removals(context, space, reader, branch, open_work.removed)
+        if branch.commit != last_picked:
+            space.keep(branch.commit, known=[last_picked])
     if branch.commit != spec.base:
         set_branch(repository, spec, branch.commit)
-    return branch, len(left.items)
+    return branch, len(open_work.items)
 
 
-def _pick(space: ObjectSpace, branch: _Branch, record: TestRecord, commit: AgentCommit, sweep: str) -> None:
+def _cherry_pick(space: ObjectSpace, branch: _Branch, record: TestRecord, commit: AgentCommit, sweep: str) -> None:
     merge = space.merge(base=commit.parent_tree, ours=branch.tree, theirs=commit.tree)
     if not merge.is_clean:
         reason = f"{commit.subject!r} {conflict_words(merge.conflict_paths, ())}"
@@ -112,7 +112,7 @@ def _pick(space: ObjectSpace, branch: _Branch, record: TestRecord, commit: Agent
     message = _message(commit, record, sweep).encode()
     made = space.commit(merge.tree, [branch.commit], message, author=author, authored=commit.author.date)
     why = next((change.summary for change in record.harvest.changes if change.commit == commit.commit), "")
-    branch.grow(made, merge.tree, why, [record])
+    branch.add_commit(made, merge.tree, why, [record])
 
 
 def _message(commit: AgentCommit, record: TestRecord, sweep: str) -> str:
@@ -125,11 +125,11 @@ def _message(commit: AgentCommit, record: TestRecord, sweep: str) -> str:
 def _propose_removals(
     context: EngineContext,
     space: ObjectSpace,
-    reader: CommittedReader,
+    reader: CommittedTutorialReader,
     branch: _Branch,
     removed: Iterable[TestFunction],
 ) -> None:
-    """Take the tests of blocks that are gone out of each of their files, by a commit of its own."""
+    """Remove the tests of blocks that are gone, with one commit for each file."""
     by_file: dict[str, list[str]] = {}
     for test in removed:
         by_file.setdefault(test.file, []).append(test.name)
@@ -147,12 +147,12 @@ def _propose_removals(
         many = "a test" if len(names) == 1 else f"{len(names)} tests"
         subject = f"Remove {many} of blocks that are gone from {plain(path, 100)}"
         listed = "\n".join(f"* {plain(name, 200)}" for name in names[:_TESTS_NAMED])
-        told = "The tutorial does not hold what they cite any more."
-        message = f"{subject}\n\n{told}\n\n{listed}\n\nSweep: {context.spec.sweep}\n"
+        reason = "The tutorial does not hold what they cite any more."
+        message = f"{subject}\n\n{reason}\n\n{listed}\n\nSweep: {context.spec.sweep}\n"
         name, email = context.spec.identity
         author = Identity(name, email) if name and email else None
         made = space.commit(tree, [branch.commit], message.encode(), author=author)
-        branch.grow(made, tree, "proposed: the tutorial does not hold these blocks any more", ())
+        branch.add_commit(made, tree, "proposed: the tutorial does not hold these blocks any more", ())
 
 
 def _is_python(source: bytes) -> bool:
@@ -176,9 +176,9 @@ def _outcome(branch: _Branch, context: EngineContext, open_blocks: int) -> Integ
     return with_open_tests(outcome, records)
 
 
-def _words(branch: _Branch, open_blocks: int, outcome: IntegratorOutcome) -> str:
+def _summary_line(branch: _Branch, open_blocks: int, outcome: IntegratorOutcome) -> str:
     count = len(branch.ranking)
-    words = [counted(count, "commit")] if count else ["nothing could be taken"]
-    words.append("no block is left open" if not open_blocks else f"{open_blocks} blocks are left open")
+    parts = [counted(count, "commit")] if count else ["nothing could be taken"]
+    parts.append("no block is left open" if not open_blocks else f"{open_blocks} blocks are left open")
     hard = sum(each.kind is EscalationKind.HARD_TO_USE for each in outcome.escalations)
-    return ", ".join([*words, *([f"{hard} hard to use"] if hard else [])])
+    return ", ".join([*parts, *([f"{hard} hard to use"] if hard else [])])

@@ -30,8 +30,16 @@ from swarm_tui.journal.folder import SweepFolder, runs_folder
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.sweep import SweepSpec, SweptTest, derive_tests
 from swarm_tui.model.text import plain
-from swarm_tui.tutorial.committed import Committed, CommittedReader
-from swarm_tui.tutorial.loop import Action, Loop, OpenBlock, batches_of, left_to_do, name_of_batch, text_of_batch
+from swarm_tui.tutorial.committed import CommittedTutorial, CommittedTutorialReader
+from swarm_tui.tutorial.open_work import (
+    Action,
+    OpenBlock,
+    OpenWork,
+    batches_of,
+    find_open_work,
+    name_of_batch,
+    text_of_batch,
+)
 
 LARGEST_BATCH: Final = 50
 
@@ -57,14 +65,14 @@ class _Places:
 
 async def prepare_tutorial(
     order: Order, wish: TutorialWish, progress: Progress
-) -> tuple[SweepSpec, list[SweptTest], Loop] | None:
+) -> tuple[SweepSpec, list[SweptTest], OpenWork] | None:
     """Check an order and return what the sweep is to be; None when nothing is left to do."""
     if not 1 <= wish.batch <= LARGEST_BATCH:
         raise UsageError(f"--batch {wish.batch} is no batch", f"give 1 to {LARGEST_BATCH} blocks to an agent")
     repository = await asyncio.to_thread(Repository.open, order.folder)
     places = _places(repository, wish)
     found = await asyncio.to_thread(_read, repository, places, progress)
-    loop = left_to_do(wish.action, found)
+    loop = find_open_work(wish.action, found)
     if not loop.items and not loop.removed:
         return None
     if order.agent_type == OFFLINE and order.records is None and loop.items:
@@ -119,16 +127,16 @@ def _place_in(repository: Repository, path: Path) -> str:
     return real.relative_to(top).as_posix()
 
 
-def _read(repository: Repository, places: _Places, progress: Progress) -> Committed:
+def _read(repository: Repository, places: _Places, progress: Progress) -> CommittedTutorial:
     """Read tutorial and tests where the agents will begin: in the commit that is checked out."""
     base = repository.head()
-    found = CommittedReader(repository, places.tutorial, places.tests).read(base)
+    found = CommittedTutorialReader(repository, places.tutorial, places.tests).read(base)
     name = plain(places.tutorial, 200)
-    if found.tutorial is None:
+    if found.text is None:
         raise UsageError(
             f"{name} is not in commit {base[:10]}, or is not UTF-8 there", "commit it: the agents begin at that commit"
         )
-    if not found.tutorial.strip():
+    if not found.text.strip():
         raise UsageError(f"{name} is empty", "a tutorial is a shell script of blocks with empty lines between them")
     dirty = [path for path in repository.dirty_paths() if path == places.tutorial]
     if dirty:

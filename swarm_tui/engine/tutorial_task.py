@@ -1,4 +1,4 @@
-"""What one agent is asked about its batch of a tutorial's blocks: the task file, and the prompt."""
+"""Writes the task file and the prompt of an agent that works on a batch of a tutorial's blocks."""
 
 from __future__ import annotations
 
@@ -14,41 +14,41 @@ from swarm_tui.agents.task import Task
 from swarm_tui.model.outcome import OUTCOME_FILE
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.sweep import SweepSpec
-from swarm_tui.tutorial.committed import Committed, CommittedReader
-from swarm_tui.tutorial.loop import Action, OpenBlock, file_for, guess_tool, items_of_batch, left_to_do
+from swarm_tui.tutorial.committed import CommittedTutorial, CommittedTutorialReader
+from swarm_tui.tutorial.open_work import Action, OpenBlock, file_for, find_open_work, guess_tool, items_of_batch
 
 _DOCS_NAMED: Final = 40
 _DOC_SUFFIXES: Final = frozenset({".md", ".rst", ".adoc", ".1", ".5", ".7", ".8"})
 
 
 def action_of(spec: SweepSpec) -> Action:
-    """Return what is done to the tutorial of a sweep."""
-    assert spec.kind != "tests", "only asked of sweeps over a tutorial"
+    """Return what the agents of a sweep do with its tutorial."""
+    assert spec.kind != "tests", "a sweep over a tutorial"
     return spec.kind
 
 
 def tutorial_of(spec: SweepSpec) -> str:
-    """Return where the tutorial of a sweep lies, from the top of the repository."""
+    """Return the path of a sweep's tutorial from the top of the repository."""
     return os.path.relpath(spec.tutorial or "", spec.repository)
 
 
-def reader_of(spec: SweepSpec, repository: Repository) -> CommittedReader:
-    """Return what reads the tutorial and the tests of a sweep out of commits."""
-    return CommittedReader(repository, tutorial_of(spec), spec.tests_folder)
+def reader_of(spec: SweepSpec, repository: Repository) -> CommittedTutorialReader:
+    """Return a reader of a sweep's tutorial and tests at any commit."""
+    return CommittedTutorialReader(repository, tutorial_of(spec), spec.tests_folder)
 
 
-def items_of(spec: SweepSpec, found: Committed, record: TestRecord) -> tuple[OpenBlock, ...]:
-    """Return the blocks that the agent of a record has to do something about."""
+def items_of(spec: SweepSpec, tutorial: CommittedTutorial, record: TestRecord) -> tuple[OpenBlock, ...]:
+    """Return the open blocks that the agent of a record works on."""
     action = action_of(spec)
-    return items_of_batch(action, left_to_do(action, found), record.block)
+    return items_of_batch(action, find_open_work(action, tutorial), record.block)
 
 
 def tutorial_task(spec: SweepSpec, record: TestRecord, items: Sequence[OpenBlock], command: Path) -> Task:
-    """Return the task file's content for one batch; its command is the check that decides."""
+    """Return the content of the task file for one batch; its command checks the batch's blocks."""
     tutorial = tutorial_of(spec)
     blocks = [f"--block={item.block.title}" for item in items]
     folder = [spec.tests_folder] if spec.tests_folder else []
-    words = (str(command), "tutorial", "check", *blocks, "--", tutorial, *folder)
+    check = (str(command), "tutorial", "check", *blocks, "--", tutorial, *folder)
     return Task(
         sweep=spec.sweep,
         test=record.test,
@@ -59,7 +59,7 @@ def tutorial_task(spec: SweepSpec, record: TestRecord, items: Sequence[OpenBlock
         file=tutorial,
         rest=record.test.partition("::")[2],
         folder="",
-        pytest=words,
+        pytest=check,
         outcome=f"{OUTPUT_FOLDER}/{OUTCOME_FILE}",
         records=spec.records or "",
         speed=spec.speed,
@@ -83,14 +83,14 @@ def tutorial_prompt(spec: SweepSpec, repository: Repository, record: TestRecord,
                 "file": file_for(item, spec.tests_folder, found.paths),
                 "near": [
                     {"test": f"{miss.test.file}::{miss.test.name}", "difference": "\n".join(miss.difference)}
-                    for miss in item.near
+                    for miss in item.near_misses
                 ],
             }
             for item in items
         ],
         "tutorial": tutorial_of(spec),
         "tests_folder": spec.tests_folder,
-        "tool": guess_tool(found.tutorial or ""),
+        "tool": guess_tool(found.text or ""),
         "documents": _documents(repository, spec.base),
         "material": spec.material,
         "python": spec.python,
@@ -99,7 +99,7 @@ def tutorial_prompt(spec: SweepSpec, repository: Repository, record: TestRecord,
 
 
 def _documents(repository: Repository, base: str) -> list[str]:
-    """Return the documentation that the repository itself holds: manual pages, docs, readmes."""
+    """Return the paths of the repository's documentation: manual pages, docs, readmes."""
     paths = repository.run("ls-tree", "-r", "-z", "--full-tree", "--name-only", base).fields
     chosen = [path for path in paths if _is_document(PurePosixPath(path))]
     return sorted(chosen, key=lambda path: (path.count("/"), path))[:_DOCS_NAMED]

@@ -1,1 +1,1 @@
-"""A tutorial's blocks, the tests that cite them, and what does not fit together."""
+"""The blocks of a tutorial, the tests that cite them, and where the two differ."""

@@ -35,7 +35,7 @@ class Block:
 
     @property
     def text(self) -> str:
-        """Return the block as it stands in the tutorial, without trailing blanks."""
+        """Return the lines of the block without trailing blanks."""
         return "\n".join(line.rstrip() for line in self.lines)
 
     @property
@@ -135,7 +135,7 @@ def _runs(lines: list[str]) -> Iterator[tuple[int, list[str]]]:
 def _end_of_here_documents(lines: list[str], index: int, places: dict[str, list[int]]) -> int:
     """Return the last line of the here-documents that a line opens; the line itself when it opens none.
 
-    One without an end is taken for something else: else all that follows would be lost.
+    One without an end is ignored: else all that follows would be lost.
     """
     end = index
     if "<<" in lines[index]:
@@ -161,7 +161,7 @@ def here_document_words(line: str) -> list[tuple[str, bool]]:
 
 @dataclass(frozen=True, slots=True)
 class _Comments:
-    """What comment lines say: headings with their levels, and the words of the rest."""
+    """The headings in some comment lines with their levels, and the words of the other lines."""
 
     headings: tuple[tuple[int, str], ...]
     words: str
@@ -176,7 +176,7 @@ def _leading_comments(lines: list[str]) -> list[str]:
 
 
 def _read_headings(comments: list[str], *, is_alone: bool) -> _Comments:
-    """Tell headings from words: `## NAME`, the first line of a box of rulers, or a short comment that stands alone."""
+    """Return the headings (`## NAME`, the first line of a box of rulers, a short lone comment) and the other words."""
     is_box = any(_RULER.fullmatch(comment) for comment in comments)
     headings: list[tuple[int, str]] = []
     words: list[str] = []

@@ -1,4 +1,4 @@
-"""Compares a tutorial's blocks with the tests that cite them, and says what does not fit together."""
+"""Compares the blocks of a tutorial with the tests that cite them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from swarm_tui.tutorial.blocks import Block, comparable_lines, parse_blocks
 from swarm_tui.tutorial.citations import BrokenFile, ShadowedTest, TestFile, TestFunction
-from swarm_tui.tutorial.similarity import NearnessIndex, line_difference
+from swarm_tui.tutorial.similarity import SimilarityIndex, line_difference
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,7 @@ class UnmatchedTest:
     test: TestFunction
     reason: str
     has_other_blocks: bool = False
-    """Something else that it cites is in the tutorial."""
+    """Whether another of its citations is in the tutorial."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class NearMiss:
 
 @dataclass(frozen=True, slots=True)
 class TutorialCheck:
-    """What a tutorial and its tests have to say about each other."""
+    """Where a tutorial and its tests differ."""
 
     blocks: int
     tests: int
@@ -52,7 +52,7 @@ class TutorialCheck:
 
 @dataclass(frozen=True, slots=True)
 class _Match:
-    """The numbers of the blocks that a test is about, and what it cites in vain."""
+    """The numbers of the blocks that a test cites, and the citations that fit no block."""
 
     found: frozenset[int]
     stale: tuple[tuple[str, ...], ...]
@@ -157,12 +157,12 @@ def _near_misses(
     stale = [(test, key) for test, match in zip(tests, matches, strict=True) for key in match.stale]
     if not stale:
         return ()
-    index = NearnessIndex(blocks)
+    index = SimilarityIndex(blocks)
     uncited_lines = frozenset(block.line for block in uncited)
     found = []
     for test, key in stale:
-        nearest = index.nearest(key, uncited_lines)
-        if nearest is not None:
-            block, like = nearest
-            found.append(NearMiss(test, block, round(like, 2), line_difference(key, block.key)))
+        similar = index.most_similar(key, uncited_lines)
+        if similar is not None:
+            block, score = similar
+            found.append(NearMiss(test, block, round(score, 2), line_difference(key, block.key)))
     return tuple(found)

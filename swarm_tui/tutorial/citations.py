@@ -1,4 +1,4 @@
-"""Finds in the source of tests which block of a tutorial each test cites: by syntax tree, nothing is imported."""
+"""Finds the blocks of a tutorial that each test cites, in the syntax tree of its source; no test is imported."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class TestFunction:
-    """A test, what it cites, and (`refusals`) which citations cannot be read; its `source` when that was asked for."""
+    """A test with its citations, the reasons why others cannot be read (`refusals`), and its source if wanted."""
 
     # pytest would take the class for a test where it is imported.
     __test__ = False
@@ -81,7 +81,7 @@ def find_tests(source: bytes, file: str, *, with_source: bool = False) -> TestFi
     """Return the tests of a file as pytest would by default: `test*` functions, also in `Test*` classes."""
     try:
         with warnings.catch_warnings():
-            # Old escapes in somebody's strings are not ours to complain about.
+            # A deprecated escape in a test's string is no problem here.
             warnings.simplefilter("ignore")
             tree = ast.parse(source, filename=file)
     except SyntaxError as error:
@@ -151,7 +151,7 @@ class _Finder:
         )
 
     def _read_call(self, call: ast.Call) -> Citation | str:
-        """Return what a citing call cites, or why that cannot be told."""
+        """Return what a citing call cites, or why that cannot be read."""
         match [*call.args, *(keyword.value for keyword in call.keywords)]:
             case [ast.Constant(value=str()) as literal]:
                 return Citation(call.lineno, self._readings(literal))

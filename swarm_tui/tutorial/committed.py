@@ -1,4 +1,4 @@
-"""Reads a tutorial and its tests as they stand in a commit: what agents hand in is judged there, not in a checkout."""
+"""Reads a tutorial and its tests from a commit, where the work of agents is judged: never from a checkout."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ _LARGEST_BYTES: Final = 64 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Committed:
+class CommittedTutorial:
     """A tutorial and the tests that may cite it, at one commit."""
 
-    tutorial: str | None
-    """Its text; None where it is missing, no plain file, or not UTF-8."""
+    text: str | None
+    """The text; None where it is missing, no plain file, or not UTF-8."""
     files: tuple[TestFile | BrokenFile, ...] = ()
     paths: tuple[str, ...] = ()
     """The path of each of these files."""
 
 
 @dataclass(slots=True)
-class CommittedReader:
-    """Reads commits one after the other; a file that did not change is not read again."""
+class CommittedTutorialReader:
+    """Reads a tutorial and its tests from several commits; an unchanged file is parsed once."""
 
     repository: Repository
     tutorial: str
     """From the top of the repository, as the folder of tests is."""
     tests_folder: str = ""
-    """Without one only the tutorial is read."""
+    """Empty: only the tutorial is read."""
     _parsed: dict[tuple[str, str], TestFile | BrokenFile] = field(default_factory=dict)
 
-    def read(self, tree: str) -> Committed:
-        """Return what a commit or tree holds."""
+    def read(self, tree: str) -> CommittedTutorial:
+        """Return the tutorial and the tests of a commit or tree."""
         wanted = [self.tutorial, *([self.tests_folder] if self.tests_folder else [])]
         rows = self.repository.run("ls-tree", "-r", "-z", "--full-tree", tree, "--", *wanted).fields
         blobs: dict[str, str] = {}
@@ -49,10 +49,10 @@ class CommittedReader:
                 blobs[path] = blob
         text = self._text(blobs.get(self.tutorial))
         paths = tuple(path for path in sorted(blobs) if self._is_test_file(path))
-        return Committed(text, tuple(self._tests(path, blobs[path]) for path in paths), paths)
+        return CommittedTutorial(text, tuple(self._tests(path, blobs[path]) for path in paths), paths)
 
     def source(self, tree: str, path: str) -> bytes:
-        """Return a file of a tree."""
+        """Return the content of a file in a tree."""
         return self.repository.run("cat-file", "blob", f"{tree}:{path}").stdout
 
     def _is_test_file(self, path: str) -> bool:

@@ -1,4 +1,4 @@
-"""Reads a tutorial and the files of a folder of tests, and says in words why one cannot be read."""
+"""Reads a tutorial and the test files of a folder; an error names the reason why one cannot be read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LARGEST_BYTES: Final = 64 * 1024 * 1024
 
 
 def read_blocks(path: Path) -> tuple[Block, ...]:
-    """Return the blocks of a tutorial; one without any is refused, because nothing could be said about it."""
+    """Return the blocks of a tutorial; raise UsageError when it has none."""
     text = read_text(path)
     blocks = parse_blocks(text)
     if not blocks:
@@ -48,7 +48,7 @@ def _test_files(folder: Path) -> list[Path]:
 
 
 def read_text(path: Path) -> str:
-    """Return the text of a tutorial; an empty one is refused."""
+    """Return the text of a tutorial; raise UsageError when it is empty or cannot be read."""
     content = _read_bytes(path)
     try:
         text = content.decode("utf-8-sig")

@@ -1,4 +1,4 @@
-"""Narrows the findings of a check to some blocks, named by line or title; and checks the comments of one file. Pure."""
+"""Narrows the findings of a check to some blocks, chosen by line or title. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from swarm_tui.tutorial.check import TutorialCheck
 
 
 def choose_blocks(blocks: Sequence[Block], names: Sequence[str]) -> tuple[Block, ...]:
-    """Return the blocks that are named by their line or title; a name that fits none is refused."""
+    """Return the blocks with these lines or titles; raise UsageError for a name that fits none."""
     chosen = set()
     for name in names:
         fitting = [number for number, block in enumerate(blocks) if _is_named(block, name)]
@@ -25,7 +25,7 @@ def choose_blocks(blocks: Sequence[Block], names: Sequence[str]) -> tuple[Block,
 
 
 def narrow_check(check: TutorialCheck, blocks: Collection[Block]) -> TutorialCheck:
-    """Return what a check found about these blocks, and nothing else."""
+    """Return the findings of a check about these blocks only."""
     lines = {block.line for block in blocks}
     near = tuple(miss for miss in check.near_misses if miss.block.line in lines)
     tests = {(miss.test.file, miss.test.name) for miss in near}

@@ -1,4 +1,4 @@
-"""Puts a tutorial's blocks and the findings of a check into words for people and into JSON for machines."""
+"""Formats the blocks of a tutorial and the findings of a check: as text for people, as JSON for programs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def blocks_as_json(tutorial: str, blocks: Sequence[Block]) -> dict[str, Any]:
     }
 
 
-def blocks_in_words(tutorial: str, blocks: Sequence[Block]) -> str:
+def blocks_as_text(tutorial: str, blocks: Sequence[Block]) -> str:
     """Return the blocks of a tutorial below their sections, each with its line and its title."""
     lines = [f"{plain(tutorial)}: {counted(len(blocks), 'block')}"]
     section: str | None = None
@@ -49,7 +49,7 @@ def comments_as_json(blocks: int, waiting: Sequence[Block]) -> dict[str, Any]:
     return {"blocks": blocks, "comments_without_commands": [{"line": each.line, "text": each.text} for each in waiting]}
 
 
-def comments_in_words(tutorial: str, blocks: int, waiting: Sequence[Block]) -> str:
+def comments_as_text(tutorial: str, blocks: int, waiting: Sequence[Block]) -> str:
     """Return the comments that wait for commands as text."""
     name = plain(tutorial)
     lines = [f"{name}: {counted(blocks, 'block')}", ""]
@@ -91,18 +91,18 @@ def check_as_json(check: TutorialCheck) -> dict[str, Any]:
     }
 
 
-def check_in_words(check: TutorialCheck, tutorial: str) -> str:
-    """Return the findings of a check as text: what does not fit, where, and what to do; nothing to do comes last."""
+def check_as_text(check: TutorialCheck, tutorial: str) -> str:
+    """Return the findings of a check as text."""
     name = plain(tutorial)
     files = counted(check.files, "file")
     lines = [f"{name}: {counted(check.blocks, 'block')}, {counted(check.tests, 'test')} in {files}"]
     for part in (
-        _broken_words(check),
-        _uncited_words(check, name),
-        _unmatched_words(check),
-        _near_words(check, name),
-        _duplicate_words(check, name),
-        _shadowed_words(check),
+        _broken_lines(check),
+        _uncited_lines(check, name),
+        _unmatched_lines(check),
+        _near_lines(check, name),
+        _duplicate_lines(check, name),
+        _shadowed_lines(check),
     ):
         found = list(part)
         lines += ["", *found] if found else []
@@ -113,14 +113,14 @@ def check_in_words(check: TutorialCheck, tutorial: str) -> str:
     return "\n".join(lines)
 
 
-def _broken_words(check: TutorialCheck) -> Iterator[str]:
+def _broken_lines(check: TutorialCheck) -> Iterator[str]:
     if check.broken_files:
         yield f"{counted(len(check.broken_files), 'file')} could not be read: their tests are not counted"
     for broken in check.broken_files:
         yield f"  {plain(broken.file)}:{broken.line}  {plain(broken.reason)}"
 
 
-def _uncited_words(check: TutorialCheck, name: str) -> Iterator[str]:
+def _uncited_lines(check: TutorialCheck, name: str) -> Iterator[str]:
     if check.uncited_blocks:
         yield f"{counted(len(check.uncited_blocks), 'block')} without a test"
     near_lines = {miss.block.line for miss in check.near_misses}
@@ -130,14 +130,14 @@ def _uncited_words(check: TutorialCheck, name: str) -> Iterator[str]:
             yield from (f"      {line}" for line in plain_lines(block.text).split("\n"))
 
 
-def _unmatched_words(check: TutorialCheck) -> Iterator[str]:
+def _unmatched_lines(check: TutorialCheck) -> Iterator[str]:
     if check.unmatched_tests:
         yield f"{counted(len(check.unmatched_tests), 'test')} without a block"
     for each in check.unmatched_tests:
         yield f"  {_where(each.test)}  {each.reason}"
 
 
-def _near_words(check: TutorialCheck, name: str) -> Iterator[str]:
+def _near_lines(check: TutorialCheck, name: str) -> Iterator[str]:
     if check.near_misses:
         yield f"{counted(len(check.near_misses), 'near miss', 'near misses')}: the block was edited since"
     for miss in check.near_misses:
@@ -145,7 +145,7 @@ def _near_words(check: TutorialCheck, name: str) -> Iterator[str]:
         yield from (f"      {plain_lines(line)}" for line in miss.difference)
 
 
-def _duplicate_words(check: TutorialCheck, name: str) -> Iterator[str]:
+def _duplicate_lines(check: TutorialCheck, name: str) -> Iterator[str]:
     if check.duplicate_blocks:
         yield f"{counted(len(check.duplicate_blocks), 'block')} more than once: a citation means all of them"
     for same in check.duplicate_blocks:
@@ -153,7 +153,7 @@ def _duplicate_words(check: TutorialCheck, name: str) -> Iterator[str]:
         yield f"  {name}: lines {places}  {plain(same[0].title, limit=100)}"
 
 
-def _shadowed_words(check: TutorialCheck) -> Iterator[str]:
+def _shadowed_lines(check: TutorialCheck) -> Iterator[str]:
     if check.shadowed_tests:
         yield f"{counted(len(check.shadowed_tests), 'test')} never run: another one below has the same name"
     for each in check.shadowed_tests:

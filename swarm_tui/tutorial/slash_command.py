@@ -1,4 +1,4 @@
-"""Writes the slash command by which Claude Code fills a tutorial and tests it, in a session of one's own."""
+"""Installs the slash command with which Claude Code fills and tests a tutorial in an interactive session."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MARK: Final = b"<!-- written by `swarm-tui tutorial install-command`"
 
 
 def install_slash_command(project: Path) -> Path:
-    """Write the command into a project and return its path; never overwrite a file that is not ours."""
+    """Write the command into a project and return its path; raise UsageError where another file is in its place."""
     if not project.is_dir():
         raise UsageError(f"{plain(str(project), 200)} is not a folder", "give the project's folder with --dir")
     place = project / COMMAND_FILE

@@ -47,7 +47,7 @@ def test_blocks_as_json(project: Path, capsys: pytest.CaptureFixture[str]) -> No
     }
 
 
-def test_blocks_in_words(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_blocks_as_text(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command_line(["tutorial", "blocks", "tutorial.sh"]) == 0
     assert capsys.readouterr().out == "tutorial.sh: 2 blocks\n\nSTART\n  5  see the other commands\n  8  list\n"
 
@@ -63,7 +63,7 @@ def test_check_as_json(project: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert miss["difference"] == ["  # list", "- mytool ls", "+ mytool list"]
 
 
-def test_check_in_words(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_as_text(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command_line(["tutorial", "check", "tutorial.sh", "tests"]) == 1
     printed = capsys.readouterr().out
     assert "tutorial.sh: 2 blocks, 2 tests in 1 file\n" in printed

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from swarm_tui.adapters.git import Repository
 from swarm_tui.tutorial.citations import BrokenFile, TestFile
-from swarm_tui.tutorial.committed import CommittedReader
+from swarm_tui.tutorial.committed import CommittedTutorialReader
 from tests.git_project import GitProject
-from tests.tutorial.test_loop import cite
+from tests.tutorial.test_open_work import cite
 
 
 def test_a_commit_is_read_and_the_checkout_is_not(tmp_path: Path) -> None:
@@ -25,9 +25,9 @@ def test_a_commit_is_read_and_the_checkout_is_not(tmp_path: Path) -> None:
         },
     )
     project.write({"doc/t.sh": "# changed\n"})
-    reader = CommittedReader(Repository.open(project.root), "doc/t.sh", "tests")
+    reader = CommittedTutorialReader(Repository.open(project.root), "doc/t.sh", "tests")
     found = reader.read(first)
-    assert found.tutorial == "# one\nrun\n"
+    assert found.text == "# one\nrun\n"
     assert found.paths == ("tests/deep/b_test.py", "tests/test_a.py")
     broken, good = found.files
     assert isinstance(broken, BrokenFile)
@@ -44,6 +44,6 @@ def test_no_plain_text_is_no_tutorial(tmp_path: Path) -> None:
     commit = project.commit("Begin", {"latin.sh": b"# caf\xe9\n", "real.sh": "# yes\n"})
     repository = Repository.open(project.root)
     for name in ("link.sh", "latin.sh", "missing.sh"):
-        assert CommittedReader(repository, name).read(commit).tutorial is None
-    whole = CommittedReader(repository, "real.sh", ".").read(commit)
-    assert (whole.tutorial, whole.paths) == ("# yes\n", ())
+        assert CommittedTutorialReader(repository, name).read(commit).text is None
+    whole = CommittedTutorialReader(repository, "real.sh", ".").read(commit)
+    assert (whole.text, whole.paths) == ("# yes\n", ())

@@ -9,7 +9,7 @@ from swarm_tui.tutorial.blocks import parse_blocks
 from swarm_tui.tutorial.check import check_tutorial
 from swarm_tui.tutorial.citations import find_tests
 from swarm_tui.tutorial.narrowing import choose_blocks, narrow_check
-from tests.tutorial.test_loop import cite
+from tests.tutorial.test_open_work import cite
 
 BLOCKS = parse_blocks("# one\nrun one\n\n# two\nrun two\n\n# two\nrun two again\n")
 

@@ -7,29 +7,35 @@ import itertools
 import pytest
 
 from swarm_tui.tutorial.citations import BrokenFile, find_tests
-from swarm_tui.tutorial.committed import Committed
-from swarm_tui.tutorial.loop import Action, OpenBlock, left_to_do
-from swarm_tui.tutorial.loop_judging import CommitVerdict, MadeCommit, hard_items, judge_commits, stand
-from tests.tutorial.test_loop import cite
+from swarm_tui.tutorial.commit_judging import (
+    CommitEffect,
+    CommitVerdict,
+    judge_commits,
+    tutorial_state,
+    unfinished_items,
+)
+from swarm_tui.tutorial.committed import CommittedTutorial
+from swarm_tui.tutorial.open_work import Action, OpenBlock, find_open_work
+from tests.tutorial.test_open_work import cite
 
 TUTORIAL = "# one\nrun one\n\n# two\nrun two\n\n## LATER\n\n# three is to come\n\n# four is to come\n"
 ONE, TWO = cite("test_one", "# one", "run one"), cite("test_two", "# two", "run two")
 TESTS = "tests/test_it.py"
 
 
-def at(tutorial: str | None = TUTORIAL, source: str = "") -> Committed:
-    return Committed(tutorial, (find_tests(source.encode(), TESTS),), (TESTS,))
+def at(tutorial: str | None = TUTORIAL, source: str = "") -> CommittedTutorial:
+    return CommittedTutorial(tutorial, (find_tests(source.encode(), TESTS),), (TESTS,))
 
 
 def judged(
-    action: Action, *states: Committed, paths: tuple[str, ...] | None = None, failing: str = ""
+    action: Action, *tutorials: CommittedTutorial, paths: tuple[str, ...] | None = None, failing: str = ""
 ) -> tuple[tuple[OpenBlock, ...], list[CommitVerdict]]:
-    items = left_to_do(action, states[0]).items
-    standings = [stand(action, items, state) for state in states]
+    items = find_open_work(action, tutorials[0]).items
+    states = [tutorial_state(action, items, tutorial) for tutorial in tutorials]
     touched = paths or ((TESTS,) if action == "sync" else ("tutorial.sh",))
     made = [
-        MadeCommit(str(number), touched, before, after)
-        for number, (before, after) in enumerate(itertools.pairwise(standings))
+        CommitEffect(str(number), touched, before, after)
+        for number, (before, after) in enumerate(itertools.pairwise(states))
     ]
     bad = {items[0].key: failing} if failing else {}
     return items, judge_commits(action, items, made, "tests" if action == "sync" else "tutorial.sh", bad)
@@ -44,7 +50,7 @@ def test_each_commit_stands_for_the_block_that_got_its_test_by_it() -> None:
 def test_a_commit_whose_test_does_not_pass_is_not_taken() -> None:
     items, verdicts = judged("sync", at(), at(source=ONE), at(source=ONE + TWO), failing="its test fails")
     assert [verdict.problem for verdict in verdicts] == ["its test fails", ""]
-    assert hard_items(items, verdicts, (), "nothing") == [(items[0], "its test fails")]
+    assert unfinished_items(items, verdicts, (), "nothing") == [(items[0], "its test fails")]
 
 
 @pytest.mark.parametrize(
@@ -54,14 +60,14 @@ def test_a_commit_whose_test_does_not_pass_is_not_taken() -> None:
         ([at(), at(source=ONE)], ("tests_of_mine/a.py",), "it changes tests_of_mine/a.py"),
         ([at(), at(TUTORIAL + "\n# more\n", ONE)], None, "it changes the tutorial itself"),
         ([at(), at(None, ONE)], None, "cannot be read"),
-        ([at(), Committed(TUTORIAL, (BrokenFile(TESTS, 1, "bad"),), (TESTS,))], None, "cannot be read"),
+        ([at(), CommittedTutorial(TUTORIAL, (BrokenFile(TESTS, 1, "bad"),), (TESTS,))], None, "cannot be read"),
         ([at(source=ONE), at(source=TWO)], None, "it takes away the test of '# one run one'"),
         ([at(), at(source=ONE + cite("test_odd", "# odd", "x"))], None, "test_odd cites no block of the tutorial"),
         ([at(), at(source="import os\n")], None, "no block is done with it"),
     ],
 )
 def test_what_a_commit_for_tests_may_not_do(
-    states: list[Committed], paths: tuple[str, ...] | None, problem: str
+    states: list[CommittedTutorial], paths: tuple[str, ...] | None, problem: str
 ) -> None:
     _, (verdict,) = judged("sync", *states, paths=paths)
     assert problem in verdict.problem
@@ -82,15 +88,15 @@ def test_an_edited_block_is_done_when_its_old_test_is_mended_or_gone() -> None:
     ):
         items, verdicts = judged("sync", at(source=old + TWO), after)
         assert bool(verdicts[0].items) is is_done
-        assert is_done != bool(hard_items(items, verdicts, (), "not mended"))
+        assert is_done != bool(unfinished_items(items, verdicts, (), "not mended"))
 
 
 def test_a_comment_is_filled_when_commands_stand_right_below_it() -> None:
     filled = TUTORIAL.replace("# three is to come\n", "# three is to come\nrun three\n")
     items, (verdict,) = judged("fill", at(), at(filled))
     assert [item.title for item in verdict.items] == ["three is to come"]
-    assert hard_items(items, [verdict], (), "none") == [(items[1], "none")]
-    assert hard_items(items, [verdict], ["Four is to come "], "none") == []
+    assert unfinished_items(items, [verdict], (), "none") == [(items[1], "none")]
+    assert unfinished_items(items, [verdict], ["Four is to come "], "none") == []
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What is left to do on a tutorial: comments without commands, blocks without tests, tests without blocks. Pure."""
+"""The open work on a tutorial: comments without commands, blocks without tests, tests without blocks. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from swarm_tui.model.text import plain
 from swarm_tui.tutorial.blocks import Block, parse_blocks, parse_unfilled
 from swarm_tui.tutorial.check import NearMiss, TutorialCheck, check_tutorial
 from swarm_tui.tutorial.citations import TestFunction
-from swarm_tui.tutorial.committed import Committed
+from swarm_tui.tutorial.committed import CommittedTutorial
 
 Action = Literal["fill", "sync"]
 
@@ -27,8 +27,8 @@ class OpenBlock:
     """One block that an agent has to do something about."""
 
     block: Block
-    near: tuple[NearMiss, ...] = ()
-    """Tests that cite what it said before it was edited."""
+    near_misses: tuple[NearMiss, ...] = ()
+    """Tests that cite its text from before it was edited."""
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -41,30 +41,30 @@ class OpenBlock:
 
 
 @dataclass(frozen=True, slots=True)
-class Loop:
-    """All that is left to do."""
+class OpenWork:
+    """What a tutorial and its tests still need."""
 
     items: tuple[OpenBlock, ...]
     removed: tuple[TestFunction, ...] = ()
     """Tests of blocks that are gone."""
 
 
-def left_to_do(action: Action, found: Committed) -> Loop:
-    """Return what a tutorial and its tests still need."""
-    text = found.tutorial or ""
+def find_open_work(action: Action, tutorial: CommittedTutorial) -> OpenWork:
+    """Return the open work on a tutorial for one kind of action."""
+    text = tutorial.text or ""
     if action == "fill":
-        return Loop(tuple(OpenBlock(block) for block in parse_unfilled(text)))
-    check = check_tutorial(parse_blocks(text), found.files)
-    near: dict[int, list[NearMiss]] = {}
+        return OpenWork(tuple(OpenBlock(block) for block in parse_unfilled(text)))
+    check = check_tutorial(parse_blocks(text), tutorial.files)
+    near_misses: dict[int, list[NearMiss]] = {}
     for miss in check.near_misses:
-        near.setdefault(miss.block.line, []).append(miss)
+        near_misses.setdefault(miss.block.line, []).append(miss)
     blocks = {block.line: block for block in check.uncited_blocks} | {m.block.line: m.block for m in check.near_misses}
-    items = tuple(OpenBlock(blocks[line], tuple(near.get(line, ()))) for line in sorted(blocks))
-    return Loop(items, tests_of_removed_blocks(check))
+    items = tuple(OpenBlock(blocks[line], tuple(near_misses.get(line, ()))) for line in sorted(blocks))
+    return OpenWork(items, tests_of_removed_blocks(check))
 
 
 def tests_of_removed_blocks(check: TutorialCheck) -> tuple[TestFunction, ...]:
-    """Return the tests whose every citation is of a block that is gone; those that cite nothing are left in peace."""
+    """Return the tests that cite only blocks which are gone; a test without citations is none of them."""
     near = {(miss.test.file, miss.test.name) for miss in check.near_misses}
     return tuple(
         each.test
@@ -82,21 +82,21 @@ def batches_of(items: Sequence[OpenBlock], size: int) -> list[tuple[OpenBlock, .
 
 
 def name_of_batch(tutorial: str, batch: Sequence[OpenBlock]) -> str:
-    """Return the name under which a batch is swept: its file, the first block's line and title, and how many follow."""
+    """Return the name of a batch in its sweep: the file, the first block's line and title, and how many follow."""
     more = f" (+{len(batch) - 1})" if len(batch) > 1 else ""
     return f"{tutorial}::{batch[0].block.line} {batch[0].title}{more}"
 
 
 def text_of_batch(batch: Iterable[OpenBlock]) -> str:
-    """Return the blocks of a batch as they stand in the tutorial."""
+    """Return the text of a batch's blocks."""
     return "\n\n".join(item.block.text for item in batch)
 
 
-def items_of_batch(action: Action, loop: Loop, text: str) -> tuple[OpenBlock, ...]:
-    """Return the items of a batch back from its text."""
+def items_of_batch(action: Action, work: OpenWork, text: str) -> tuple[OpenBlock, ...]:
+    """Return the open blocks that a batch's text stands for."""
     parse = parse_unfilled if action == "fill" else parse_blocks
     keys = {block.key for block in parse(text)}
-    return tuple(item for item in loop.items if item.key in keys)
+    return tuple(item for item in work.items if item.key in keys)
 
 
 def guess_tool(text: str) -> str:
@@ -111,7 +111,7 @@ def guess_tool(text: str) -> str:
 
 
 def file_for(item: OpenBlock, folder: str, taken: Iterable[str]) -> str:
-    """Return a test file of its own for a block: then its commit can be kept or reverted whatever becomes of others."""
+    """Return a path for the test of a block: a file of its own, so that its commit can be reverted alone."""
     name = _NOT_IN_NAME.sub("_", item.title.lower()).strip("_")[:50].rstrip("_") or f"block_{item.block.line}"
     known = set(taken)
     start = "" if folder in ("", ".") else f"{folder}/"

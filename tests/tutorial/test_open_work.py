@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 
 from swarm_tui.tutorial.blocks import parse_blocks, parse_unfilled
 from swarm_tui.tutorial.citations import find_tests
-from swarm_tui.tutorial.committed import Committed
-from swarm_tui.tutorial.loop import (
+from swarm_tui.tutorial.committed import CommittedTutorial
+from swarm_tui.tutorial.open_work import (
     batches_of,
     file_for,
+    find_open_work,
     guess_tool,
     items_of_batch,
-    left_to_do,
     name_of_batch,
     text_of_batch,
 )
@@ -48,8 +48,8 @@ def cite(name: str, *lines: str) -> str:
     return f'def {name}(e2e):\n    e2e.write_tutorial_block("""\n{body}\n    """)\n\n\n'
 
 
-def committed(tutorial: str, source: str = "") -> Committed:
-    return Committed(tutorial, (find_tests(source.encode(), "tests/test_it.py"),), ("tests/test_it.py",))
+def committed(tutorial: str, source: str = "") -> CommittedTutorial:
+    return CommittedTutorial(tutorial, (find_tests(source.encode(), "tests/test_it.py"),), ("tests/test_it.py",))
 
 
 def test_comments_wait_for_commands_but_headings_and_titles_do_not() -> None:
@@ -71,14 +71,14 @@ def test_what_reads_like_a_task_waits(task: str) -> None:
 
 
 def test_fill_is_about_comments_and_sync_about_blocks() -> None:
-    assert [item.block.line for item in left_to_do("fill", committed(TUTORIAL)).items] == [11, 19]
-    assert [item.block.line for item in left_to_do("sync", committed(TUTORIAL)).items] == [8]
+    assert [item.block.line for item in find_open_work("fill", committed(TUTORIAL)).items] == [11, 19]
+    assert [item.block.line for item in find_open_work("sync", committed(TUTORIAL)).items] == [8]
 
 
 def test_an_edited_block_comes_with_the_tests_to_mend() -> None:
     source = cite("test_old", "# greet the world", "hello worlds")
-    (item,) = left_to_do("sync", committed(TUTORIAL, source)).items
-    assert [miss.test.name for miss in item.near] == ["test_old"]
+    (item,) = find_open_work("sync", committed(TUTORIAL, source)).items
+    assert [miss.test.name for miss in item.near_misses] == ["test_old"]
 
 
 def test_tests_of_blocks_that_are_gone_are_removed_and_others_are_not() -> None:
@@ -89,31 +89,31 @@ def test_tests_of_blocks_that_are_gone_are_removed_and_others_are_not() -> None:
         + '\n    e2e.write_tutorial_block("""\n        # gone too\n        format --another-disk\n    """)\n\n\n'
         + "def test_plain():\n    pass\n"
     )
-    assert [test.name for test in left_to_do("sync", committed(TUTORIAL, source)).removed] == ["test_gone"]
+    assert [test.name for test in find_open_work("sync", committed(TUTORIAL, source)).removed] == ["test_gone"]
 
 
 def test_a_batch_is_named_by_its_first_block_and_found_again_by_its_text() -> None:
-    loop = left_to_do("fill", committed(TUTORIAL))
-    (batch,) = batches_of(loop.items, 4)
+    work = find_open_work("fill", committed(TUTORIAL))
+    (batch,) = batches_of(work.items, 4)
     assert name_of_batch("tutorial.sh", batch) == "tutorial.sh::11 greet everybody who is here (+1)"
-    assert items_of_batch("fill", loop, text_of_batch(batch)) == batch
-    assert [len(each) for each in batches_of(loop.items, 1)] == [1, 1]
+    assert items_of_batch("fill", work, text_of_batch(batch)) == batch
+    assert [len(each) for each in batches_of(work.items, 1)] == [1, 1]
 
 
 @given(st.lists(st.text("abc #<EOF\n", max_size=30), max_size=12), st.integers(1, 5))
 def test_every_item_is_in_one_batch_and_found_again(parts: list[str], size: int) -> None:
-    loop = left_to_do("sync", committed("\n\n".join(parts)))
-    batches = batches_of(loop.items, size)
-    assert [item for batch in batches for item in batch] == list(loop.items)
-    keys = {item.key for item in loop.items}
+    work = find_open_work("sync", committed("\n\n".join(parts)))
+    batches = batches_of(work.items, size)
+    assert [item for batch in batches for item in batch] == list(work.items)
+    keys = {item.key for item in work.items}
     for batch in batches:
         if len(parse_blocks(text_of_batch(batch))) == len(batch):
-            again = items_of_batch("sync", loop, text_of_batch(batch))
+            again = items_of_batch("sync", work, text_of_batch(batch))
             assert {item.key for item in again} == {item.key for item in batch} <= keys
 
 
 def test_a_block_gets_a_test_file_of_its_own() -> None:
-    (item,) = left_to_do("sync", committed(TUTORIAL)).items
+    (item,) = find_open_work("sync", committed(TUTORIAL)).items
     assert file_for(item, "tests", ()) == "tests/test_greet_the_world.py"
     assert file_for(item, ".", ["test_greet_the_world.py"]) == "test_greet_the_world_8.py"
 

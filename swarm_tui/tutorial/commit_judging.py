@@ -1,4 +1,4 @@
-"""Judges what an agent made of its batch: by the tutorial and the tests before and after each commit. Pure."""
+"""Judges the commits of an agent on its batch, by the tutorial and its tests before and after each. Pure."""
 
 from __future__ import annotations
 
@@ -9,79 +9,78 @@ from swarm_tui.model.text import plain
 from swarm_tui.tutorial.blocks import Block, comparable_lines, parse_blocks, parse_unfilled, text_lines
 from swarm_tui.tutorial.check import TutorialCheck, check_tutorial
 from swarm_tui.tutorial.citations import TestFile
-from swarm_tui.tutorial.committed import Committed
-from swarm_tui.tutorial.loop import Action, OpenBlock
+from swarm_tui.tutorial.committed import CommittedTutorial
+from swarm_tui.tutorial.open_work import Action, OpenBlock
 
-_Key = tuple[str, ...]
+BlockKey = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """How a tutorial and its tests stand at one commit, as far as a batch is concerned."""
+class TutorialState:
+    """The state of a tutorial and its tests at one commit, for the items of one batch."""
 
-    done: frozenset[_Key]
-    """The items of the batch that are as they should be."""
-    cited: frozenset[_Key]
+    done: frozenset[BlockKey]
+    """The items of the batch that need no more work."""
+    cited: frozenset[BlockKey]
     """All blocks that have a test."""
-    others: tuple[str, ...]
-    """All lines of the tutorial that are not the batch's to change."""
+    other_lines: tuple[str, ...]
+    """All lines of the tutorial that the batch may not change."""
     is_readable: bool
-    tests: Mapping[_Key, tuple[str, ...]] = field(default_factory=dict)
+    tests: Mapping[BlockKey, tuple[str, ...]] = field(default_factory=dict)
     """The tests of each block of the batch, as file::name."""
-    loose: frozenset[str] = frozenset()
-    """The tests that are without a block."""
+    tests_without_block: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
-class MadeCommit:
-    """A commit of an agent: what it touches, and how things stood before and after it."""
+class CommitEffect:
+    """A commit of an agent: the paths it touches, and the states before and after it."""
 
     commit: str
     paths: tuple[str, ...]
-    before: Standing
-    after: Standing
+    before: TutorialState
+    after: TutorialState
 
 
 @dataclass(frozen=True, slots=True)
 class CommitVerdict:
-    """Whether a commit may be taken, for which blocks it stands, and why not."""
+    """The blocks that a commit completes, and the problem why it may not be taken, if any."""
 
     commit: str
     items: tuple[OpenBlock, ...]
     problem: str = ""
 
 
-def stand(action: Action, items: Sequence[OpenBlock], found: Committed) -> Standing:
-    """Return how the items of a batch stand at a commit."""
-    if found.tutorial is None:
-        return Standing(frozenset(), frozenset(), (), is_readable=False)
+def tutorial_state(action: Action, items: Sequence[OpenBlock], tutorial: CommittedTutorial) -> TutorialState:
+    """Return the state of a batch's items at a commit."""
+    if tutorial.text is None:
+        return TutorialState(frozenset(), frozenset(), (), is_readable=False)
     if action == "fill":
-        return _stand_of_fill(items, found.tutorial)
-    blocks = parse_blocks(found.tutorial)
-    check = check_tutorial(blocks, found.files)
-    tests = _tests_by_block(blocks, found)
+        return _state_of_fill(items, tutorial.text)
+    blocks = parse_blocks(tutorial.text)
+    check = check_tutorial(blocks, tutorial.files)
+    tests = _tests_by_block(blocks, tutorial)
     uncited = {block.key for block in check.uncited_blocks}
     present = {block.key for block in blocks}
     done = frozenset(
         item.key for item in items if item.key in present and item.key not in uncited and _is_mended(item, check)
     )
-    return Standing(
+    return TutorialState(
         done,
         frozenset(present - uncited),
-        tuple(comparable_lines(found.tutorial)),
+        tuple(comparable_lines(tutorial.text)),
         is_readable=not check.broken_files,
         tests={item.key: tests.get(item.key, ()) for item in items},
-        loose=frozenset(f"{each.test.file}::{each.test.name}" for each in check.unmatched_tests),
+        tests_without_block=frozenset(f"{each.test.file}::{each.test.name}" for each in check.unmatched_tests),
     )
 
 
-def _stand_of_fill(items: Sequence[OpenBlock], text: str) -> Standing:
-    """A comment is filled when it opens a block with commands, and stands nowhere alone."""
+def _state_of_fill(items: Sequence[OpenBlock], text: str) -> TutorialState:
+    """Return the state of comments: one is done when it begins a block with commands and is nowhere alone."""
     waiting = parse_unfilled(text)
     alone = {block.key for block in waiting}
     wanted = {item.key for item in items}
     own = [block for block in waiting if block.key in wanted]
-    done: set[_Key] = set()
+    done: set[BlockKey] = set()
     blocks = parse_blocks(text)
     for item in items:
         opened = [block for block in blocks if block.key[: len(item.key)] == item.key]
@@ -90,19 +89,19 @@ def _stand_of_fill(items: Sequence[OpenBlock], text: str) -> Standing:
             done.add(item.key)
     numbers = {number for block in own for number in range(block.line, block.end_line + 1)}
     lines = (line.rstrip() for number, line in enumerate(text_lines(text), 1) if number not in numbers)
-    return Standing(frozenset(done), frozenset(), tuple(filter(None, lines)), is_readable=True)
+    return TutorialState(frozenset(done), frozenset(), tuple(filter(None, lines)), is_readable=True)
 
 
 def _is_mended(item: OpenBlock, check: TutorialCheck) -> bool:
     stale = {(each.test.file, each.test.name) for each in check.unmatched_tests}
-    return not any((miss.test.file, miss.test.name) in stale for miss in item.near)
+    return not any((miss.test.file, miss.test.name) in stale for miss in item.near_misses)
 
 
-def _tests_by_block(blocks: Sequence[Block], found: Committed) -> dict[_Key, tuple[str, ...]]:
+def _tests_by_block(blocks: Sequence[Block], tutorial: CommittedTutorial) -> dict[BlockKey, tuple[str, ...]]:
     """Return the tests that cite each block, alone or with others."""
     known = {block.key for block in blocks}
-    tests: dict[_Key, list[str]] = {}
-    for file in found.files:
+    tests: dict[BlockKey, list[str]] = {}
+    for file in tutorial.files:
         for test in file.tests if isinstance(file, TestFile) else ():
             for citation in test.citations:
                 for reading in citation.readings:
@@ -113,38 +112,42 @@ def _tests_by_block(blocks: Sequence[Block], found: Committed) -> dict[_Key, tup
 
 
 def judge_commits(
-    action: Action, items: Sequence[OpenBlock], made: Iterable[MadeCommit], allowed: str, failing: Mapping[_Key, str]
+    action: Action,
+    items: Sequence[OpenBlock],
+    commits: Iterable[CommitEffect],
+    allowed: str,
+    failing: Mapping[BlockKey, str],
 ) -> list[CommitVerdict]:
     """Return for each commit, oldest first, whether it may be taken.
 
-    `allowed` is the file or folder that may be changed; `failing` says of blocks why their tests do not stand.
+    `allowed` is the file or folder that may be changed; `failing` maps blocks to the reason why their tests fail.
     """
     verdicts = []
-    for commit in made:
+    for commit in commits:
         gained = tuple(item for item in items if item.key in commit.after.done - commit.before.done)
         problem = _problem(action, commit, allowed)
         problem = problem or next((failing[item.key] for item in gained if item.key in failing), "")
         verdicts.append(CommitVerdict(commit.commit, gained, problem))
     if not any(verdict.items and not verdict.problem for verdict in verdicts):
-        # What only prepares for a block is worth nothing without one.
+        # A commit that only prepares for a block is useless without one.
         return [replace(each, problem=each.problem or "no block is done with it") for each in verdicts]
     return verdicts
 
 
-def _problem(action: Action, commit: MadeCommit, allowed: str) -> str:
+def _problem(action: Action, commit: CommitEffect, allowed: str) -> str:
     outside = [path for path in commit.paths if not _is_within(path, allowed)]
     if outside:
         return f"it changes {plain(outside[0], 100)}; only {plain(allowed, 100)} is to be changed"
     if not commit.after.is_readable:
         return "after it the tutorial, or a file of its tests, cannot be read"
-    if commit.after.others != commit.before.others:
+    if commit.after.other_lines != commit.before.other_lines:
         return "it changes other parts of the tutorial" if action == "fill" else "it changes the tutorial itself"
     lost = commit.before.cited - commit.after.cited
     if action == "sync" and lost:
         return f"it takes away the test of {plain(' '.join(next(iter(lost))), 80)!r}"
-    loose = sorted(commit.after.loose - commit.before.loose)
-    if loose:
-        return f"its test {plain(loose[0], 200)} cites no block of the tutorial"
+    uncited = sorted(commit.after.tests_without_block - commit.before.tests_without_block)
+    if uncited:
+        return f"its test {plain(uncited[0], 200)} cites no block of the tutorial"
     return ""
 
 
@@ -152,18 +155,19 @@ def _is_within(path: str, allowed: str) -> bool:
     return allowed == "." or path == allowed or path.startswith(f"{allowed}/")
 
 
-def hard_items(
-    items: Sequence[OpenBlock], verdicts: Sequence[CommitVerdict], needless: Collection[str], why_not: str
+def unfinished_items(
+    items: Sequence[OpenBlock], verdicts: Sequence[CommitVerdict], without_command: Collection[str], default: str
 ) -> list[tuple[OpenBlock, str]]:
-    """Return the items that no commit stands for that may be taken, each with the reason.
+    """Return the items that no acceptable commit completes, each with the reason.
 
-    `needless` are titles of comments that need no command, in the agent's word; `why_not` is said for want of a reason.
+    `without_command` are titles of comments that need no command, as the agent reports; `default` is the reason
+    for an item that no commit tried to complete.
     """
     taken = {item.key for verdict in verdicts if not verdict.problem for item in verdict.items}
-    spoiled = {item.key: verdict.problem for verdict in verdicts if verdict.problem for item in verdict.items}
-    titles = {title.strip().casefold() for title in needless}
+    problems = {item.key: verdict.problem for verdict in verdicts if verdict.problem for item in verdict.items}
+    titles = {title.strip().casefold() for title in without_command}
     return [
-        (item, spoiled.get(item.key, why_not))
+        (item, problems.get(item.key, default))
         for item in items
         if item.key not in taken and item.block.title.strip().casefold() not in titles
     ]
