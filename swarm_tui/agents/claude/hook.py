@@ -1,0 +1,230 @@
+"""A hook of Claude Code: notes what happens in the agent's state folder, and brings answers to what Claude asks.
+
+Claude Code runs `python3 hook.py` for each event, with the event as JSON on its input (`hook_settings` has the list).
+Permission requests and questions are appended to EVENTS_PATH; the hook then waits for ANSWERS_FOLDER/<id>.json while
+the dialog stands on the screen too. The first answer wins. Standard library only: it is copied to where agents run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import sys
+import time
+from collections.abc import Mapping
+from typing import Any
+
+EVENTS_PATH = "plugin/swarm/claude_events.jsonl"
+ANSWERS_FOLDER = "plugin/swarm/claude_answers"
+
+ASKING = ("PermissionRequest", "Elicitation")
+NOTED = ("SessionStart", "UserPromptSubmit", "Stop", "StopFailure", "SessionEnd", "PreCompact", "PostCompact")
+# Of the events that are only noted: what is worth keeping.
+KEPT_KEYS = ("source", "error", "last_assistant_message", "reason", "trigger", "background_tasks")
+
+WAIT_SECONDS = 86_400
+POLL_SECONDS = 0.2
+TEXT_LIMIT = 8_000
+ITEM_LIMIT = 50
+
+
+def hook_settings(python: str, script: str, *, is_answering: bool = True) -> dict[str, Any]:
+    """Return the settings that make Claude Code run this hook; without `is_answering` requests are only noted."""
+    command = {"type": "command", "command": f'"{python}" "{script}"'}
+    asking: dict[str, Any] = {**command, "timeout": WAIT_SECONDS}
+    if not is_answering:
+        asking["command"] += " note"
+    hooks: dict[str, Any] = {name: [{"matcher": "*", "hooks": [asking]}] for name in ASKING}
+    hooks.update({name: [{"hooks": [{**command, "timeout": 10}]}] for name in NOTED})
+    return {"hooks": hooks}
+
+
+def decision_for(request: dict[str, Any], answer: dict[str, Any]) -> dict[str, Any]:
+    """Return what Claude Code reads as the answer to a request.
+
+    An answer has a `verdict` (allow, deny or answer) and may have a `text`, `answers` by question, and `is_remembered`.
+    """
+    event, tool = str(request.get("hook_event_name")), request.get("tool_name")
+    verdict, text = answer.get("verdict"), str(answer.get("text") or "")
+    if event == "Elicitation":
+        accepted: dict[str, Any] = {"action": "accept", "content": answer.get("answers") or {}}
+        return _output(event, **(accepted if verdict != "deny" else {"action": "decline"}))
+    if verdict == "deny":
+        return _output(event, decision={"behavior": "deny", "message": text or "A person said no."})
+    decision: dict[str, Any] = {"behavior": "allow"}
+    given = request.get("tool_input") or {}
+    if tool == "AskUserQuestion":
+        questions = [str(question.get("question")) for question in given.get("questions") or ()]
+        answers = answer.get("answers") or {question: text for question in questions}
+        decision["updatedInput"] = {**given, "answers": answers}
+    elif tool == "ExitPlanMode":
+        decision["updatedInput"] = {}
+    elif answer.get("is_remembered"):
+        # Only for this session: other destinations would be written into the project's files.
+        suggestions = request.get("permission_suggestions") or ()
+        decision["updatedPermissions"] = [{**suggestion, "destination": "session"} for suggestion in suggestions]
+    return _output(event, decision=decision)
+
+
+def _output(event: str, **content: object) -> dict[str, Any]:
+    return {"hookSpecificOutput": {"hookEventName": event, **content}}
+
+
+class Log:
+    """The file in the agent's state folder that the engine reads."""
+
+    def __init__(self, state_folder: str) -> None:
+        self._path = os.path.join(state_folder, EVENTS_PATH)
+        os.makedirs(os.path.dirname(self._path), exist_ok=True)
+
+    def write(self, event: str, **content: object) -> None:
+        line = json.dumps({"at": round(time.time(), 3), "event": event, **content}).encode() + b"\n"
+        descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        try:
+            os.write(descriptor, line)
+        finally:
+            os.close(descriptor)
+
+
+def wait_for_answer(request: dict[str, Any], state_folder: str, log: Log) -> None:
+    """Note a request, wait until it is answered here or over otherwise, and print the answer if there is one."""
+    identity = f"{int(time.time() * 1000)}-{os.getpid()}"
+    answer_path = os.path.join(state_folder, ANSWERS_FOLDER, identity + ".json")
+    log.write("asked", id=identity, **_described(request))
+
+    def close_at_signal(number: int, frame: object) -> None:
+        log.write("closed", id=identity, why="interrupted")
+        os._exit(0)
+
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, close_at_signal)
+    why = _wait(request, answer_path)
+    if why == "answered":
+        with open(answer_path, encoding="utf-8") as file:
+            answer = json.load(file)
+        print(json.dumps(decision_for(request, answer)), flush=True)
+    log.write("closed", id=identity, why=why)
+
+
+def _wait(request: dict[str, Any], answer_path: str) -> str:
+    """Wait and return how the request ended."""
+    parent, calls, was_on_screen = os.getppid(), _CallsInLog(request), False
+    is_shown = request.get("hook_event_name") == "PermissionRequest" and not request.get("agent_id")
+    deadline = time.monotonic() + WAIT_SECONDS
+    while time.monotonic() < deadline:
+        if os.path.exists(answer_path):
+            return "answered"
+        if os.getppid() != parent:
+            return "claude ended"
+        status = claude_status(os.environ)
+        was_on_screen = was_on_screen or status == "waiting"
+        if is_shown and was_on_screen and status != "waiting":
+            return "on the screen"
+        if request.get("hook_event_name") == "PermissionRequest" and calls.have_results():
+            return "on the screen"
+        time.sleep(POLL_SECONDS)
+    return "unanswered"
+
+
+def claude_status(environment: Mapping[str, str]) -> str:
+    """Return the status in Claude Code's session file: busy, waiting, idle or shell; "" when there is none."""
+    config = environment.get("CLAUDE_CONFIG_DIR") or os.path.join(os.path.expanduser("~"), ".claude")
+    path = os.path.join(config, "sessions", environment.get("CLAUDE_PID", "") + ".json")
+    try:
+        with open(path, encoding="utf-8") as file:
+            return str(json.load(file).get("status") or "")
+    except (OSError, ValueError, AttributeError):
+        return ""
+
+
+class _CallsInLog:
+    """The tool calls in Claude's own log that are like a request's: PermissionRequest does not name its call."""
+
+    def __init__(self, request: dict[str, Any]) -> None:
+        path = str(request.get("transcript_path") or "")
+        subagent = request.get("agent_id")
+        self._path = re.sub(r"\.jsonl$", "", path) + f"/subagents/agent-{subagent}.jsonl" if subagent else path
+        self._tool, self._input = request.get("tool_name"), request.get("tool_input")
+        self._offset = 0
+        self._calls: set[Any] = set()
+        self._results: set[Any] = set()
+
+    def have_results(self) -> bool:
+        """Whether there are such calls and all of them have returned."""
+        for line in self._new_lines():
+            try:
+                content = (json.loads(line).get("message") or {}).get("content")
+            except (ValueError, AttributeError):
+                continue
+            for block in content if isinstance(content, list) else ():
+                if block.get("type") == "tool_result":
+                    self._results.add(block.get("tool_use_id"))
+                elif block.get("name") == self._tool and block.get("input") == self._input:
+                    self._calls.add(block.get("id"))
+        return bool(self._calls) and self._calls <= self._results
+
+    def _new_lines(self) -> list[bytes]:
+        try:
+            with open(self._path, "rb") as file:
+                file.seek(self._offset)
+                whole, newline, _ = file.read().rpartition(b"\n")
+        except OSError:
+            return []
+        self._offset += len(whole) + len(newline)
+        return [line for line in whole.split(b"\n") if b'"tool_' in line]
+
+
+def _described(request: dict[str, Any]) -> dict[str, Any]:
+    """Return what a person has to know of a request, within bounds."""
+    return {
+        "kind": str(request.get("hook_event_name")),
+        "tool": str(request.get("tool_name") or ""),
+        "input": bounded(request.get("tool_input") or {}),
+        "message": bounded(str(request.get("message") or "")),
+        "is_rememberable": bool(request.get("permission_suggestions")),
+        "subagent": str(request.get("agent_type") or "") if request.get("agent_id") else "",
+    }
+
+
+def bounded(value: object, depth: int = 6) -> object:
+    """Return a JSON value with long texts, long lists and deep nesting cut."""
+    if isinstance(value, str):
+        return value if len(value) <= TEXT_LIMIT else value[:TEXT_LIMIT] + "…"
+    if isinstance(value, (dict, list)) and depth == 0:
+        return "…"
+    if isinstance(value, dict):
+        return {str(key)[:200]: bounded(item, depth - 1) for key, item in list(value.items())[:ITEM_LIMIT]}
+    if isinstance(value, list):
+        return [bounded(item, depth - 1) for item in value[:ITEM_LIMIT]]
+    return value
+
+
+def main() -> None:
+    """Handle one event."""
+    state_folder = os.environ.get("MNGR_AGENT_STATE_DIR")
+    if not state_folder or not _is_agents_own_claude(state_folder):
+        return
+    request = json.load(sys.stdin)
+    event, log = request.get("hook_event_name"), Log(state_folder)
+    if event in ASKING and sys.argv[1:] != ["note"]:
+        wait_for_answer(request, state_folder, log)
+    elif event in ASKING:
+        log.write("shown", **_described(request))
+    else:
+        log.write(str(event), **{key: bounded(request[key]) for key in KEPT_KEYS if key in request})
+
+
+def _is_agents_own_claude(state_folder: str) -> bool:
+    """Whether this Claude Code is the agent's own: one that an agent starts as a command inherits its variables."""
+    try:
+        with open(os.path.join(state_folder, "claude_main_pid"), encoding="utf-8") as file:
+            main_pid = file.read().strip()
+    except OSError:
+        return True
+    return os.environ.get("CLAUDE_PID", main_pid) == main_pid
+
+
+if __name__ == "__main__":
+    main()
