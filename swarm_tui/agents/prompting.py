@@ -89,8 +89,3 @@ def _read(template: Path) -> str:
 
 def _broken(template: Path, error: TemplateSyntaxError) -> UsageError:
     return UsageError(f"the prompt {template} cannot be used, line {error.lineno}", error.message or str(error))
-
-
-def message_for(prompt: Path) -> str:
-    """Return the short message that an agent gets: a terminal cuts long lines, a file is read whole."""
-    return f"Read {prompt} and do everything it says, to its last step."

@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from swarm_tui.agents.kinds import DEFAULT_AGENT_TYPE
+
 if TYPE_CHECKING:
     from swarm_tui.engine.order import Order
     from swarm_tui.journal.folder import SweepFolder
@@ -19,7 +21,9 @@ _SECONDS: Final = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 def add_agent_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     """Declare who works, and how; return the group, for what one command has besides."""
     agents = parser.add_argument_group("the agents")
-    agents.add_argument("--agent", default="claude", metavar="TYPE", help="claude, offline, or any agent type of mngr")
+    agents.add_argument(
+        "--agent", default=DEFAULT_AGENT_TYPE, metavar="TYPE", help="claude, offline, or any agent type of mngr"
+    )
     agents.add_argument(
         "--agent-argument", action="append", default=[], metavar="WORD", help="a word for the agent's command line"
     )

@@ -16,6 +16,7 @@ from swarm_tui.adapters.probe import can_list_processes
 from swarm_tui.adapters.process import run_process, scrubbed_environment
 from swarm_tui.adapters.provision import NEEDED_PYTHON, PLUGIN_PACKAGES, MngrFound, find_mngr
 from swarm_tui.adapters.tmux import Tmux
+from swarm_tui.agents.kinds import DEFAULT_AGENT_TYPE, AgentKind, kind_of
 from swarm_tui.errors import AdapterError, ProgramMissing
 from swarm_tui.model.text import plain
 
@@ -23,7 +24,6 @@ NEEDED_GIT: Final = (2, 38)
 NEEDED_TMUX: Final = (3, 2)
 NEEDED_SCREEN: Final = (80, 24)
 
-_AGENTS_OF_OURS: Final = ("offline", "command")
 _NUMBERS: Final = re.compile(r"(\d+)\.(\d+)")
 
 
@@ -46,6 +46,10 @@ class Wishes:
     """A mngr named by the user."""
     agent: str | None = None
     provider: str = "local"
+
+    @property
+    def kind(self) -> AgentKind | None:
+        return kind_of(self.agent) if self.agent is not None else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,23 +113,25 @@ async def check_mngr(wishes: Wishes, surroundings: Surroundings) -> list[Check]:
     is_modal_dirty = any(problem.provider_name == "modal" for problem in problems)
     return [
         check,
-        _plugin_check("claude", wishes.agent == "claude", plugins, found),
+        _plugin_check(kind_of(DEFAULT_AGENT_TYPE).plugin, wishes, plugins, found),
         _modal_check(wishes, plugins, found, is_dirty=is_modal_dirty),
         *_unusual_checks(wishes, plugins, found),
     ]
 
 
-async def check_claude(wishes: Wishes, surroundings: Surroundings) -> list[Check]:
-    """Look for Claude itself: mngr says "installed successfully" of a download that failed."""
-    if wishes.agent != "claude":
+async def check_agent_program(wishes: Wishes, surroundings: Surroundings) -> list[Check]:
+    """Look for the agent's program itself: mngr says "installed successfully" of a download that failed."""
+    kind = wishes.kind
+    if kind is None or not kind.program:
         return []
+    program, needed = kind.program, f"for {kind.title} agents"
     try:
-        finished = await run_process(["claude", "--version"], environment=_environment(surroundings), timeout=30)
+        finished = await run_process([program, "--version"], environment=_environment(surroundings), timeout=30)
     except AdapterError as error:
-        return [Check("claude", False, plain(error.message, 200), "for Claude agents", error.hint)]
+        return [Check(program, False, plain(error.message, 200), needed, error.hint)]
     is_fit = finished.code == 0
     found = plain(finished.text or finished.error_text, 100)
-    return [Check("claude", is_fit, found, "for Claude agents", "" if is_fit else "run `claude` to see what it wants")]
+    return [Check(program, is_fit, found, needed, "" if is_fit else f"run `{program}` to see what it wants")]
 
 
 async def check_keys(_: Wishes, surroundings: Surroundings) -> list[Check]:
@@ -179,7 +185,7 @@ CHECKS: Final[tuple[Callable[[Wishes, Surroundings], Awaitable[list[Check]]], ..
     check_tmux,
     check_ps,
     check_mngr,
-    check_claude,
+    check_agent_program,
     check_rsync,
     check_keys,
     check_terminal,
@@ -215,10 +221,11 @@ async def _way_to_mngr(surroundings: Surroundings) -> str:
     return f"`swarm-tui doctor --fix` puts it into an environment of its own, with Python {interpreter.shown_version}"
 
 
-def _plugin_check(plugin: str, is_wished: bool, plugins: set[str], mngr: MngrFound) -> Check:
+def _plugin_check(plugin: str, wishes: Wishes, plugins: set[str], mngr: MngrFound) -> Check:
     has_it = plugin in plugins
+    is_wished = wishes.kind is not None and wishes.kind.plugin == plugin
     needed = f"for {plugin} agents" if is_wished else f"only for {plugin} agents"
-    fix = _way_to_plugin(plugin, mngr) if is_wished and not has_it else ""
+    fix = _way_to_plugin(plugin, f"--agent {plugin}", mngr) if is_wished and not has_it else ""
     return Check(f"mngr plugin {plugin}", has_it or not is_wished, "there" if has_it else "not there", needed, fix)
 
 
@@ -226,7 +233,7 @@ def _modal_check(wishes: Wishes, plugins: set[str], mngr: MngrFound, *, is_dirty
     is_wished = wishes.provider == "modal"
     name, needed = "mngr plugin modal", "to run agents on Modal" if is_wished else "only to run agents on Modal"
     if "modal" not in plugins:
-        fix = _way_to_plugin("modal", mngr) if is_wished else ""
+        fix = _way_to_plugin("modal", "--provider modal", mngr) if is_wished else ""
         return Check(name, not is_wished, "not there", needed, fix)
     if not is_dirty:
         return Check(name, True, "there, with a token", needed)
@@ -242,7 +249,7 @@ def _modal_check(wishes: Wishes, plugins: set[str], mngr: MngrFound, *, is_dirty
 def _unusual_checks(wishes: Wishes, plugins: set[str], mngr: MngrFound) -> Iterator[Check]:
     """Look for a type of agent and a provider of which nothing is known but their names."""
     known = plugins | {plugin.replace("_", "-") for plugin in plugins}
-    if wishes.agent is not None and wishes.agent not in ("claude", *_AGENTS_OF_OURS):
+    if wishes.agent is not None and kind_of(wishes.agent).plugin not in ("", *PLUGIN_PACKAGES):
         # A person's settings may define types of agents: for want of a plugin none is a fault.
         found = "there" if wishes.agent in known else "no plugin; maybe a type of mngr's settings"
         yield Check(f"agent {plain(wishes.agent, 40)}", True, found, "the type of agent that is to run")
@@ -253,8 +260,7 @@ def _unusual_checks(wishes: Wishes, plugins: set[str], mngr: MngrFound) -> Itera
         yield Check(name, has_it, "there" if has_it else "mngr has no such plugin", "where agents are to run", fix)
 
 
-def _way_to_plugin(plugin: str, mngr: MngrFound) -> str:
-    wish = "--agent claude" if plugin == "claude" else f"--provider {plugin}"
+def _way_to_plugin(plugin: str, wish: str, mngr: MngrFound) -> str:
     if mngr.origin == "private":
         return f"`swarm-tui doctor --fix {wish}` adds it"
     return f"install '{PLUGIN_PACKAGES[plugin]}' beside {mngr.path} (swarm-tui does not touch an environment of yours)"

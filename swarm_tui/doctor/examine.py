@@ -7,6 +7,7 @@ from collections.abc import Callable
 from itertools import chain
 
 from swarm_tui.adapters.provision import find_mngr, install_mngr
+from swarm_tui.agents.kinds import DEFAULT_AGENT_TYPE, kind_of
 from swarm_tui.doctor.checks import CHECKS, Check, Surroundings, Wishes
 from swarm_tui.errors import ProgramMissing, UsageError
 
@@ -18,7 +19,8 @@ async def examine(wishes: Wishes, surroundings: Surroundings) -> list[Check]:
 
 async def put_right(wishes: Wishes, surroundings: Surroundings, progress: Callable[[str], None]) -> None:
     """Put mngr, and the plugins that are wished for, into the private environment where they are missing."""
-    wanted = ("claude", "modal") if wishes.provider == "modal" else ("claude",)
+    plugin = kind_of(DEFAULT_AGENT_TYPE).plugin
+    wanted = (plugin, "modal") if wishes.provider == "modal" else (plugin,)
     try:
         found = await find_mngr(wishes.mngr, surroundings.environment)
     except ProgramMissing as error:

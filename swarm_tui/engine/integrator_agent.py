@@ -17,7 +17,8 @@ from swarm_tui.adapters.probe import LocalProbe, Probed
 from swarm_tui.adapters.process import run_process, scrubbed_environment
 from swarm_tui.agents.contract import ARCHIVE_PATH, BUNDLE_FILE, PACKED_OUTPUT_FOLDER
 from swarm_tui.agents.integrator.inputs import INPUTS_FILE, IntegratorInputs
-from swarm_tui.agents.prompting import message_for, render_integrator_prompt
+from swarm_tui.agents.kinds import AgentKind, kind_of
+from swarm_tui.agents.prompting import render_integrator_prompt
 from swarm_tui.agents.shipped import INTEGRATOR_NAME, write_integrator_program
 from swarm_tui.engine.archive import BadArchive, unpack_archive
 from swarm_tui.engine.context import EngineContext
@@ -26,7 +27,6 @@ from swarm_tui.engine.launch import destroy_agent, protect
 from swarm_tui.engine.names import LABEL_ROLE, LABEL_SWEEP, AgentPlace, integrator_of, place_of
 from swarm_tui.engine.pull import find_transcript, pull_transcript
 from swarm_tui.engine.reach import LocalFiles
-from swarm_tui.engine.transcript_summary import Words
 from swarm_tui.errors import AgentExists, SwarmError
 from swarm_tui.model.events import AgentsStopped, IntegratorSaid
 from swarm_tui.model.outcome import INTEGRATOR_OUTCOME_FILE, OUTCOME_SIZE_LIMIT
@@ -60,7 +60,8 @@ async def run_integrator(context: EngineContext, inputs: IntegratorInputs, by: s
     spec = context.spec
     agent = integrator_of(spec)
     place = await _free_place(context, agent)
-    request = _request(context, inputs, by, agent, place)
+    kind = kind_of("command" if by == "builtin" else spec.agent_type)
+    request = _request(context, inputs, by, agent, place, kind)
     try:
         await context.mngr.create(request)
     except SwarmError as error:
@@ -73,10 +74,10 @@ async def run_integrator(context: EngineContext, inputs: IntegratorInputs, by: s
     await protect(context, agent)
     limit = inputs.measure_seconds + BUILTIN_EXTRA if by == "builtin" else spec.timeout
     try:
-        await _wait_for_archive(context, agent, place, limit)
+        await _wait_for_archive(context, agent, place, limit, kind)
         return await asyncio.to_thread(_unpack, place.state_dir / ARCHIVE_PATH, context.folder.integrator)
     finally:
-        await _keep_transcript(context, place)
+        await _keep_transcript(context, place, kind)
         if not spec.keep_agents:
             await _stop(context, agent)
 
@@ -91,7 +92,9 @@ async def _free_place(context: EngineContext, agent: str) -> AgentPlace:
     raise IntegratorFailed(f"{ATTEMPTS_KNOWN} integrators have worked on this sweep already")
 
 
-def _request(context: EngineContext, inputs: IntegratorInputs, by: str, agent: str, place: AgentPlace) -> CreateRequest:
+def _request(
+    context: EngineContext, inputs: IntegratorInputs, by: str, agent: str, place: AgentPlace, kind: AgentKind
+) -> CreateRequest:
     spec, folder = context.spec, context.folder.integrator.absolute()
     prompt = folder / _PROMPT_FILE
     if by != "builtin":
@@ -100,7 +103,7 @@ def _request(context: EngineContext, inputs: IntegratorInputs, by: str, agent: s
     program = write_integrator_program(context.folder.root.absolute())
     return CreateRequest(
         name=agent,
-        agent_type="command" if by == "builtin" else spec.agent_type,
+        agent_type=kind.mngr_type,
         command=(str(program), str(folder / INPUTS_FILE)) if by == "builtin" else spec.agent_arguments,
         source=Path(spec.repository),
         # Always a clone of its own: what it makes reaches the user's repository only after it was checked.
@@ -108,7 +111,7 @@ def _request(context: EngineContext, inputs: IntegratorInputs, by: str, agent: s
         base=spec.base,
         branch=inputs.branch,
         labels=spec.labels | {LABEL_SWEEP: spec.sweep, LABEL_ROLE: ROLE_INTEGRATOR},
-        message=None if by == "builtin" else message_for(prompt),
+        message=None if by == "builtin" else kind.message(prompt),
         passed_environment=spec.passed_environment,
         provider=spec.provider,
         is_approved=True,
@@ -116,14 +119,16 @@ def _request(context: EngineContext, inputs: IntegratorInputs, by: str, agent: s
     )
 
 
-async def _wait_for_archive(context: EngineContext, agent: str, place: AgentPlace, limit: float) -> None:
+async def _wait_for_archive(
+    context: EngineContext, agent: str, place: AgentPlace, limit: float, kind: AgentKind
+) -> None:
     spec = context.spec
     home = Path(spec.mngr.host_dir or "~/.mngr").expanduser()
     probe = LocalProbe(home, spec.mngr.prefix, context.tmux, Path(spec.repository))
     archive, deadline = place.state_dir / ARCHIVE_PATH, time.monotonic() + limit
     probe_due, times_gone = time.monotonic() + PROBE_INTERVAL, 0
     active_at, is_told = time.monotonic(), False
-    voice = _Voice(context, place)
+    voice = _Voice(context, place, kind)
     # Files tell of their appearance to nobody who may be on another machine one day: they are looked for.
     while not archive.is_file():
         now = time.monotonic()
@@ -141,14 +146,14 @@ async def _wait_for_archive(context: EngineContext, agent: str, place: AgentPlac
                     active_at, is_told = now, False
                 elif not is_told and now - active_at >= WAITING_TOLD_AFTER:
                     is_told = True
-                    asked = f": {voice.words.last_line}" if voice.words.last_line else ""
+                    asked = f": {voice.summary.last_line}" if voice.summary.last_line else ""
                     context.note(
                         f"the integrator waits for an answer (`swarm-tui attach integrator` leads to it){asked}",
                         level="warning",
                     )
             if times_gone > 1 and not archive.is_file():
                 await voice.listen()
-                said = f"it said {voice.words.last_line!r}" if voice.words.last_line else ""
+                said = f"it said {voice.summary.last_line!r}" if voice.summary.last_line else ""
                 raise IntegratorFailed("its process ended before it handed in its work", said)
         if now - active_at >= spec.wait_timeout:
             raise IntegratorFailed("it waited for an answer, and nobody gave one")
@@ -159,23 +164,24 @@ async def _wait_for_archive(context: EngineContext, agent: str, place: AgentPlac
 class _Voice:
     """Tells the sweep what its integrator says."""
 
-    def __init__(self, context: EngineContext, place: AgentPlace) -> None:
-        self.words = Words()
+    def __init__(self, context: EngineContext, place: AgentPlace, kind: AgentKind) -> None:
+        self.summary = kind.new_summary()
         self._context = context
+        self._emitters = kind.transcript_emitters
         self._files = LocalFiles(place.state_dir, place.work_dir)
         self._transcript: Tail | None = None
 
     async def listen(self) -> None:
         """Read on in its transcript; record its last words when they are new."""
         if self._transcript is None:
-            path = await find_transcript(self._files)
+            path = await find_transcript(self._files, self._emitters)
             if path is None:
                 return
             self._transcript = Tail(self._files, "state", path)
-        known = self.words.last_line
-        self.words.take(await self._transcript.read())
-        if self.words.last_line != known:
-            self._context.record(IntegratorSaid(line=self.words.last_line))
+        known = self.summary.last_line
+        self.summary.read(await self._transcript.read())
+        if self.summary.last_line != known:
+            self._context.record(IntegratorSaid(line=self.summary.last_line))
 
 
 def _unpack(archive: Path, folder: Path) -> HandedIn:
@@ -208,9 +214,10 @@ def _replace(source: Path, target: Path) -> None:
         source.rename(target)
 
 
-async def _keep_transcript(context: EngineContext, place: AgentPlace) -> None:
+async def _keep_transcript(context: EngineContext, place: AgentPlace, kind: AgentKind) -> None:
     with contextlib.suppress(OSError):
-        await pull_transcript(LocalFiles(place.state_dir, place.work_dir), context.folder.integrator)
+        files = LocalFiles(place.state_dir, place.work_dir)
+        await pull_transcript(files, context.folder.integrator, kind.transcript_emitters)
 
 
 async def _stop(context: EngineContext, agent: str) -> None:

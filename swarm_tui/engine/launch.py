@@ -13,8 +13,9 @@ from typing import Final
 from swarm_tui.adapters.mngr_messages import CreateRequest
 from swarm_tui.adapters.pytest import pytest_argument
 from swarm_tui.agents.contract import OUTPUT_FOLDER, TASK_VARIABLE
-from swarm_tui.agents.prompting import MAPPER_TEMPLATE, message_for, render_prompt
-from swarm_tui.agents.shipped import live_folder, write_command, write_offline_program
+from swarm_tui.agents.kinds import kind_of
+from swarm_tui.agents.prompting import MAPPER_TEMPLATE, render_prompt
+from swarm_tui.agents.shipped import live_folder, write_command
 from swarm_tui.agents.task import Task
 from swarm_tui.engine.context import EngineContext
 from swarm_tui.engine.names import LABEL_ROLE, LABEL_SWEEP, LABEL_TEST, ROLE_MAPPER, AgentPlace, place_of
@@ -27,8 +28,6 @@ from swarm_tui.model.state import TestRecord
 from swarm_tui.model.sweep import SweepSpec
 from swarm_tui.model.text import plain
 
-OFFLINE: Final = "offline"
-_SKIPS_PERMISSIONS: Final = "--dangerously-skip-permissions"
 _PLAIN_WORDS: Final = re.compile(r"[\w.@+ -]+")
 
 
@@ -108,24 +107,19 @@ def create_request(context: EngineContext, record: TestRecord, place: AgentPlace
     task_file, prompt = folder / "task.json", folder / "prompt.md"
     task.write(task_file)
     prompt.write_text(asked, encoding="utf-8", errors="replace")
-    is_offline = spec.agent_type == OFFLINE
-    command: tuple[str, ...]
-    if is_offline:
-        command = (str(write_offline_program(context.folder.root.absolute())), str(task_file))
-    else:
-        command = spec.agent_arguments
+    kind = kind_of(spec.agent_type)
     own_place = ("--id", place.agent_id, "--target-path", str(place.work_dir))
     setup = ("--extra-provision-command", spec.setup) if spec.setup else ()
     return CreateRequest(
         name=record.agent,
-        agent_type="command" if is_offline else spec.agent_type,
-        command=command,
+        agent_type=kind.mngr_type,
+        command=kind.prepare_command(spec.agent_arguments, context.folder.root.absolute(), task_file),
         source=Path(spec.repository),
         transfer="git-worktree" if spec.transfer == "worktree" else "git-mirror",
         base=spec.base,
         branch=record.branch,
         labels=spec.labels | {LABEL_SWEEP: spec.sweep, LABEL_TEST: plain(record.test, 500), LABEL_ROLE: ROLE_MAPPER},
-        message=None if is_offline else message_for(prompt),
+        message=kind.message(prompt),
         environment=environment_for(spec, place, task_file),
         passed_environment=spec.passed_environment,
         provider=spec.provider,
@@ -150,13 +144,10 @@ def environment_for(spec: SweepSpec, place: AgentPlace, task_file: Path) -> dict
     own = [str(place.work_dir / root) if root != "." else str(place.work_dir) for root in spec.import_roots]
     given = [entry for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
     behind = [_moved(entry, spec.repository, place.work_dir) for entry in given]
-    environment = {
+    environment = kind_of(spec.agent_type).variables(spec.agent_arguments, is_root=os.geteuid() == 0) | {
         TASK_VARIABLE: str(task_file),
         "PYTHONPATH": os.pathsep.join([str(live_folder()), *own, *behind]),
     }
-    if os.geteuid() == 0 and _SKIPS_PERMISSIONS in spec.agent_arguments:
-        # Claude refuses that option to root, unless it is told that somebody has thought of it.
-        environment["IS_SANDBOX"] = "1"
     name, address = spec.identity
     if _PLAIN_WORDS.fullmatch(name) and _PLAIN_WORDS.fullmatch(address):
         # An identity that only the user's repository knows is not in the copy's configuration.

@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from swarm_tui.agents.kinds import kind_of
 from swarm_tui.engine.reach import files_of
 from swarm_tui.engine.watch import Watch
 from swarm_tui.model.state import TestRecord
@@ -30,6 +31,7 @@ class LiveAgents:
         watch = Watch(
             test=record.test,
             agent=record.agent,
+            kind=kind_of(spec.agent_type),
             files=files_of(spec.provider, Path(record.state_dir), Path(record.work_dir)),
             session=f"{spec.mngr.prefix}{record.agent}",
             started=now - min(max(elapsed, 0.0), spec.timeout / 2),

@@ -16,9 +16,10 @@ from swarm_tui.adapters.mngr import Mngr, current_settings, mngr_environment
 from swarm_tui.adapters.mngr_settings import AgentTypes
 from swarm_tui.adapters.packages import how_to_get
 from swarm_tui.adapters.provision import find_mngr
+from swarm_tui.agents.kinds import DEFAULT_AGENT_TYPE, kind_of
 from swarm_tui.agents.prompting import MAPPER_TEMPLATE, check_template, render_prompt
 from swarm_tui.engine.collect import Found, Progress, Selection, find_tests
-from swarm_tui.engine.launch import OFFLINE, environment_for, task_for
+from swarm_tui.engine.launch import environment_for, task_for
 from swarm_tui.engine.names import place_of
 from swarm_tui.engine.reach import files_of
 from swarm_tui.engine.start import new_sweep_name, write_sweep
@@ -27,7 +28,6 @@ from swarm_tui.journal.folder import SweepFolder, runs_folder
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.sweep import MngrSettings, SweepSpec, SweptTest, derive_tests
 
-_WITHOUT_MODEL: Final = frozenset({OFFLINE, "command"})
 _NEEDED_PROGRAMS: Final = ("git", "tmux", "ps")
 
 
@@ -36,7 +36,7 @@ class Order:
     """What a person asks for."""
 
     folder: Path
-    agent_type: str = "claude"
+    agent_type: str = DEFAULT_AGENT_TYPE
     agent_arguments: tuple[str, ...] = ()
     provider: str = "local"
     transfer: Literal["mirror", "worktree"] = "mirror"
@@ -171,15 +171,17 @@ async def _settings(order: Order) -> MngrSettings:
 
 
 async def _check_agent_type(order: Order, settings: MngrSettings, repository: Path) -> None:
-    if order.agent_type == OFFLINE:
-        return
-    if order.agent_type == "command" and not order.agent_arguments:
-        raise UsageError("--agent command needs the command", "give its words with --agent-argument, one by one")
-    if order.agent_type == "claude" and shutil.which("claude") is None:
+    kind = kind_of(order.agent_type)
+    problem, hint = kind.argument_problem(order.agent_arguments)
+    if problem:
+        raise UsageError(problem, hint)
+    if kind.program and shutil.which(kind.program) is None:
         raise ProgramMissing(
-            "claude is not installed",
-            f"{how_to_get('claude')}; or try it without: `--agent offline` only runs the tests",
+            f"{kind.program} is not installed",
+            f"{how_to_get(kind.program)}; or try it without: `--agent offline` only runs the tests",
         )
+    if kind.is_ours:
+        return
     mngr = Mngr(settings.path, mngr_environment(settings), repository)
     names = {plugin.name for plugin in await mngr.plugins() if plugin.is_enabled}
     host_dir = Path(settings.host_dir or "~/.mngr").expanduser()
@@ -208,7 +210,7 @@ def compose_spec(order: Order, found: Found, ground: Preconditions) -> SweepSpec
         agent_arguments=order.agent_arguments,
         provider=order.provider,
         transfer=order.transfer,
-        integrator=order.integrator or ("builtin" if order.agent_type in _WITHOUT_MODEL else "agent"),
+        integrator=order.integrator or ("agent" if kind_of(order.agent_type).has_model else "builtin"),
         slots=order.slots,
         timeout=order.timeout,
         wait_timeout=order.wait_timeout,

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from swarm_tui.adapters.git import NoSpaceForGit
 from swarm_tui.agents.contract import ARCHIVE_PATH, BUNDLE_FILE, PACKED_OUTPUT_FOLDER
+from swarm_tui.agents.kinds import kind_of
 from swarm_tui.engine.archive import BadArchive, unpack_archive
 from swarm_tui.engine.commits import Brought, bring_commits, keep_uncommitted
 from swarm_tui.engine.context import EngineContext
@@ -58,7 +60,7 @@ async def _pull(context: EngineContext, record: TestRecord, files: LocalFiles, s
     _, archive_problem = await asyncio.gather(
         _keep_screen(context, session, folder), _pull_archive(files, folder, notes)
     )
-    await pull_transcript(files, folder)
+    await pull_transcript(files, folder, kind_of(context.spec.agent_type).transcript_emitters)
     outcome, problem = None, archive_problem
     if archive_problem == "":
         outcome, problem = await asyncio.to_thread(_read_outcome, folder)
@@ -133,18 +135,19 @@ def _pull_commits(
     return brought, has_uncommitted
 
 
-async def find_transcript(files: AgentFiles) -> str | None:
+async def find_transcript(files: AgentFiles, emitters: Sequence[str]) -> str | None:
     """Return where in its state folder an agent writes its transcript, or None while it has none."""
     possible = ["events/common_transcript/events.jsonl"]
     for folder, below in (("events", "/common_transcript"), ("logs", "")):
         names = (await files.list("state", folder))[:_NAMES_LIMIT]
         possible += [f"{folder}/{name}{below}/events.jsonl" for name in names]
-    return choose_transcript([path for path in possible if await files.size("state", path) is not None])
+    existing = [path for path in possible if await files.size("state", path) is not None]
+    return choose_transcript(existing, emitters)
 
 
-async def pull_transcript(files: AgentFiles, folder: Path) -> None:
+async def pull_transcript(files: AgentFiles, folder: Path, emitters: Sequence[str]) -> None:
     """Copy an agent's transcript into a folder of the sweep, where it has one."""
-    path = await find_transcript(files)
+    path = await find_transcript(files, emitters)
     if path is not None:
         await _copy(files, "state", path, folder / HARVESTED_NAME, TRANSCRIPT_LIMIT)
 

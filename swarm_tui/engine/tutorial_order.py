@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from swarm_tui.adapters.git import Repository
+from swarm_tui.agents.kinds import kind_of
 from swarm_tui.engine.collect import (
     Found,
     Progress,
@@ -21,7 +22,7 @@ from swarm_tui.engine.collect import (
     path_below,
     refuse_errors,
 )
-from swarm_tui.engine.launch import OFFLINE, environment_for
+from swarm_tui.engine.launch import environment_for
 from swarm_tui.engine.names import place_of
 from swarm_tui.engine.order import Order, check_ground, compose_spec, tell_dirty
 from swarm_tui.engine.tutorial_task import tutorial_prompt
@@ -75,7 +76,7 @@ async def prepare_tutorial(
     loop = find_open_work(wish.action, found)
     if not loop.items and not loop.removed:
         return None
-    if order.agent_type == OFFLINE and order.records is None and loop.items:
+    if kind_of(order.agent_type).plays_records and order.records is None and loop.items:
         raise UsageError("the offline agent plays records, and none are given", "give a folder of them with --records")
     ground = await check_ground(order)
     how = await _how_to_test(repository, order, places, progress)

@@ -8,10 +8,11 @@ from typing import Final
 from swarm_tui.adapters.probe import AgentState
 from swarm_tui.agents.contract import ARCHIVE_PATH, TRIES_PATH
 from swarm_tui.agents.judging import End
+from swarm_tui.agents.kinds import AgentKind
+from swarm_tui.agents.transcript_summary import TranscriptSummary
 from swarm_tui.engine.file_tail import Tail
 from swarm_tui.engine.pull import find_transcript
 from swarm_tui.engine.reach import LocalFiles
-from swarm_tui.engine.transcript_summary import Words
 from swarm_tui.engine.tries import TryReader
 from swarm_tui.model.events import KnownEvent, Said, Seen, Spent
 from swarm_tui.model.state import TestRecord
@@ -19,8 +20,6 @@ from swarm_tui.model.states import State
 
 # What is seen once may be a moment between two things; what is seen twice, a second apart, is so.
 CONFIRMATIONS: Final = 2
-# An agent that has never been active may still be starting.
-START_GRACE: Final = 8.0
 SAID_INTERVAL: Final = 1.0
 SPENT_INTERVAL: Final = 5.0
 _END_OF: Final[dict[AgentState | None, End]] = {
@@ -36,6 +35,7 @@ class Watch:
 
     test: str
     agent: str
+    kind: AgentKind
     files: LocalFiles
     session: str
     started: float
@@ -48,8 +48,8 @@ class Watch:
     _tries: Tail = field(init=False)
     _reader: TryReader = field(init=False)
     _transcript: Tail | None = None
-    _words: Words = field(default_factory=Words)
-    _told: Words = field(default_factory=Words)
+    _summary: TranscriptSummary = field(init=False)
+    _recorded: TranscriptSummary = field(init=False)
     _said_at: float = float("-inf")
     _spent_at: float = float("-inf")
     _was_active: bool = False
@@ -58,11 +58,12 @@ class Watch:
     def __post_init__(self) -> None:
         self._tries = Tail(self.files, "state", TRIES_PATH)
         self._reader = TryReader(self.test)
+        self._summary, self._recorded = self.kind.new_summary(), self.kind.new_summary()
 
     def know(self, record: TestRecord) -> None:
         """Take over what the journal knows of an agent that was watched before."""
         self._reader = TryReader(self.test, record.tries)
-        self._told.last_line = record.last_line
+        self._recorded.last_line = record.last_line
         self._was_active = True
 
     async def look(self, now: float) -> list[KnownEvent]:
@@ -70,22 +71,23 @@ class Watch:
         events: list[KnownEvent] = list(self._reader.read(await self._tries.read()))
         if self._transcript is None and now >= self._said_at + SAID_INTERVAL:
             self._said_at = now
-            path = await find_transcript(self.files)
+            path = await find_transcript(self.files, self.kind.transcript_emitters)
             self._transcript = Tail(self.files, "state", path) if path else None
         if self._transcript is not None:
-            self._words.take(await self._transcript.read())
+            self._summary.read(await self._transcript.read())
             events += self._news(now)
         return events
 
     def _news(self, now: float) -> list[KnownEvent]:
         events: list[KnownEvent] = []
-        words, told = self._words, self._told
-        if words.last_line != told.last_line and now >= self._said_at + SAID_INTERVAL:
-            self._said_at, told.last_line = now, words.last_line
-            events.append(Said(test=self.test, line=words.last_line))
-        if (words.dollars, words.tokens) != (told.dollars, told.tokens) and now >= self._spent_at + SPENT_INTERVAL:
-            self._spent_at, told.dollars, told.tokens = now, words.dollars, words.tokens
-            events.append(Spent(test=self.test, dollars=words.dollars, tokens=words.tokens))
+        summary, recorded = self._summary, self._recorded
+        if summary.last_line != recorded.last_line and now >= self._said_at + SAID_INTERVAL:
+            self._said_at, recorded.last_line = now, summary.last_line
+            events.append(Said(test=self.test, line=summary.last_line))
+        has_spent = (summary.dollars, summary.tokens) != (recorded.dollars, recorded.tokens)
+        if has_spent and now >= self._spent_at + SPENT_INTERVAL:
+            self._spent_at, recorded.dollars, recorded.tokens = now, summary.dollars, summary.tokens
+            events.append(Spent(test=self.test, dollars=summary.dollars, tokens=summary.tokens))
         return events
 
     def last_news(self) -> list[KnownEvent]:
@@ -107,7 +109,7 @@ class Watch:
         if self._sightings[1] < CONFIRMATIONS:
             return None, None
         if seen == "WAITING":
-            is_starting = not self._was_active and now < self.started + START_GRACE
+            is_starting = not self._was_active and now < self.started + self.kind.ready_within
             return (None if is_starting else self._became(State.WAITING, now)), None
         return None, _END_OF[seen]
 
@@ -117,7 +119,7 @@ class Watch:
         if state is State.WAITING:
             self.waiting_since = now
             self.questions += 1
-            question = self._words.last_line or self._told.last_line
+            question = self._summary.question or self._recorded.last_line
             self.state = state
             return Seen(test=self.test, state=State.WAITING, source="process", question=question)
         if self.waiting_since is not None:

@@ -9,6 +9,7 @@ from swarm_tui.adapters.attach import Attacher
 from swarm_tui.adapters.mngr import Mngr, mngr_environment
 from swarm_tui.adapters.mngr_messages import is_agent_name
 from swarm_tui.adapters.stream import stream_process
+from swarm_tui.agents.kinds import kind_of
 from swarm_tui.errors import AdapterError, SwarmError
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.model.state import TestRecord
@@ -29,6 +30,7 @@ class AgentAccess:
     def __init__(self, spec: SweepSpec, folder: SweepFolder) -> None:
         self.spec = spec
         self.folder = folder
+        self.kind = kind_of(spec.agent_type)
         self.is_local = spec.provider == "local"
         self.attacher = Attacher(spec.mngr, spec.provider, Path(spec.repository))
         self._environment = mngr_environment(spec.mngr)
@@ -49,7 +51,8 @@ class AgentAccess:
         """Add what the agent on another host writes to `source`, from its last records on, until cancelled."""
         if not is_agent_name(record.agent):
             return
-        words = [self.spec.mngr.path, "event", record.agent, "--source", f"{self.spec.agent_type}/common_transcript"]
+        stream = f"{self.kind.transcript_emitters[0]}/common_transcript"
+        words = [self.spec.mngr.path, "event", record.agent, "--source", stream]
         words += ["--tail", str(RECORDS_FOLLOWED), "--follow", "--format", "jsonl"]
         rest = b""
 

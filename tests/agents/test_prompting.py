@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from swarm_tui.agents.contract import ARCHIVE_PATH
-from swarm_tui.agents.prompting import MAPPER_TEMPLATE, message_for, render_prompt
+from swarm_tui.agents.prompting import MAPPER_TEMPLATE, render_prompt
 from swarm_tui.agents.task import Task
 from swarm_tui.errors import UsageError
 
@@ -59,7 +59,3 @@ def test_what_a_test_is_called_is_text_for_the_template(tmp_path: Path) -> None:
     own.write_text("{{ test }}")
     task = Task(**{name: getattr(TASK, name) for name in TASK.__slots__} | {"test": "{{ 7 * 7 }}$(touch x)"})
     assert render_prompt(own, task) == "{{ 7 * 7 }}$(touch x)"
-
-
-def test_the_message_is_shorter_than_a_terminal_line_may_be() -> None:
-    assert len(message_for(Path("/" + "x" * 1000))) < 4095

@@ -8,7 +8,6 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swarm_tui.engine.transcript_summary import Words
 from swarm_tui.engine.tries import TryReader
 from swarm_tui.journal.fold import TRIES_KEPT, SweepState
 from swarm_tui.model.events import ForeignImports, TryFinished, TryStarted
@@ -72,40 +71,10 @@ def test_foreign_modules_are_told_when_there_are_new_ones() -> None:
 
 @given(st.lists(st.one_of(st.binary(max_size=50), st.sampled_from([START, FAIL, START_2, PASS_2]))))
 def test_any_line_is_read_or_passed_over(lines: list[bytes]) -> None:
-    reader, words = TryReader("t"), Words()
+    reader = TryReader("t")
     started: set[int] = set()
     for event in reader.read(lines):
         if isinstance(event, TryStarted):
             started.add(event.number)
         elif isinstance(event, TryFinished):
             assert event.number in started
-    words.take(lines)
-
-
-JSON = st.recursive(
-    st.one_of(st.none(), st.booleans(), st.floats(), st.integers(), st.text(max_size=5)),
-    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=3), inner, max_size=3)),
-    max_leaves=6,
-)
-
-
-@given(message=JSON, calls=JSON, metrics=JSON)
-def test_any_step_of_a_transcript_is_read_or_passed_over(message: Any, calls: Any, metrics: Any) -> None:
-    words = Words()
-    words.take([line(type="step", source="agent", message=message, tool_calls=calls, metrics=metrics)])
-    assert "\n" not in words.last_line
-
-
-def test_the_last_words_and_what_was_spent() -> None:
-    words = Words()
-    metrics = {"cost_usd": 0.5, "prompt_tokens": 10, "completion_tokens": 2}
-    words.take(
-        [
-            line(type="step", source="agent", message="First.\nThen what?", metrics=metrics),
-            line(type="step", source="user", message="not the agent"),
-            line(type="step", source="agent", message="", metrics=metrics),
-        ]
-    )
-    assert (words.last_line, words.dollars, words.tokens) == ("Then what?", 1.0, 24)
-    words.take([line(type="step", source="agent", message="", tool_calls=[{"function_name": "Bash"}])])
-    assert words.last_line == "uses Bash"

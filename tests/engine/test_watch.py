@@ -12,9 +12,10 @@ import pytest
 from swarm_tui.adapters.probe import AgentState
 from swarm_tui.agents.contract import ARCHIVE_PATH, TRIES_PATH
 from swarm_tui.agents.judging import End
+from swarm_tui.agents.kinds import kind_of
 from swarm_tui.engine.file_tail import LINE_LIMIT, Tail
 from swarm_tui.engine.reach import LocalFiles, files_of
-from swarm_tui.engine.watch import START_GRACE, Watch
+from swarm_tui.engine.watch import Watch
 from swarm_tui.errors import UsageError
 from swarm_tui.model.events import Said, TryFinished, TryStarted
 from swarm_tui.model.states import State
@@ -24,7 +25,7 @@ from swarm_tui.model.states import State
 def watch(tmp_path: Path) -> Watch:
     (tmp_path / "state").mkdir()
     files = LocalFiles(tmp_path / "state", tmp_path / "work")
-    return Watch("t", "agent", files, "mngr-agent", started=0.0, timeout=100.0, wait_timeout=50.0)
+    return Watch("t", "agent", kind_of("offline"), files, "mngr-agent", started=0.0, timeout=100.0, wait_timeout=50.0)
 
 
 def sights(watch: Watch, *seen: AgentState | None, start: float = 0.0) -> list[State | End | None]:
@@ -50,7 +51,7 @@ def test_waiting_is_believed_when_it_is_seen_twice(watch: Watch) -> None:
 
 def test_an_agent_that_is_starting_does_not_wait_yet(watch: Watch) -> None:
     assert sights(watch, "WAITING", "WAITING", "WAITING") == [None, None, None]
-    assert sights(watch, "WAITING", start=START_GRACE) == [State.WAITING]
+    assert sights(watch, "WAITING", start=watch.kind.ready_within) == [State.WAITING]
 
 
 @pytest.mark.parametrize(("seen", "end"), [("DONE", End.CRASH), ("STOPPED", End.CLOSED), (None, End.GONE)])

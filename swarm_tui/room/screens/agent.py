@@ -112,7 +112,9 @@ class AgentScreen(PagingScreen):
     def _find_source(self, record: TestRecord) -> None:
         """Open the transcript when there is one, or another one than before."""
         folder = self._folder(record)
-        path = find_transcript(record.state_dir if self.room.agents.is_local else "", folder)
+        path = find_transcript(
+            record.state_dir if self.room.agents.is_local else "", folder, self.room.agents.kind.transcript_emitters
+        )
         if path is not None:
             if path != self._source:
                 self._source = path

@@ -82,8 +82,12 @@ class TailScreen(FollowingScreen[Folded]):
         sources = {}
         for test in tests:
             record = self.store.record(test)
-            path = find_transcript(record.state_dir, self.store.folder.agent(record.agent)) if record else None
-            if path is not None and record is not None:
+            if record is None:
+                continue
+            state_dir = record.state_dir if self.room.agents.is_local else ""
+            folder = self.store.folder.agent(record.agent)
+            path = find_transcript(state_dir, folder, self.room.agents.kind.transcript_emitters)
+            if path is not None:
                 sources[test] = FileSource(path)
                 self.names[test] = short_name(record)
         self._tail = MergedTail(sources, time.monotonic())

@@ -1,0 +1,36 @@
+"""Offline: swarm-tui's own agent, which plays recorded work and which mngr runs as a command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from swarm_tui.agents.kinds import AgentKind
+from swarm_tui.agents.shipped import write_offline_program
+
+
+class OfflineKind(AgentKind):
+    """Agents without a model."""
+
+    AGENT_TYPES = ("offline",)
+    has_model = False
+    can_integrate = False
+    is_ours = True
+    plays_records = True
+
+    @property
+    def mngr_type(self) -> str:
+        return "command"
+
+    @property
+    def plugin(self) -> str:
+        return ""
+
+    def prepare_command(self, arguments: tuple[str, ...], folder: Path, task_file: Path) -> tuple[str, ...]:
+        return (str(write_offline_program(folder)), str(task_file))
+
+    def message(self, prompt: Path) -> str | None:
+        """Return None: its task file says all."""
+        return None
+
+
+KIND = OfflineKind

@@ -1,0 +1,116 @@
+"""What is special about each kind of agent, as the rest of the program asks for it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import pytest
+
+import swarm_tui
+from swarm_tui.agents.kinds import DEFAULT_AGENT_TYPE, AgentKind, kind_of
+
+ALL = ("offline", "command", "claude", "code-guardian", "codex")
+
+
+def test_a_type_that_no_module_names_is_one_of_mngrs() -> None:
+    kind = kind_of("codex")
+    assert type(kind) is AgentKind
+    assert (kind.mngr_type, kind.plugin, kind.transcript_emitters) == ("codex", "codex", ("codex",))
+    assert kind.has_model
+    assert kind.can_integrate
+    assert kind.prepare_command(("--fast",), Path("/folder"), Path("/task.json")) == ("--fast",)
+
+
+def test_the_offline_agent_is_a_command_that_needs_no_message(tmp_path: Path) -> None:
+    kind = kind_of("offline")
+    assert (kind.agent_type, kind.mngr_type, kind.plugin) == ("offline", "command", "")
+    assert kind.message(Path("/p")) is None
+    program, task_file = kind.prepare_command(("ignored",), tmp_path, Path("/task.json"))
+    assert (Path(program).parent, task_file) == (tmp_path, "/task.json")
+    assert not kind.has_model
+    assert not kind.can_integrate
+
+
+def test_a_command_has_to_be_given() -> None:
+    kind = kind_of("command")
+    assert kind.argument_problem(()) == (
+        "--agent command needs the command",
+        "give its words with --agent-argument, one by one",
+    )
+    assert kind.argument_problem(("./agent.sh",)) == ("", "")
+    assert not kind.has_model
+    assert kind.can_integrate
+
+
+@pytest.mark.parametrize("agent_type", ALL)
+def test_a_message_is_shorter_than_a_terminal_line_may_be(agent_type: str) -> None:
+    assert len(kind_of(agent_type).message(Path("/" + "x" * 1000)) or "") < 4095
+
+
+def test_claude_is_told_by_root_that_skipping_permissions_was_thought_of() -> None:
+    claude = kind_of("claude")
+    assert claude.variables(claude.permissions["skip"], is_root=True) == {"IS_SANDBOX": "1"}
+    assert claude.variables(claude.permissions["skip"], is_root=False) == {}
+    assert claude.variables(claude.permissions["ask"], is_root=True) == {}
+
+
+def test_types_that_run_claude_are_claude() -> None:
+    kind = kind_of("code-guardian")
+    assert (kind.mngr_type, kind.plugin, kind.program, kind.process) == ("code-guardian", "claude", "claude", "claude")
+    assert kind.transcript_emitters == kind_of(DEFAULT_AGENT_TYPE).transcript_emitters == ("claude",)
+
+
+@pytest.mark.parametrize(
+    ("name", "is_needed"),
+    [
+        ("ANTHROPIC_API_KEY", True),
+        ("CLAUDE_CODE_USE_BEDROCK", True),
+        ("CLAUDE_CONFIG_DIR", True),
+        ("AWS_SESSION_TOKEN", True),
+        ("GOOGLE_APPLICATION_CREDENTIALS", True),
+        ("https_proxy", True),
+        ("NODE_EXTRA_CA_CERTS", True),
+        ("CLAUDE_CODE_MESSAGING_SOCKET", False),
+        ("OPENAI_API_KEY", False),
+        ("GITHUB_TOKEN", False),
+    ],
+)
+def test_claude_needs_its_own_variables_and_no_other_secrets(name: str, is_needed: bool) -> None:
+    claude = kind_of("claude")
+    is_matched = any(fnmatchcase(name, pattern) for pattern in claude.environment_patterns)
+    assert (is_matched and name not in claude.withheld_environment) is is_needed
+
+
+@pytest.mark.parametrize(
+    ("line", "is_dialog", "is_limit"),
+    [
+        (" ❯ 1. Yes, I trust this folder", True, False),
+        (" Esc to cancel · Tab to amend", True, False),
+        ("Enter to select · ↑/↓ to navigate · Esc to cancel", True, False),
+        ("API error · Retrying in 17s · attempt 1/10", False, True),
+        ("You've hit your limit · resets 8:02pm (UTC)", False, True),
+        ("✻ Cogitating… (12s · esc to interrupt)", False, False),
+        ("  Read 40 lines", False, False),
+    ],
+)
+def test_dialogs_and_limits_of_claude_are_seen_on_its_screen(line: str, is_dialog: bool, is_limit: bool) -> None:
+    claude = kind_of("claude")
+    assert any(re.search(sign, line) for sign in claude.dialog_signs) is is_dialog
+    assert any(re.search(sign, line) for sign in claude.limit_signs) is is_limit
+
+
+def test_no_other_module_asks_for_a_type_of_agent() -> None:
+    package = Path(swarm_tui.__file__).parent
+    asking = [
+        f"{path.relative_to(package)}:{node.lineno}"
+        for path in sorted(package.rglob("*.py"))
+        if path.parent != package / "agents" / "kinds"
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Compare)
+        for side in (node.left, *node.comparators)
+        if isinstance(side, ast.Constant) and side.value in ("claude", "offline")
+    ]
+    assert asking == []
