@@ -1,1 +1,1 @@
-"""The page of a sweep: one folder of static files that can be sent to anybody and opened without a network."""
+"""The page of a sweep: a folder of static files that anybody can open without a network."""

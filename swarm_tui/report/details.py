@@ -1,4 +1,4 @@
-"""Gathers everything of one test that the page shows when the test is opened."""
+"""Reads everything that the page shows of one test when it is opened."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from swarm_tui.model.state import TestRecord
 from swarm_tui.report.diffs import DIFF_SIZE_LIMIT, CommitDiffs
 from swarm_tui.report.masking import mask_secrets
 from swarm_tui.report.recordings import Cast, read_cast
-from swarm_tui.report.safe_text import decoded, line, lines
+from swarm_tui.report.safe_text import safe_decoded, safe_line, safe_lines
 from swarm_tui.transcripts.cast import BadRecording
 from swarm_tui.transcripts.entries import Entry, parse_record
 from swarm_tui.transcripts.locate import HARVESTED_NAME, SCREEN_NAME
@@ -41,38 +41,38 @@ _SHOWN_OTHERWISE: Final = frozenset(
 
 @dataclass(slots=True)
 class Details:
-    """What the page loads when one test is opened, and the recordings that are loaded when they are played."""
+    """What the page loads when one test is opened, and the recordings that it loads when they are played."""
 
     content: dict[str, Any]
     casts: list[Cast] = field(default_factory=list)
     has_material: bool = False
 
 
-def gather_details(folder: SweepFolder, record: TestRecord, diffs: CommitDiffs) -> Details:
-    """Read what was pulled from the agent of a test, and tell it together with what the journal knows."""
+def read_details(folder: SweepFolder, record: TestRecord, diffs: CommitDiffs) -> Details:
+    """Return what was pulled from the agent of a test together with its record in the journal."""
     pulled = _agent_folder(folder, record.agent)
     files = list_files(pulled) if pulled else []
     outcome, outcome_note = _outcome(pulled)
     casts, cast_rows = _casts(files)
     content = {
-        "test": line(record.test),
+        "test": safe_line(record.test),
         "facts": _facts(record, _cited_block(files)),
-        "question": lines(record.question, 2_000),
-        "summary": lines(outcome.summary_markdown or record.harvest.summary),
+        "question": safe_lines(record.question, 2_000),
+        "summary": safe_lines(outcome.summary_markdown or record.harvest.summary),
         "note": outcome_note,
         "tries": [_try(made) for made in record.tries],
         "changes": list(_changes(record, outcome, diffs)),
         "runs": [
-            {"name": line(run.run_name, 200), "text": lines(run.description_markdown, 4_000)}
+            {"name": safe_line(run.run_name, 200), "text": safe_lines(run.description_markdown, 4_000)}
             for run in outcome.test_runs[:50]
         ],
         "escalations": [
-            {"kind": found.kind.value, "title": line(found.title), "text": lines(found.detail_markdown)}
+            {"kind": found.kind.value, "title": safe_line(found.title), "text": safe_lines(found.detail_markdown)}
             for found in record.harvest.escalations
         ],
         "texts": list(_texts(files)),
         "casts": cast_rows,
-        "files": [{"name": line(file.name, 300), "size": file.size} for file in files],
+        "files": [{"name": safe_line(file.name, 300), "size": file.size} for file in files],
         **_transcript(pulled),
         "screen": _screen(pulled),
         "uncommitted": _uncommitted(pulled),
@@ -89,12 +89,12 @@ def _agent_folder(folder: SweepFolder, agent: str) -> Path | None:
 
 def _facts(record: TestRecord, cited: str) -> list[list[str]]:
     facts = [
-        ["why", line(record.reason)],
-        ["known from", line(record.source, 100)],
-        ["agent", line(record.agent)],
-        ["branch", line(record.branch)],
-        ["host", line(record.host)],
-        ["tutorial block", lines(record.block or cited, 4_000)],
+        ["why", safe_line(record.reason)],
+        ["known from", safe_line(record.source, 100)],
+        ["agent", safe_line(record.agent)],
+        ["branch", safe_line(record.branch)],
+        ["host", safe_line(record.host)],
+        ["tutorial block", safe_lines(record.block or cited, 4_000)],
         ["passing before / after", _before_after(record)],
         ["tip", record.harvest.tip[:12]],
     ]
@@ -105,12 +105,14 @@ def _facts(record: TestRecord, cited: str) -> list[list[str]]:
     if record.harvest.has_uncommitted:
         facts.append(["left behind", "changes that were never committed"])
     if record.foreign_imports:
-        facts.append(["doubt", line("ran against modules of the checkout: " + ", ".join(record.foreign_imports[:5]))])
+        facts.append(
+            ["doubt", safe_line("ran against modules of the checkout: " + ", ".join(record.foreign_imports[:5]))]
+        )
     return [fact for fact in facts if fact[1]]
 
 
 def _cited_block(files: list[PulledFile]) -> str:
-    """Return the block that the test itself cited when it ran last."""
+    """Return the block that the test cited in its last run."""
     cited = [file for file in files if file.name.endswith(f"/{_BLOCK_FILE}")]
     content = read_start(cited[-1].path, 4_000) if cited else None
     return content.raw.decode("utf-8", "replace").strip() if content else ""
@@ -119,8 +121,8 @@ def _cited_block(files: list[PulledFile]) -> str:
 def _before_after(record: TestRecord) -> str:
     if record.harvest.passing_before is None and record.harvest.passing_after is None:
         return ""
-    words = {True: "passing", False: "failing", None: "unknown"}
-    return f"{words[record.harvest.passing_before]} → {words[record.harvest.passing_after]}"
+    names = {True: "passing", False: "failing", None: "unknown"}
+    return f"{names[record.harvest.passing_before]} → {names[record.harvest.passing_after]}"
 
 
 def _try(made: Any) -> dict[str, Any]:
@@ -129,7 +131,7 @@ def _try(made: Any) -> dict[str, Any]:
         "passed": made.passed,
         "seconds": round(made.seconds, 2),
         "at": made.at,
-        "failure": lines(made.failure, 8_000),
+        "failure": safe_lines(made.failure, 8_000),
     }
 
 
@@ -140,18 +142,18 @@ def _outcome(pulled: Path | None) -> tuple[Outcome, str]:
     try:
         return parse_outcome(content.raw), ""
     except BrokenReport as error:
-        return Outcome(), line(str(error))
+        return Outcome(), safe_line(str(error))
 
 
 def _changes(record: TestRecord, outcome: Outcome, diffs: CommitDiffs) -> Iterator[dict[str, Any]]:
-    told = {kind.value: change.summary_markdown for kind, change in outcome.changes.items()}
+    summaries = {kind.value: change.summary_markdown for kind, change in outcome.changes.items()}
     for change in record.harvest.changes:
         diff = diffs.diff(change.commit) if change.commit else None
         yield {
-            "kind": line(change.kind, 40),
-            "status": line(change.status, 40),
-            "summary": lines(told.get(change.kind) or change.summary),
-            "commit": line(change.commit, 64),
+            "kind": safe_line(change.kind, 40),
+            "status": safe_line(change.status, 40),
+            "summary": safe_lines(summaries.get(change.kind) or change.summary),
+            "commit": safe_line(change.commit, 64),
             "diff": diff.text if diff else "",
             "diff_note": diff.note if diff else "",
         }
@@ -161,19 +163,19 @@ def _texts(files: list[PulledFile]) -> Iterator[dict[str, Any]]:
     """Return the text files, transcripts of commands first."""
     chosen = [file for file in files if _is_text(file)]
     chosen.sort(key=lambda file: (not _is_cli_transcript(file.name), file.name))
-    room = TEXTS_SIZE_LIMIT
+    bytes_left = TEXTS_SIZE_LIMIT
     for file in chosen[:TEXTS_LIMIT]:
-        content = read_start(file.path, min(TEXT_FILE_LIMIT, room))
+        content = read_start(file.path, min(TEXT_FILE_LIMIT, bytes_left))
         if content is None or b"\0" in content.raw[:4_096]:
             continue
-        room -= len(content.raw)
+        bytes_left -= len(content.raw)
         yield {
-            "name": line(file.name, 300),
-            "text": decoded(content.raw, TEXT_FILE_LIMIT),
+            "name": safe_line(file.name, 300),
+            "text": safe_decoded(content.raw, TEXT_FILE_LIMIT),
             "is_cli": _is_cli_transcript(file.name),
             "is_cut": content.is_cut,
         }
-        if room <= 0:
+        if bytes_left <= 0:
             return
 
 
@@ -190,13 +192,13 @@ def _casts(files: list[PulledFile]) -> tuple[list[Cast], list[dict[str, Any]]]:
     casts: list[Cast] = []
     rows = []
     for file in [file for file in files if file.name.endswith(".cast")][:CASTS_LIMIT]:
-        row: dict[str, Any] = {"name": line(file.name, 300), "size": file.size}
+        row: dict[str, Any] = {"name": safe_line(file.name, 300), "size": file.size}
         try:
             if sum(len(cast.text) for cast in casts) > CASTS_SIZE_LIMIT:
                 raise BadRecording("left out: those before it are too large")
             cast = read_cast(file.path)
         except BadRecording as error:
-            row["problem"] = line(str(error))
+            row["problem"] = safe_line(str(error))
         else:
             row |= {"place": len(casts), "seconds": cast.seconds, "note": cast.note}
             row |= {"columns": cast.columns, "rows": cast.rows}
@@ -218,10 +220,10 @@ def _transcript(pulled: Path | None) -> dict[str, Any]:
         "transcript": [
             {
                 "role": entry.role.value,
-                "tool": line(entry.tool, 60),
+                "tool": safe_line(entry.tool, 60),
                 "at": entry.at,
                 "is_error": entry.is_error,
-                "text": lines(entry.text, ENTRY_LIMIT),
+                "text": safe_lines(entry.text, ENTRY_LIMIT),
             }
             for entry in entries[-TRANSCRIPT_ENTRIES:]
         ],
@@ -231,7 +233,7 @@ def _transcript(pulled: Path | None) -> dict[str, Any]:
 
 def _screen(pulled: Path | None) -> str:
     content = read_start(pulled / SCREEN_NAME, 100_000) if pulled else None
-    return decoded(content.raw) if content else ""
+    return safe_decoded(content.raw) if content else ""
 
 
 def _uncommitted(pulled: Path | None) -> str:

@@ -1,10 +1,9 @@
-"""Reads what commits change, many in a row, masked and bounded; a commit that is not here is a note, not an error."""
+"""Reads the diffs of many commits, bounded and with secrets masked; a missing commit is a note, not an error."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from types import TracebackType
-from typing import Final, NamedTuple, Self
+from typing import Final, NamedTuple
 
 from swarm_tui.adapters.git import GitError, Repository, is_commit_id
 from swarm_tui.adapters.git.history import DiffReader
@@ -17,24 +16,24 @@ DIFF_SIZE_LIMIT: Final = 200_000
 
 
 class CommitDiff(NamedTuple):
-    """What one commit changes, as text; `note` says why there is none, or that it was cut."""
+    """The diff of one commit; `note` explains why there is none, or that it was cut."""
 
     text: str
     note: str = ""
 
 
 class CommitDiffs:
-    """The diffs of commits of one repository. It may be gone, as when the sweep came from another machine."""
+    """The diffs of commits of one repository, which may be missing: the sweep may come from another machine."""
 
     def __init__(self, repository: Path) -> None:
         self.problem = ""
-        self.repository: Repository | None = None
+        self._repository: Repository | None = None
         self._space: ObjectSpace | None = None
         self._reader: DiffReader | None = None
         self._known: dict[str, CommitDiff] = {}
         try:
-            self.repository = Repository.open(repository)
-            self._space = ObjectSpace(self.repository)
+            self._repository = Repository.open(repository)
+            self._space = ObjectSpace(self._repository)
             self._reader = DiffReader(self._space)
         except (SwarmError, OSError) as error:
             self.problem = f"no diffs: the repository cannot be opened ({error})"
@@ -63,20 +62,9 @@ class CommitDiffs:
         return CommitDiff(mask_secrets(text), "only the beginning: the diff is too large" if is_cut else "")
 
     def close(self) -> None:
-        if self._reader is not None:
-            self._reader.close()
-        if self._space is not None:
-            self._space.close()
-        if self.repository is not None:
-            self.repository.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
+        for part in (self._reader, self._space, self._repository):
+            if part is not None:
+                part.close()
 
 
 def _tree_and_parent(space: ObjectSpace, commit: str) -> tuple[str, str]:

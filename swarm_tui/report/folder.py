@@ -1,4 +1,4 @@
-"""Writes the page and what lies beside it into a folder that is ours, and never into one that is not."""
+"""Writes the page and its data files into a folder, but never over files that swarm-tui did not write."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.journal.open import OpenedSweep
-from swarm_tui.report.content import gather_page
+from swarm_tui.report.content import build_page
 from swarm_tui.report.page import PLAYER_FILES, render_page, script_of_data, vendored
 
 MARKER: Final = ".swarm-tui-report"
@@ -20,7 +20,7 @@ _PLAYER: Final = "player"
 
 
 class WrittenReport(NamedTuple):
-    """What was written."""
+    """Where the page was written, how many files it has, and their size."""
 
     page: Path
     files: int
@@ -28,7 +28,7 @@ class WrittenReport(NamedTuple):
 
 
 def check_folder(folder: Path) -> None:
-    """Refuse a folder that holds something which swarm-tui did not put there."""
+    """Raise UsageError for a folder that holds files of others."""
     if not folder.exists():
         return
     if not folder.is_dir():
@@ -42,7 +42,7 @@ def check_folder(folder: Path) -> None:
 
 
 def write_report(folder: Path, sweep: OpenedSweep, made_at: float) -> WrittenReport:
-    """Make the page of a sweep; an older report in the folder is replaced, other files in it stay."""
+    """Write the page of a sweep; an older report in the folder is replaced, other files in it stay."""
     check_folder(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -65,10 +65,10 @@ def _write_draft(draft: Path, sweep: OpenedSweep, made_at: float) -> tuple[int, 
     data.mkdir()
     player.mkdir()
 
-    def put_beside(name: str, value: object) -> None:
+    def write_data(name: str, value: object) -> None:
         (data / f"{name}.js").write_text(script_of_data(name, value), encoding="utf-8", errors="replace")
 
-    summary = gather_page(sweep, made_at, put_beside)
+    summary = build_page(sweep, made_at, write_data)
     for name in PLAYER_FILES:
         (player / name).write_bytes(vendored(name))
     (draft / INDEX).write_text(render_page(summary), encoding="utf-8", errors="replace")

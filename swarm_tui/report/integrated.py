@@ -1,4 +1,4 @@
-"""Gathers what the page says of the integrated branch: fixes by rank with verdicts, what was squashed and left out."""
+"""Reads the integrated branch for the page: fixes by rank with verdicts, squashed and left-out commits."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from swarm_tui.journal.open import OpenedSweep
 from swarm_tui.model.fixes import Fix, IntegratedBranch
 from swarm_tui.model.outcome import Escalation, IntegratorOutcome
 from swarm_tui.report.diffs import CommitDiffs
-from swarm_tui.report.safe_text import line, lines
+from swarm_tui.report.safe_text import safe_line, safe_lines
 from swarm_tui.triage.measurements import Measured, read_measured
 from swarm_tui.triage.review import Review
 from swarm_tui.triage.sweep_review import read_integrator_outcome, review_sweep
 
-_WORDS_OF_STATE: Final = {
+_HEADLINES: Final = {
     "none": "This sweep has not been integrated.",
     "integrating": "The integrator is at work.",
     "failed": "The integration failed; `swarm-tui integrate` repeats it.",
 }
 
 
-def gather_integration(
-    sweep: OpenedSweep, diffs: CommitDiffs, put_beside: Callable[[str, object], None]
+def read_integration(
+    sweep: OpenedSweep, diffs: CommitDiffs, write_data: Callable[[str, object], None]
 ) -> tuple[dict[str, Any], tuple[Escalation, ...]]:
     """Return the section of the integrated branch, and what the integrator escalated."""
     integration = sweep.state.integration
@@ -31,28 +31,32 @@ def gather_integration(
     outcome = report or IntegratorOutcome()
     section: dict[str, Any] = {
         "state": integration.state,
-        "words": _WORDS_OF_STATE.get(integration.state, ""),
-        "branch": line(integration.branch or ""),
+        "headline": _HEADLINES.get(integration.state, ""),
+        "branch": safe_line(integration.branch or ""),
         "tip": integration.tip[:40],
-        "detail": lines(integration.detail, 4_000),
+        "detail": safe_lines(integration.detail, 4_000),
         "plan": "",
-        "doubts": [line(doubt) for doubt in doubts],
+        "doubts": [safe_line(doubt) for doubt in doubts],
         "fixes": [],
         "squashed": None,
         "left_out": [
-            {"branch": line(left.branch), "commit": line(left.commit, 64), "reason": lines(left.reason, 2_000)}
+            {
+                "branch": safe_line(left.branch),
+                "commit": safe_line(left.commit, 64),
+                "reason": safe_lines(left.reason, 2_000),
+            }
             for left in outcome.failed[:500]
         ],
-        "normalizations": [lines(made.summary_markdown, 4_000) for made in outcome.normalizations[:100]],
+        "normalizations": [safe_lines(made.summary_markdown, 4_000) for made in outcome.normalizations[:100]],
     }
     if integration.state == "done" and not integration.branch:
-        section["words"] = "No agent's work qualified, so there is no integrated branch."
+        section["headline"] = "No agent's work qualified, so there is no integrated branch."
     if integration.tip:
         try:
             with review_sweep(sweep.folder) as review:
-                _add_fixes(section, review, sweep, diffs, put_beside)
+                _add_fixes(section, review, sweep, diffs, write_data)
         except SwarmError as error:
-            section["doubts"].append(line(str(error)))
+            section["doubts"].append(safe_line(str(error)))
     return section, outcome.escalations
 
 
@@ -61,17 +65,19 @@ def _add_fixes(
     review: Review,
     sweep: OpenedSweep,
     diffs: CommitDiffs,
-    put_beside: Callable[[str, object], None],
+    write_data: Callable[[str, object], None],
 ) -> None:
-    tests = {line(record.branch): index for index, record in enumerate(sweep.state.tests()) if record.branch}
+    tests = {safe_line(record.branch): index for index, record in enumerate(sweep.state.tests()) if record.branch}
     measured = read_measured(review.outcome)
     section["fixes"] = [_fix(fix, review, measured.get(fix.id), tests) for fix in review.fixes]
     section["squashed"] = _squashed(review.branch, review.outcome)
-    section["doubts"] += [line(doubt) for doubt in review.branch.doubts if line(doubt) not in section["doubts"]]
+    section["doubts"] += [
+        safe_line(doubt) for doubt in review.branch.doubts if safe_line(doubt) not in section["doubts"]
+    ]
     section["plan"] = _plan(review)
     for commit in (*(fix.id for fix in review.fixes), review.branch.squashed):
         if commit:
-            put_beside(f"commit-{commit}", diffs.diff(commit)._asdict())
+            write_data(f"commit-{commit}", diffs.diff(commit)._asdict())
 
 
 def _plan(review: Review) -> str:
@@ -79,24 +85,24 @@ def _plan(review: Review) -> str:
     if preview.is_clean:
         return f"{review.closing_line()}; the plan is clean"
     conflicts = ", ".join(conflict.commit[:8] for conflict in preview.conflicts)
-    return line(f"{review.closing_line()}; the plan conflicts at {conflicts}")
+    return safe_line(f"{review.closing_line()}; the plan conflicts at {conflicts}")
 
 
 def _fix(fix: Fix, review: Review, measured: Measured | None, tests: Mapping[str, int]) -> dict[str, Any]:
-    given = review.verdict_line(fix)
+    verdict = review.verdict_line(fix)
     return {
         "rank": fix.rank,
         "commit": fix.id,
-        "title": line(fix.title),
-        "message": lines(fix.commit.message, 4_000),
-        "author": line(fix.commit.author_name, 100),
-        "verdict": given.verdict.value if given else "",
-        "verdict_words": line(" · ".join(part for part in (given.by, given.why) if part)) if given else "",
+        "title": safe_line(fix.title),
+        "message": safe_lines(fix.commit.message, 4_000),
+        "author": safe_line(fix.commit.author_name, 100),
+        "verdict": verdict.verdict.value if verdict else "",
+        "verdict_note": safe_line(" · ".join(part for part in (verdict.by, verdict.why) if part)) if verdict else "",
         "added": fix.added,
         "removed": fix.removed,
         "turned_green": len(measured.turned_green) if measured else 0,
-        "why": line(measured.why) if measured else "",
-        "tests": [tests[branch] for branch in map(line, fix.branches) if branch in tests],
+        "why": safe_line(measured.why) if measured else "",
+        "tests": [tests[branch] for branch in map(safe_line, fix.branches) if branch in tests],
     }
 
 
@@ -106,6 +112,6 @@ def _squashed(branch: IntegratedBranch, outcome: IntegratorOutcome) -> dict[str,
         return None
     return {
         "commit": commit.id,
-        "title": line(commit.subject),
-        "branches": [line(name) for name in outcome.squashed_branches[:1_000]],
+        "title": safe_line(commit.subject),
+        "branches": [safe_line(name) for name in outcome.squashed_branches[:1_000]],
     }

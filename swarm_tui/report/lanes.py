@@ -1,4 +1,4 @@
-"""Lays the tests of a sweep out over time: one lane for each agent that worked at once. Pure."""
+"""Lays out the tests of a sweep over time: as many lanes as agents worked at once. Pure."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ class AgentSpan(NamedTuple):
     start: float
     end: float
     test: int
-    """Its place in the list of tests."""
+    """Its index in the list of tests."""
 
 
-class Placed(NamedTuple):
-    """A span and the lane that it got."""
+class LaneSpan(NamedTuple):
+    """A span and its lane."""
 
     span: AgentSpan
     lane: int
 
 
-def place_in_lanes(spans: Iterable[AgentSpan]) -> list[Placed]:
-    """Return every span the lowest lane that is free at its start, so that lanes count agents at work."""
-    placed: list[Placed] = []
+def assign_lanes(spans: Iterable[AgentSpan]) -> list[LaneSpan]:
+    """Return every span with the lowest lane that is free at its start, so that lanes count agents at work."""
+    placed: list[LaneSpan] = []
     free: list[int] = []
     busy: list[tuple[float, int]] = []
     lanes = 0
@@ -38,5 +38,5 @@ def place_in_lanes(spans: Iterable[AgentSpan]) -> list[Placed]:
             lane = lanes
             lanes += 1
         heapq.heappush(busy, (max(span.end, span.start), lane))
-        placed.append(Placed(span, lane))
+        placed.append(LaneSpan(span, lane))
     return placed

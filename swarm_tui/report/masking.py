@@ -1,4 +1,4 @@
-"""Masks secrets of known forms, character by character, so that nothing else of a text moves."""
+"""Masks secrets of known forms, character by character, so that the other characters keep their places."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _SHOWN_OF_SECRET: Final = 4
 
 
 class _Form(NamedTuple):
-    """A form of secret: what a text must hold before the slower pattern is asked; its group is the secret."""
+    """A form of secret: a quick test for its presence, and a pattern whose group is the secret."""
 
     needle: str
     pattern: re.Pattern[str]
@@ -41,7 +41,7 @@ _FORMS: Final = (
         r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY(?: BLOCK)?-----(.{1,20000}?)(?=-----END [A-Z ]{0,30}PRIVATE KEY|\Z)",
         re.DOTALL,
     ),
-    # Last: only this one looks at what stands before it ("task-..." is none), which may be a secret masked by now.
+    # Last: only this one depends on the characters before it ("task-..." is none), which may be masked by now.
     _form("sk-", r"(?<![A-Za-z0-9_-])(sk-[A-Za-z0-9_-]{16,})"),
 )
 
@@ -55,7 +55,7 @@ def mask_secrets(text: str) -> str:
 
 
 def mask_pieces(pieces: Sequence[str]) -> list[str]:
-    """Mask secrets in a text that comes in pieces, such as a recording: also those that a cut goes through."""
+    """Return the pieces of a text, such as a recording, with secrets masked, also those that span pieces."""
     whole = "".join(pieces)
     masked = mask_secrets(whole)
     if masked == whole:
@@ -72,7 +72,7 @@ def _masked(match: re.Match[str]) -> str:
     start, end = match.span(1)
     whole, offset = match.group(), match.start()
     secret = whole[start - offset : end - offset]
-    # A password or key has no prefix that is safe to show; a token's says whose it is.
+    # A token's prefix shows whose it is; a password or key has no prefix that is safe to show.
     shown = _SHOWN_OF_SECRET if start == match.start() else 0
     hidden = re.sub(r"[^\s]", MASK, secret[shown:])
     return whole[: start - offset] + secret[:shown] + hidden + whole[end - offset :]

@@ -1,4 +1,4 @@
-"""Renders the page: one HTML file whose own script and style are the only ones that the browser will run."""
+"""Renders the page: one HTML file; the browser runs no other script and style than its own."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _STYLES: Final = ("page.css",)
 
 
 def render_page(summary: dict[str, Any]) -> str:
-    """Return the page. What comes from agents is in it only as JSON that the script sets as text."""
+    """Return the page. Text from agents is in it only as JSON, which the script sets as text."""
     script, style = _script(), _style()
     name = summary.get("title") or f"sweep {summary.get('sweep', '')}"
     return Template(_template("index.html")).substitute(
@@ -30,10 +30,10 @@ def render_page(summary: dict[str, Any]) -> str:
 
 
 def content_security_policy() -> str:
-    """Return the policy of the page: its own script by hash, and what that script loads from beside the page.
+    """Return the policy of the page: its own script by hash and the files beside it; no network.
 
-    `strict-dynamic` rather than 'self', because 'self' names nothing when a page is opened from a disk in Firefox.
-    The player of recordings draws by WebAssembly. There is no network for anything.
+    `strict-dynamic` rather than 'self', because 'self' matches nothing when Firefox opens a page from a disk.
+    The player of recordings needs WebAssembly.
     """
     return "; ".join(
         (
@@ -48,7 +48,7 @@ def content_security_policy() -> str:
 
 
 def json_for_html(value: Any) -> str:
-    """Return JSON that may stand in a script element: no `<` ends it, no line separator breaks it."""
+    """Return JSON that is safe in a script element: no `<` ends it, no line separator breaks it."""
     return (
         json.dumps(value, ensure_ascii=False, separators=(",", ":"))
         .replace("<", "\\u003c")
@@ -60,8 +60,8 @@ def json_for_html(value: Any) -> str:
 
 
 def script_of_data(name: str, value: Any) -> str:
-    """Return a script that hands data to the page: files on a disk cannot be fetched, but scripts can be loaded."""
-    return f"swarmReport.take({json_for_html(name)},{json_for_html(value)});\n"
+    """Return a script that passes data to the page: a page on a disk cannot fetch files, but it can load scripts."""
+    return f"swarmReport.receive({json_for_html(name)},{json_for_html(value)});\n"
 
 
 def vendored(name: str) -> bytes:

@@ -1,4 +1,4 @@
-"""Makes recordings fit for the page: bounded, without what was typed, masked, and written anew as asciicast v2."""
+"""Prepares recordings for the page: bounded, without input, with secrets masked, as asciicast v2."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Cast(NamedTuple):
     text: str
     """asciicast v2, output and resizes only."""
     note: str
-    """What a person should know: that it was cut short, or damaged."""
+    """Empty, or that it was cut short or damaged."""
 
 
 class _Event(NamedTuple):
@@ -34,7 +34,7 @@ class _Event(NamedTuple):
 
 
 def read_cast(path: Path) -> Cast:
-    """Read a recording; what was typed is left out, because passwords are typed."""
+    """Return a recording without its input, because people type passwords."""
     recording = Recording(path)
     try:
         events, is_whole = _events(recording)
@@ -50,17 +50,17 @@ def read_cast(path: Path) -> Cast:
 
 
 def _events(recording: Recording) -> tuple[list[_Event], bool]:
-    """Return what was shown, as far as there is room for it, and whether that is all."""
+    """Return the output and resizes up to the size limit, and whether that is all."""
     events: list[_Event] = []
-    room = CAST_SIZE_LIMIT
+    bytes_left = CAST_SIZE_LIMIT
     for index, at in enumerate(recording.times):
         kind, data = recording.event(index)
         if kind == "r":
             data = _bounded_size(data)
         elif kind != "o":
             continue
-        room -= len(data)
-        if room < 0 or len(events) >= EVENTS_LIMIT:
+        bytes_left -= len(data)
+        if bytes_left < 0 or len(events) >= EVENTS_LIMIT:
             return events, False
         events.append(_Event(at, kind, data))
     return events, True

@@ -1,4 +1,4 @@
-"""Makes text from agents fit for the page: inert, bounded, secrets masked."""
+"""Makes text from agents safe for the page: without control characters, bounded, with secrets masked."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from swarm_tui.report.masking import mask_secrets
 LONG_TEXT_LIMIT: Final = 20_000
 
 
-def line(text: str, limit: int = 500) -> str:
-    """Return the text as one harmless line."""
+def safe_line(text: str, limit: int = 500) -> str:
+    """Return the text as one safe line of at most `limit` characters."""
     return mask_secrets(plain(text, limit))
 
 
-def lines(text: str, limit: int = LONG_TEXT_LIMIT) -> str:
-    """Return the text as harmless lines, cut at `limit` characters."""
+def safe_lines(text: str, limit: int = LONG_TEXT_LIMIT) -> str:
+    """Return the text as safe lines, cut at `limit` characters."""
     is_cut = len(text) > limit
     shown = mask_secrets(plain_lines(text[:limit])).rstrip()
     return f"{shown}\n… ({len(text) - limit:,} characters more)" if is_cut else shown
 
 
-def decoded(raw: bytes, limit: int = LONG_TEXT_LIMIT) -> str:
-    """Return the bytes of a file as harmless lines."""
-    return lines(raw.decode("utf-8", "replace"), limit)
+def safe_decoded(raw: bytes, limit: int = LONG_TEXT_LIMIT) -> str:
+    """Return the bytes of a file as safe lines."""
+    return safe_lines(raw.decode("utf-8", "replace"), limit)

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swarm_tui.report.lanes import AgentSpan, place_in_lanes
+from swarm_tui.report.lanes import AgentSpan, assign_lanes
 
 times = st.floats(0, 100, allow_nan=False)
 spans = st.lists(st.tuples(times, times), max_size=30).map(
@@ -13,7 +13,7 @@ spans = st.lists(st.tuples(times, times), max_size=30).map(
 
 @given(spans)
 def test_no_two_tests_share_a_lane_at_once_and_no_lane_is_wasted(given_spans: list[AgentSpan]) -> None:
-    placed = place_in_lanes(given_spans)
+    placed = assign_lanes(given_spans)
     assert sorted(place.span for place in placed) == sorted(given_spans)
     for first in placed:
         for second in placed:

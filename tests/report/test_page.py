@@ -97,7 +97,7 @@ def test_work_that_was_never_committed_is_shown(tmp_path: Path) -> None:
 def test_a_sweep_without_integration_says_so(tmp_path: Path) -> None:
     made = make_sweep(tmp_path / "project", 6, is_integrated=False)
     told = summary_of(write(made, tmp_path / "page"))
-    assert told["integration"]["words"] == "This sweep has not been integrated."
+    assert told["integration"]["headline"] == "This sweep has not been integrated."
     assert told["integration"]["fixes"] == []
 
 

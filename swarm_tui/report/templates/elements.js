@@ -89,7 +89,7 @@ function plural(count, one, many) {
 const loading = new Map();
 const arrivals = new Map();
 globalThis.swarmReport = {
-  take(name, value) {
+  receive(name, value) {
     const arrived = arrivals.get(name);
     if (arrived) arrived(value);
   },

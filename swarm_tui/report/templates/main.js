@@ -11,7 +11,7 @@ function makeRow(test) {
       "span",
       { class: "name" },
       element("span", { class: "mono" }, test.name),
-      element("span", { class: "words" }, test.words),
+      element("span", { class: "words" }, test.summary),
     ),
     element("span", { class: "word" }, wordOf(test.mark), test.casts ? element("span", { class: "dim" }, " ▸") : ""),
     tries,
@@ -22,7 +22,7 @@ function makeRow(test) {
     makeDetails(test.index, await load(`test-${test.index}`)),
   );
   test.row = row;
-  test.text = [test.test, test.words, test.block, wordOf(test.mark), test.changes.join(" ")].join("\n").toLowerCase();
+  test.text = [test.test, test.summary, test.block, wordOf(test.mark), test.changes.join(" ")].join("\n").toLowerCase();
   return row;
 }
 
@@ -70,7 +70,7 @@ function makeFix(fix) {
   return fold({ class: "fix", id: `fix-${fix.rank}` }, head, async () => {
     const found = await load(`commit-${fix.commit}`);
     return [
-      fix.verdict_words && element("p", {}, `${fix.verdict}: ${fix.verdict_words}`),
+      fix.verdict_note && element("p", {}, `${fix.verdict}: ${fix.verdict_note}`),
       fix.why && element("p", { class: "dim" }, `why rank ${fix.rank}: ${fix.why}`),
       element("pre", { class: "message" }, fix.message),
       fix.tests.length && block(fix.tests.length === 1 ? "Made by the agent of" : "Made by the agents of", testLinks(fix.tests)),
@@ -84,7 +84,7 @@ function makeIntegration() {
   const made = report.integration;
   const squashed = made.squashed;
   return [
-    made.words && element("p", { class: "dim" }, made.words),
+    made.headline && element("p", { class: "dim" }, made.headline),
     made.branch &&
       element(
         "p",
@@ -93,7 +93,7 @@ function makeIntegration() {
         element("span", { class: "dim" }, ` at ${made.tip.slice(0, 10)} · ${plural(made.fixes.length, "fix", "fixes")}`),
         made.plan && ` · ${made.plan}`,
       ),
-    made.detail && made.detail !== made.words && element("p", { class: "dim" }, made.detail),
+    made.detail && made.detail !== made.headline && element("p", { class: "dim" }, made.detail),
     ...made.doubts.map((doubt) => element("p", { class: "problem" }, doubt)),
     made.fixes.length > 0 && element("div", { class: "fixes" }, made.fixes.map(makeFix)),
     squashed &&
