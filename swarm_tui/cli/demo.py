@@ -40,17 +40,17 @@ def run(arguments: argparse.Namespace) -> int:
     """Start the demo's sweep and show it."""
     from swarm_tui.cli.open import has_terminal, show_room
     from swarm_tui.cli.progress import EXIT_INTERRUPTED, follow_sweep, say
-    from swarm_tui.demo.sweep import DemoWish, begin_demo
+    from swarm_tui.demo.sweep import DemoOptions, begin_demo
 
     has_room = has_terminal() and not arguments.headless and not arguments.json
-    wish = DemoWish(
+    options = DemoOptions(
         folder=arguments.folder,
         slots=arguments.slots,
         speed=arguments.speed,
         answers_itself=not has_room,
         mngr=arguments.mngr,
     )
-    folder = asyncio.run(begin_demo(wish, say))
+    folder = asyncio.run(begin_demo(options, say))
     if has_room:
         show_room(folder)
         say(_farewell(folder))

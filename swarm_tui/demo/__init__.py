@@ -1,1 +1,1 @@
-"""The demo: a packaged sample project, the records of the work on it, and the sweep that plays them."""
+"""The demo: a packaged sample project, recorded work of agents on it, and the sweep that replays the work."""

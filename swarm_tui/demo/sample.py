@@ -1,4 +1,4 @@
-"""Makes a fresh repository of the packaged sample project: `larder`, a small program with real faults and bad tests."""
+"""Makes a repository of the packaged sample project: `larder`, a small program with real faults and bad tests."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ TUTORIAL: Final = "tutorial.sh"
 IDENTITY: Final = ("Demo Person", "demo@example.org")
 
 _MARK: Final = "swarm-tui-demo"
-"""A file in the repository's .git: that it was made here, and may be used again."""
+"""A file in the repository's .git: the demo made it and may use it again."""
 
-# Names that packaging tools would read as their own.
+# Stands for the dot of names that packaging tools would treat specially.
 _DOT: Final = "dot-"
 _LITTER: Final = shutil.ignore_patterns("__pycache__", "*.pyc", ".pytest_cache", ".test_output")
 
 
 def sample_repository(folder: Path | None) -> Path:
-    """Return a repository of the sample: made in a folder that is new or empty, or the one of an earlier demo."""
+    """Return a repository of the sample: a new one in a new or empty folder, or that of an earlier demo."""
     if folder is None:
         return _make(Path(tempfile.mkdtemp(prefix="swarm-demo-")) / PROJECT)
     folder = folder.expanduser().absolute()

@@ -1,4 +1,4 @@
-"""The demo's sweep: the sample's tests, the offline agent, a mngr home and a tmux server that nobody else uses."""
+"""Starts the demo's sweep: the sample's tests, the offline agent, a mngr home and a tmux server of its own."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from swarm_tui.model.sweep import MngrSettings
 
 SLOTS: Final = 6
 TITLE: Final = "demo: larder"
-# A person who looks around first is not to be hurried, but a demo that nobody answers has to end.
+# Long enough for a person who looks around first; a demo that nobody answers has to end.
 WAIT_TIMEOUT: Final = 600.0
 # The path of a tmux socket has to stay under 107 bytes, whatever TMPDIR says.
 _SHORT_FOLDER: Final = Path("/tmp")
@@ -32,8 +32,8 @@ Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class DemoWish:
-    """What a person asks of the demo."""
+class DemoOptions:
+    """The options of the demo."""
 
     folder: Path | None = None
     slots: int = SLOTS
@@ -42,16 +42,16 @@ class DemoWish:
     mngr: str | None = None
 
 
-async def begin_demo(wish: DemoWish, progress: Progress) -> SweepFolder:
-    """Make the repository, get a mngr, and start a sweep that leaves nothing in the user's own mngr, tmux or git."""
+async def begin_demo(options: DemoOptions, progress: Progress) -> SweepFolder:
+    """Make the repository, find or install mngr, and start a sweep apart from the user's own mngr, tmux and git."""
     order = Order(
         folder=Path.cwd(),
         agent_type="offline",
         integrator="builtin",
-        slots=wish.slots,
+        slots=options.slots,
         wait_timeout=WAIT_TIMEOUT,
-        speed=wish.speed,
-        answers_itself=wish.answers_itself,
+        speed=options.speed,
+        answers_itself=options.answers_itself,
         python=sys.executable,
         pytest_arguments=(TESTS,),
         records=RECORDS,
@@ -59,18 +59,18 @@ async def begin_demo(wish: DemoWish, progress: Progress) -> SweepFolder:
         is_private=True,
     )
     check_order(order)
-    mngr = await find_or_install_mngr(wish.mngr, progress)
-    repository = sample_repository(wish.folder)
+    mngr = await find_or_install_mngr(options.mngr, progress)
+    repository = sample_repository(options.folder)
     progress(f"sample project: {repository}")
     settings = make_private_home(mngr.path)
     try:
         keep_user_packages()
-        await _quiet_mngr(settings, repository)
+        await _disable_modal(settings, repository)
         order = replace(order, folder=repository, tutorial=repository / TUTORIAL, mngr_settings=settings)
         spec, tests = await prepare_sweep(order, progress)
         folder = begin_sweep(spec, tests)
     except BaseException:
-        # No sweep knows of this home, so nobody would ever remove it.
+        # No sweep refers to this home yet, so `clean` would not find it.
         shutil.rmtree(Path(str(settings.home)).parent, ignore_errors=True)
         raise
     progress(f"sweep {folder.name}: {len(tests)} tests, {spec.slots} slots, mngr {mngr.version} in a home of its own")
@@ -79,7 +79,7 @@ async def begin_demo(wish: DemoWish, progress: Progress) -> SweepFolder:
 
 
 async def find_or_install_mngr(override: str | None, progress: Progress) -> MngrFound:
-    """Find a mngr that fits; when there is none, put one into swarm-tui's private environment."""
+    """Return a mngr of a supported version; install one into swarm-tui's private environment where there is none."""
     try:
         return await find_mngr(override)
     except ProgramMissing as error:
@@ -90,7 +90,7 @@ async def find_or_install_mngr(override: str | None, progress: Progress) -> Mngr
 
 
 def make_private_home(mngr: str) -> MngrSettings:
-    """Make a home and a tmux folder for one sweep alone; `swarm-tui clean` removes them."""
+    """Make a mngr home and a tmux folder for one sweep; `swarm-tui clean` removes them."""
     root = Path(tempfile.mkdtemp(prefix="sw", dir=_SHORT_FOLDER if _SHORT_FOLDER.is_dir() else None))
     home, tmux = root / "home", root / "t"
     home.mkdir()
@@ -99,13 +99,13 @@ def make_private_home(mngr: str) -> MngrSettings:
 
 
 def keep_user_packages() -> None:
-    """Let the agents' Python find what is installed for this user, although their home is another one."""
+    """Let the agents' Python find the user's packages although their home is another one."""
     if site.ENABLE_USER_SITE and "PYTHONUSERBASE" not in os.environ:
         os.environ["PYTHONUSERBASE"] = site.getuserbase()
 
 
-async def _quiet_mngr(settings: MngrSettings, repository: Path) -> None:
-    """Switch off what a new mngr home would complain about: a cloud provider that is installed but has no account."""
+async def _disable_modal(settings: MngrSettings, repository: Path) -> None:
+    """Disable the Modal provider: without an account it makes mngr commands complain in a new home."""
     mngr = Mngr(settings.path, mngr_environment(settings), repository)
     if any(plugin.name == "modal" and plugin.is_enabled for plugin in await mngr.plugins()):
         await mngr.set_config("providers.modal.is_enabled", "false")

@@ -1,4 +1,4 @@
-"""Short tests of command line programs: the `e2e` fixture's session and `expect`, imported when they are first used."""
+"""End-to-end tests of command line programs: the session of the `e2e` fixture, and `expect`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MODULES = {"CommandResult": "result", "E2eSession": "session", "Terminal": "ter
 
 
 def __getattr__(name: str) -> object:
-    # The plugin beside us is loaded into every pytest of the environment: it must not pay for what it does not use.
+    # pytest loads the plugin of this package in every run, which must not pay for modules that it does not use.
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module

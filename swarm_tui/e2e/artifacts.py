@@ -17,7 +17,7 @@ _LONGEST_NAME: Final = 150
 
 
 def folder_name(node_id: str) -> str:
-    """Return a folder's name for a test: readable, safe, and another one for each node id."""
+    """Return a readable, safe and unique folder name for a node id."""
     path, *names = node_id.split("::")
     readable = ".".join([path.removesuffix(".py").replace("/", "."), *names])
     if _PLAIN_NAME.fullmatch(readable) and len(readable) <= _LONGEST_NAME and not readable.startswith("."):
@@ -27,13 +27,13 @@ def folder_name(node_id: str) -> str:
 
 
 def claim_try_folder(root: Path, run_name: str, node_id: str) -> Path:
-    """Make the folder of a new try; two runs at the same time never get the same one."""
+    """Make and return the folder of a new try; concurrent runs get different ones."""
     output = root / OUTPUT_FOLDER
     test_folder = output / "e2e" / run_name / folder_name(node_id)
     test_folder.mkdir(parents=True, exist_ok=True)
     ignore = output / ".gitignore"
     if not ignore.exists():
-        # Transcripts are no part of the project: `git add -A` must not take them.
+        # Keeps `git add -A` from adding transcripts to the project.
         ignore.write_text("*\n", encoding="utf-8")
     for number in itertools.count(1):
         folder = test_folder / f"try_{number}"

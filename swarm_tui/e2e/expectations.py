@@ -7,18 +7,18 @@ import re
 from typing import overload
 
 from swarm_tui.e2e.result import CapturedText, CommandResult
-from swarm_tui.e2e.transcript import recent_story
+from swarm_tui.e2e.transcript import recent_transcript
 from swarm_tui.model.text import plain_lines
 
 _SHOWN_CHARACTERS = 4_000
 
 
 class ExpectationFailed(AssertionError):
-    """What was expected did not happen; the message holds the transcript around it."""
+    """An expectation was not met; the message includes the transcript around it."""
 
 
 class ResultExpectation:
-    """What can be expected of a command."""
+    """The expectations on a command."""
 
     def __init__(self, result: CommandResult) -> None:
         self._result = result
@@ -30,7 +30,7 @@ class ResultExpectation:
             self._fail("to succeed")
 
     def to_fail(self) -> None:
-        """Expect an exit code other than 0, given by the command itself: one that was stopped did not fail."""
+        """Expect an exit code other than 0 from the command itself: one that timed out did not fail."""
         __tracebackhide__ = True
         if self._result.exit_code == 0 or self._result.is_timed_out:
             self._fail("to fail")
@@ -41,32 +41,32 @@ class ResultExpectation:
         if self._result.exit_code != code or self._result.is_timed_out:
             self._fail(f"to exit with {code}")
 
-    def _fail(self, wish: str) -> None:
+    def _fail(self, expected: str) -> None:
         __tracebackhide__ = True
         result = self._result
         if result.is_timed_out:
-            truth = f"it did not end within its timeout and was stopped after {result.seconds:.1f} s"
+            actual = f"it did not end within its timeout and was stopped after {result.seconds:.1f} s"
         elif result.exit_code > 128:
-            truth = f"it exited with {result.exit_code} (killed by signal {result.exit_code - 128})"
+            actual = f"it exited with {result.exit_code} (killed by signal {result.exit_code - 128})"
         else:
-            truth = f"it exited with {result.exit_code}"
-        raise ExpectationFailed(f"expected {_command(result)} {wish}, but {truth}\n\n{recent_story(result)}")
+            actual = f"it exited with {result.exit_code}"
+        raise ExpectationFailed(f"expected {_command(result)} {expected}, but {actual}\n\n{recent_transcript(result)}")
 
 
 class TextExpectation:
-    """What can be expected of a text."""
+    """The expectations on a text."""
 
     def __init__(self, text: str) -> None:
         self._text = text
 
     def to_contain(self, part: str) -> None:
-        """Expect the text to hold this part."""
+        """Expect the text to contain this part."""
         __tracebackhide__ = True
         if part not in self._text:
             self._fail(f"to contain {part!r}")
 
     def not_to_contain(self, part: str) -> None:
-        """Expect the text not to hold this part."""
+        """Expect the text not to contain this part."""
         __tracebackhide__ = True
         if part in self._text:
             self._fail(f"not to contain {part!r}")
@@ -90,13 +90,15 @@ class TextExpectation:
         if self._text:
             self._fail("to be empty")
 
-    def _fail(self, wish: str, difference: str = "") -> None:
+    def _fail(self, expected: str, difference: str = "") -> None:
         __tracebackhide__ = True
         if isinstance(self._text, CapturedText):
-            label, story = plain_lines(self._text.label), self._text.tell_story()
+            label, transcript = plain_lines(self._text.label), self._text.transcript_around()
         else:
-            label, story = "the text", f"the text: {_shown(self._text)}"
-        raise ExpectationFailed("\n\n".join(part for part in (f"expected {label} {wish}", difference, story) if part))
+            label, transcript = "the text", f"the text: {_shown(self._text)}"
+        raise ExpectationFailed(
+            "\n\n".join(part for part in (f"expected {label} {expected}", difference, transcript) if part)
+        )
 
 
 @overload
@@ -104,7 +106,7 @@ def expect(value: CommandResult) -> ResultExpectation: ...
 @overload
 def expect(value: str) -> TextExpectation: ...
 def expect(value: CommandResult | str) -> ResultExpectation | TextExpectation:
-    """Start an expectation on a command's result or on a text: `expect(result).to_succeed()`."""
+    """Return the expectations on a command's result or on a text: `expect(result).to_succeed()`."""
     if isinstance(value, CommandResult):
         return ResultExpectation(value)
     if isinstance(value, str):
@@ -122,7 +124,7 @@ def _shown(text: str) -> str:
 
 
 def _difference(wanted: str, text: str) -> str:
-    # A difference is searched in quadratic time, and nobody reads a long one.
+    # ndiff takes quadratic time, and nobody reads a long difference.
     before, after = (part[:_SHOWN_CHARACTERS].splitlines(keepends=True) for part in (wanted, text))
     return "\n".join(
         f"{line[0]} {line[2:]!r}" for line in difflib.ndiff(before, after, charjunk=None) if line[0] in "+- "

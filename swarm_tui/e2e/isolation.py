@@ -15,7 +15,7 @@ from swarm_tui.adapters.process import scrubbed_environment
 
 MARK_NAME: Final = "SWARM_E2E_SESSION"
 
-# What would make a command behave differently for another person, or lead it out of the test's own home.
+# Variables that depend on the person, or lead a command out of the test's home.
 _DROPPED_NAMES: Final = frozenset(
     (
         *("BASH_ENV", "ENV", "CDPATH", "HISTFILE", "OLDPWD"),
@@ -29,7 +29,7 @@ _DROPPED_PREFIXES: Final = ("MNGR_", "SWARM_E2E_", "COV_CORE_")
 
 @dataclass(frozen=True, slots=True)
 class Isolation:
-    """The folders of one test: all of them in one, which goes when the test has ended."""
+    """The folders of one test, all below `base`, which is removed after the test."""
 
     base: Path
     home: Path
@@ -44,7 +44,7 @@ class Isolation:
 
 
 def make_isolation() -> Isolation:
-    """Make the folders of a test; short, because a socket's path must stay under 107 bytes."""
+    """Make the folders of a test; their paths are short, because that of a socket has at most 107 bytes."""
     short = Path("/tmp")
     parent = short if short.is_dir() and os.access(short, os.W_OK) else Path(tempfile.gettempdir())
     base = Path(tempfile.mkdtemp(prefix="swe2e-", dir=parent))
@@ -55,7 +55,7 @@ def make_isolation() -> Isolation:
 
 
 def isolated_environment(isolation: Isolation, program_folder: Path) -> dict[str, str]:
-    """Return the environment of a test's commands: ours without what is personal, with the test's own folders."""
+    """Return the environment of a test's commands: without personal settings, with the test's own folders."""
     environment = {
         name: value
         for name, value in scrubbed_environment().items()
@@ -74,7 +74,7 @@ def isolated_environment(isolation: Isolation, program_folder: Path) -> dict[str
 
 
 def remove_isolation(isolation: Isolation) -> None:
-    """Remove the folders of a test, also those that it has made read-only."""
+    """Remove the folders of a test, also read-only ones."""
     shutil.rmtree(isolation.base, ignore_errors=True)
     if not isolation.base.exists():
         return
@@ -84,7 +84,7 @@ def remove_isolation(isolation: Isolation) -> None:
 
 
 def _path_with(environment: Mapping[str, str], program_folder: Path) -> str:
-    """Return PATH with the running interpreter's programs: what is installed beside it is found."""
+    """Return PATH with the folder of the programs that are installed beside the running interpreter."""
     folders = environment.get("PATH", os.defpath).split(os.pathsep)
     if str(program_folder) in folders:
         return os.pathsep.join(folders)

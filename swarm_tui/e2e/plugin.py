@@ -1,4 +1,4 @@
-"""The pytest plugin with the fixture `e2e`; loaded into every pytest, so it imports things when they are used."""
+"""The pytest plugin with the fixture `e2e`. pytest loads it in every run, so it imports the rest on first use."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Refuse a run name that is no name of a folder."""
+    """Raise UsageError for a run name that cannot name a folder."""
     name = config.getoption("--swarm-e2e-run-name")
     if name is not None and (not name.strip() or name.startswith(".") or "/" in name or not name.isprintable()):
         raise pytest.UsageError(f"--swarm-e2e-run-name: {name!r} cannot be the name of a folder")
@@ -50,7 +50,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: object) -> None:
-    """Return all workers of one parallel run the same run name."""
+    """Pass the run name to the workers of a parallel run."""
     node.workerinput[_WORKER_INPUT] = _run_name(node.config)  # type: ignore[attr-defined]
 
 
@@ -58,7 +58,7 @@ def pytest_configure_node(node: object) -> None:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Note that a test failed, and show its transcript with the failure."""
+    """Show the transcript of a failed test with its failure."""
     report = yield
     if report.failed and _RECORD in item.stash:
         report.sections += item.stash[_RECORD].note_failure(call.excinfo.value if call.excinfo else None)
@@ -66,7 +66,7 @@ def pytest_runtest_makereport(
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say where the environments are that were kept."""
+    """Print where the kept environments are."""
     reports = (report for reports in terminalreporter.stats.values() for report in reports)
     kept = sorted(
         (report.nodeid, value)

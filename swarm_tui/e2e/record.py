@@ -1,4 +1,4 @@
-"""The record of one test: opens its session, shows its transcript when it fails, keeps or clears what it leaves."""
+"""One test of the `e2e` fixture: its session, its transcript when it fails, its artifacts, its clean-up."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SHOWN_CHARACTERS = 6_000
 
 
 class E2eTestRecord:
-    """What is known of one test from its set-up to its end."""
+    """The session and the result of one test, from its set-up to its end."""
 
     # pytest would take the class for a test where it is imported.
     __test__ = False
@@ -36,23 +36,23 @@ class E2eTestRecord:
         self._keep_environment = keep_environment
 
     def note_failure(self, error: BaseException | None) -> list[tuple[str, str]]:
-        """Note that the test failed; return the sections that its report should show."""
+        """Mark the test as failed; return the sections for its report."""
         self.has_failed = True
-        words = []
+        shown = []
         if not isinstance(error, ExpectationFailed) and self.session.transcript:
-            # An expectation's own message shows the transcript already.
-            words.append(_last_part(plain_lines(self.session.transcript)))
+            # The message of a failed expectation includes the transcript.
+            shown.append(_last_part(plain_lines(self.session.transcript)))
         if self._are_artifacts_kept and self._folder is not None:
-            words.append(f"artifacts: {self._folder}")
+            shown.append(f"artifacts: {self._folder}")
         if self._is_environment_kept:
-            words.append(f"environment kept: . {self.session.isolation.base / 'enter.sh'}")
-        return [("e2e transcript", "\n".join(words))] if words else []
+            shown.append(f"environment kept: . {self.session.isolation.base / 'enter.sh'}")
+        return [("e2e transcript", "\n".join(shown))] if shown else []
 
     def close(self) -> Path | None:
-        """Write the artifacts; end and remove what the test has left, or give the folder that is kept."""
+        """Write the artifacts and clean up; return the folder of an environment that is kept."""
         try:
             if self._is_environment_kept:
-                _write_ways_in_and_out(self.session)
+                _write_environment_scripts(self.session)
             else:
                 self.session.finish()
             if self._are_artifacts_kept and self._folder is not None:
@@ -110,8 +110,8 @@ def _last_part(text: str) -> str:
     return "[...]\n" + text[-_SHOWN_CHARACTERS:].partition("\n")[2]
 
 
-def _write_ways_in_and_out(session: E2eSession) -> None:
-    """Write two shell files into a kept environment: one to look around in it, one to end and remove it."""
+def _write_environment_scripts(session: E2eSession) -> None:
+    """Write two shell files into a kept environment: one to enter it, one to end its processes and remove it."""
     base = session.isolation.base
     exports = "\n".join(
         f"export {name}={shlex.quote(value)}" for name, value in session.environment.items() if name.isidentifier()

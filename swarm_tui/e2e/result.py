@@ -1,4 +1,4 @@
-"""What became of a command of a test: exit code, outputs, and the lines in the order in which they were written."""
+"""The result of a command: exit code, outputs, and their lines in the order in which they were written."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from swarm_tui.adapters.shell import OutputSource, Segment
 
 
 class CapturedText(str):
-    """Text that knows where it comes from, so that a failed expectation can show what happened around it."""
+    """Text with its origin, so that a failed expectation can show the transcript around it."""
 
     label: str
-    tell_story: Callable[[], str]
+    transcript_around: Callable[[], str]
 
-    def __new__(cls, text: str, label: str, tell_story: Callable[[], str]) -> CapturedText:
+    def __new__(cls, text: str, label: str, transcript_around: Callable[[], str]) -> CapturedText:
         captured = super().__new__(cls, text)
         captured.label = label
-        captured.tell_story = tell_story
+        captured.transcript_around = transcript_around
         return captured
 
 
@@ -32,7 +32,7 @@ class OutputLine(NamedTuple):
 
 @dataclass(frozen=True)
 class CommandResult:
-    """One command that was run to its end; `earlier` are the commands of the same test just before it."""
+    """One command that has ended; `earlier` are the commands of the same test just before it."""
 
     command: str
     comment: str
@@ -45,34 +45,36 @@ class CommandResult:
 
     @cached_property
     def stdout(self) -> CapturedText:
-        """Return what was written to the standard output."""
+        """The standard output."""
         return self._captured(OutputSource.STDOUT)
 
     @cached_property
     def stderr(self) -> CapturedText:
-        """Return what was written to the standard error."""
+        """The standard error."""
         return self._captured(OutputSource.STDERR)
 
     @cached_property
     def output(self) -> CapturedText:
-        """Return both outputs as a terminal would have shown them, in the order in which they were written."""
+        """Both outputs, in the order in which they were written."""
         return self._captured(*OutputSource)
 
     @cached_property
     def lines(self) -> tuple[OutputLine, ...]:
-        """Return the lines of both outputs; a line stands where its first character was written."""
+        """The lines of both outputs, in the order of their first characters."""
         return ordered_lines(self.segments)
 
     def _captured(self, *sources: OutputSource) -> CapturedText:
-        from swarm_tui.e2e.transcript import recent_story
+        from swarm_tui.e2e.transcript import recent_transcript
 
         data = b"".join(segment.data for segment in self.segments if segment.source in sources)
         name = sources[0].value if len(sources) == 1 else "output"
-        return CapturedText(data.decode("utf-8", "replace"), f"{name} of `{self.command}`", lambda: recent_story(self))
+        return CapturedText(
+            data.decode("utf-8", "replace"), f"{name} of `{self.command}`", lambda: recent_transcript(self)
+        )
 
 
 def ordered_lines(segments: tuple[Segment, ...]) -> tuple[OutputLine, ...]:
-    """Cut what was written into lines, each whole even when the other output was written in its middle."""
+    """Return the lines of both outputs, each whole even when the other output was written in its middle."""
     lines: list[tuple[OutputSource, bytes]] = []
     unfinished: dict[OutputSource, int] = {}
     for source, data in ((segment.source, segment.data) for segment in segments):

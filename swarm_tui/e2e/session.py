@@ -26,10 +26,10 @@ _EARLIER_COMMANDS: Final = 2
 
 
 class E2eSession:
-    """What the `e2e` fixture gives to a test.
+    """The value of the `e2e` fixture.
 
-    `home` and `folder` are the test's own home and the folder in which its commands run; `environment` is what
-    they see, and may be changed.
+    `home` and `folder` are the test's own home and the folder in which its commands run; `environment` are their
+    variables, which a test may change.
     """
 
     def __init__(self) -> None:
@@ -43,32 +43,32 @@ class E2eSession:
 
     @property
     def home(self) -> Path:
-        """Return the test's home folder."""
+        """The test's home folder."""
         return self._isolation.home
 
     @property
     def folder(self) -> Path:
-        """Return the folder in which the test's commands run."""
+        """The folder in which the test's commands run."""
         return self._isolation.folder
 
     @property
     def isolation(self) -> Isolation:
-        """Return all folders of the test."""
+        """All folders of the test."""
         return self._isolation
 
     @property
     def transcript(self) -> str:
-        """Return what happened so far."""
+        """The transcript so far."""
         return "".join(f"{line}\n" for line in self._transcript)
 
     @property
     def tutorial_blocks(self) -> tuple[str, ...]:
-        """Return the blocks that the test has cited so far."""
+        """The blocks that the test has cited so far."""
         return tuple(self._blocks)
 
     @property
     def recordings(self) -> tuple[Path, ...]:
-        """Return the recordings of the test's terminals: an asciicast for each."""
+        """The recordings of the test's terminals, each an asciicast."""
         return tuple(terminal.recording for terminal in self._terminals)
 
     def write_tutorial_block(self, text: str) -> None:
@@ -87,9 +87,9 @@ class E2eSession:
         env: Mapping[str, str] | None = None,
         stdin: str | bytes = b"",
     ) -> CommandResult:
-        """Run a shell line to its end in the test's folder and return what became of it.
+        """Run a shell line to its end in the test's folder and return the result.
 
-        A command that overstays its timeout is ended with all it has started, and gives exit code 124.
+        After `timeout` seconds the command and all that it has started are ended; the exit code is then 124.
         """
         run = run_shell(
             command,
@@ -123,7 +123,7 @@ class E2eSession:
         comment: str = "",
         env: Mapping[str, str] | None = None,
     ) -> Terminal:
-        """Start a full-screen program in a terminal that the test can drive."""
+        """Start a full-screen program in a terminal that the test drives."""
         from swarm_tui.e2e.terminal import Terminal
 
         terminal = Terminal(
@@ -135,13 +135,13 @@ class E2eSession:
             width=width,
             height=height,
             comment=comment,
-            write_down=self._transcript.extend,
+            add_to_transcript=self._transcript.extend,
         )
         self._terminals.append(terminal)
         return terminal
 
     def finish(self) -> None:
-        """End what the test has left running, and only that, and note it in the transcript."""
+        """End the processes that the test has left running, and list them in the transcript."""
         for terminal in self._terminals:
             # A test may have ended the terminal's server itself.
             with contextlib.suppress(AdapterError):

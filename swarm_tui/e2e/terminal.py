@@ -1,4 +1,4 @@
-"""A full-screen program in a test: press keys, wait for what must appear, look at the screen."""
+"""A full-screen program in a test: press keys, wait for a text, read the screen."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _KEY: Final = re.compile(
 
 
 class Terminal:
-    """A program in a terminal of its own, driven by a test. Leaving a `with` block closes it."""
+    """A program in a terminal of its own, driven by a test. It is a context manager that closes itself."""
 
     def __init__(
         self,
@@ -38,18 +38,18 @@ class Terminal:
         width: int,
         height: int,
         comment: str,
-        write_down: Callable[[list[str]], None],
+        add_to_transcript: Callable[[list[str]], None],
     ) -> None:
         self.command = command
         self.name = name
-        self._write_down = write_down
+        self._add_to_transcript = add_to_transcript
         self._is_closed = False
         self._keys: list[str] = []
         self._last_rows: list[str] = []
         self._driven = DrivenTerminal(
             command, name=name, folder=folder, cwd=cwd, environment=environment, width=width, height=height
         )
-        write_down([*comment_lines(comment), *command_lines(command)])
+        add_to_transcript([*comment_lines(comment), *command_lines(command)])
 
     def __enter__(self) -> Terminal:
         return self
@@ -61,11 +61,11 @@ class Terminal:
 
     @property
     def recording(self) -> Path:
-        """Return the file with what the program wrote so far: an asciicast."""
+        """The recording of the program's output so far: an asciicast."""
         return self._driven.recording
 
     def send_keys(self, *keys: str) -> None:
-        """Press keys: single characters, or names as tmux knows them (Enter, Escape, Up, C-c, M-x, F1 ...)."""
+        """Press keys: single characters, or the names of tmux (Enter, Escape, Up, C-c, M-x, F1 ...)."""
         for key in keys:
             if not _KEY.fullmatch(key):
                 raise ValueError(f"{key!r} is no key: type_text() types a text, tmux names the keys")
@@ -73,31 +73,31 @@ class Terminal:
         self._driven.press(*keys)
 
     def type_text(self, text: str) -> None:
-        """Type a text as it is."""
+        """Type a text literally."""
         self._keys.append(repr(text))
         self._driven.type_text(text)
 
     def resize(self, width: int, height: int) -> None:
-        """Return the terminal another size."""
+        """Resize the terminal."""
         self._keys.append(f"(resized to {width}x{height})")
         self._driven.resize(width, height)
 
     def screen(self) -> CapturedText:
-        """Return what the terminal shows now, and write it into the transcript."""
-        return self._kept(self._driven.look())
+        """Return the present screen, and write it into the transcript."""
+        return self._captured(self._driven.look())
 
     def wait_for(self, wanted: str | re.Pattern[str], timeout: float = DEFAULT_WAIT) -> CapturedText:
-        """Wait until the screen shows a text, or matches a compiled expression, and return the screen."""
+        """Wait until the screen contains a text, or matches a compiled expression; return the screen."""
         __tracebackhide__ = True
-        return self._wait(f"to show {_shown(wanted)}", lambda text: _holds(text, wanted), timeout)
+        return self._wait(f"to show {_shown(wanted)}", lambda text: _contains(text, wanted), timeout)
 
     def wait_until_gone(self, unwanted: str | re.Pattern[str], timeout: float = DEFAULT_WAIT) -> CapturedText:
-        """Wait until the screen shows a text no more, and return the screen."""
+        """Wait until the screen no longer contains a text; return the screen."""
         __tracebackhide__ = True
-        return self._wait(f"to show {_shown(unwanted)} no more", lambda text: not _holds(text, unwanted), timeout)
+        return self._wait(f"to show {_shown(unwanted)} no more", lambda text: not _contains(text, unwanted), timeout)
 
     def wait_for_exit(self, timeout: float = DEFAULT_WAIT) -> int:
-        """Wait until the program has ended, and return its exit code."""
+        """Wait until the program has ended; return its exit code."""
         __tracebackhide__ = True
         deadline = time.monotonic() + timeout
         pause = _FIRST_PAUSE
@@ -110,53 +110,53 @@ class Terminal:
         return shot.exit_code
 
     def close(self) -> None:
-        """Close the terminal; what it showed last and how its program ended go into the transcript."""
+        """Close the terminal; write its last screen and the exit code into the transcript."""
         if self._is_closed:
             return
         self._is_closed = True
         try:
             shot = self._driven.look()
-            self._kept(shot)
-            self._write_down(["# closed while it ran" if shot.exit_code is None else f"? {shot.exit_code}"])
+            self._captured(shot)
+            self._add_to_transcript(["# closed while it ran" if shot.exit_code is None else f"? {shot.exit_code}"])
         finally:
             self._driven.close()
 
-    def _wait(self, wish: str, is_met: Callable[[str], bool], timeout: float) -> CapturedText:
+    def _wait(self, expected: str, is_met: Callable[[str], bool], timeout: float) -> CapturedText:
         __tracebackhide__ = True
         deadline = time.monotonic() + timeout
         pause = _FIRST_PAUSE
         while not is_met((shot := self._driven.look()).text):
             if shot.exit_code is not None:
-                self._fail(wish, f"its program has ended with {shot.exit_code}", shot)
+                self._fail(expected, f"its program has ended with {shot.exit_code}", shot)
             if time.monotonic() >= deadline:
-                self._fail(wish, f"it does not after {timeout:g} s", shot)
+                self._fail(expected, f"it does not after {timeout:g} s", shot)
             time.sleep(pause)
             pause = min(pause * 1.5, _LONGEST_PAUSE)
-        return self._kept(shot)
+        return self._captured(shot)
 
-    def _fail(self, wish: str, truth: str, shot: ScreenShot) -> None:
+    def _fail(self, expected: str, actual: str, shot: ScreenShot) -> None:
         __tracebackhide__ = True
-        text = self._kept(shot)
-        raise ExpectationFailed(f"expected {text.label} {wish}, but {truth}\n\n{text.tell_story()}")
+        text = self._captured(shot)
+        raise ExpectationFailed(f"expected {text.label} {expected}, but {actual}\n\n{text.transcript_around()}")
 
-    def _kept(self, shot: ScreenShot) -> CapturedText:
+    def _captured(self, shot: ScreenShot) -> CapturedText:
         rows = shot.text.rstrip("\n").split("\n") if shot.text.strip() else []
         pressed = [f"# keys: {' '.join(self._keys)}"] if self._keys else []
         self._keys.clear()
-        self._write_down(pressed if rows == self._last_rows else [*pressed, *(f"  {row}" for row in rows)])
+        self._add_to_transcript(pressed if rows == self._last_rows else [*pressed, *(f"  {row}" for row in rows)])
         self._last_rows = rows
         label = f"the screen of `{plain_lines(self.command)}`"
         return CapturedText(shot.text, label, lambda: framed(rows))
 
 
 def framed(rows: list[str]) -> str:
-    """Return the rows of a screen between two rules, harmless to a terminal."""
+    """Return the rows of a screen between two rules, without control characters."""
     inert = [plain_lines(row) for row in rows]
     rule = "-" * min(max(map(len, inert), default=0), 120)
     return "\n".join([rule, *inert, rule])
 
 
-def _holds(text: str, wanted: str | re.Pattern[str]) -> bool:
+def _contains(text: str, wanted: str | re.Pattern[str]) -> bool:
     return wanted in text if isinstance(wanted, str) else wanted.search(text) is not None
 
 

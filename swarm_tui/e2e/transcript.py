@@ -1,4 +1,4 @@
-"""The transcript of a test: what was run, what it wrote, in order; and the part of it that explains a failure.
+"""The transcript of a test: its commands and their output, in order; and the part that explains a failure.
 
 `# ` comment, `$ ` command (`> ` its further lines), two spaces before stdout, `! ` before stderr, `? ` exit code.
 """
@@ -23,13 +23,13 @@ def comment_lines(comment: str) -> list[str]:
 
 
 def command_lines(command: str) -> list[str]:
-    """Return the lines of a command, its further lines marked as a shell would mark them."""
+    """Return the lines of a command with the prompts of a shell."""
     first, *further = command.strip("\n").split("\n")
     return [f"$ {first}", *(f"> {line}" for line in further)]
 
 
 def output_lines(lines: tuple[OutputLine, ...]) -> list[str]:
-    """Return lines of output, each with the mark of where it was written to."""
+    """Return lines of output, each with the prefix of its stream."""
     return [_PREFIXES[line.source] + line.text for line in lines]
 
 
@@ -45,15 +45,15 @@ def result_lines(result: CommandResult) -> list[str]:
     ]
 
 
-def recent_story(result: CommandResult) -> str:
-    """Return the transcript around a command, short and harmless to a terminal: for the message of a failure."""
+def recent_transcript(result: CommandResult) -> str:
+    """Return the transcript around a command for the message of a failure: short, without control characters."""
     parts = [_shortened(result_lines(earlier), _SHOWN_EARLIER_LINES) for earlier in result.earlier]
     parts.append(_shortened(result_lines(result), _SHOWN_LINES))
     return "\n".join(_inert(line) for part in parts for line in part)
 
 
 def _shortened(lines: list[str], limit: int) -> list[str]:
-    """Leave out the middle of a long list of lines; the end tells most."""
+    """Return a long list of lines without its middle; most of what is left is its end."""
     if len(lines) <= limit:
         return lines
     head = limit // 3

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from swarm_tui.simulate.material import make_tests
-from swarm_tui.simulate.play import Happening, SimulatedSweep
+from swarm_tui.simulate.play import SimulatedSweep, TimedEvent
 
 TICK = 0.02
 REQUESTS_EVERY = 0.1
@@ -36,7 +36,7 @@ def main(words: list[str]) -> int:
 
 
 class Feeder:
-    """Writes the journal of a simulated sweep and answers what is asked of its engine."""
+    """Writes the journal of a simulated sweep and answers the requests to its engine."""
 
     def __init__(self, arguments: argparse.Namespace) -> None:
         self.arguments = arguments
@@ -53,24 +53,24 @@ class Feeder:
         os.pwrite(self.lock, f"{os.getpid()}\n".encode(), 0)
 
     def run(self) -> None:
-        """Write what has happened before, then let things happen at the rate asked for."""
+        """Write the events of the past, then further ones at the wanted rate."""
         history = self._history()
         end = time.time() if self.arguments.at is None else self.arguments.at
         begin = end - (history[-1].at if history else 0.0)
         with open(self.folder / "events.jsonl", "w", encoding="utf-8") as journal:
             opening = self.play.opening(os.getpid(), platform.node())
             journal.writelines(self._line(event, begin) for event in opening)
-            journal.writelines(self._line(happening.fields, begin + happening.at) for happening in history)
+            journal.writelines(self._line(event.fields, begin + event.at) for event in history)
             journal.flush()
             self._write_spec(begin)
             self._run_live(journal)
         os.close(self.lock)
 
-    def _history(self) -> list[Happening]:
+    def _history(self) -> list[TimedEvent]:
         wanted = self.arguments.ahead * self.arguments.tests
         history = []
-        while self.play.done < wanted and (happening := self.play.next()) is not None:
-            history.append(happening)
+        while self.play.done < wanted and (event := self.play.next_event()) is not None:
+            history.append(event)
         return history
 
     def _run_live(self, journal: Any) -> None:
@@ -86,14 +86,14 @@ class Feeder:
             owed = int((now - start) * self.arguments.rate) - emitted
             emitted += owed
             for _ in range(owed):
-                happening = self.play.next()
-                if happening is None:
+                event = self.play.next_event()
+                if event is None:
                     break
-                lines.append(self._line(happening.fields, time.time()))
+                lines.append(self._line(event.fields, time.time()))
             if lines:
                 journal.write("".join(lines))
                 journal.flush()
-            # Whoever started us may be gone without a word: a terminal that was closed.
+            # The parent may have ended without ending us: its terminal was closed.
             if self.play.is_over or os.getppid() != self.parent:
                 break
             time.sleep(TICK)
@@ -129,7 +129,7 @@ class Feeder:
         for line in whole.splitlines():
             try:
                 request = json.loads(line)
-                events += self.play.answer(request)
+                events += self.play.answer_request(request)
             except (ValueError, KeyError, TypeError):
                 continue
         return events

@@ -1,4 +1,4 @@
-"""What simulated sweeps are made of: test files and names, what agents say, ask and stumble over."""
+"""The material of simulated sweeps: test files and names, and what agents print, ask and fail on."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ QUESTIONS: Final = (
 
 
 class Trouble(NamedTuple):
-    """A way in which tests fail; several tests share one, so that patterns have something to find."""
+    """A way in which tests fail; several tests share one, so that the room finds patterns."""
 
     failure: str
     reason: str
@@ -89,10 +89,10 @@ class SimulatedTest(NamedTuple):
     topic: str
 
 
-def make_tests(count: int, chance: random.Random) -> list[SimulatedTest]:
-    """Make so many tests in files of uneven size, the names as a project of command line tests would have them."""
+def make_tests(count: int, generator: random.Random) -> list[SimulatedTest]:
+    """Return `count` tests in files of uneven size, named as in a project with command line tests."""
     places = [(area, topic) for topic in TOPICS for area in AREAS]
-    chance.shuffle(places)
+    generator.shuffle(places)
     made: list[SimulatedTest] = []
     round_number = 0
     while len(made) < count:
@@ -100,28 +100,28 @@ def make_tests(count: int, chance: random.Random) -> list[SimulatedTest]:
             folder = "e2e" if topic in ("basic", "remote", "hosts", "tmux") else f"unit/{area}"
             number = f"_{round_number + 1}" if round_number else ""
             file = f"tests/{folder}/test_{area}_{topic}{number}.py"
-            size = min(chance.choice((3, 5, 8, 12, 17, 23, 34)), count - len(made))
-            made += _tests_of_file(file, area, topic, size, chance)
+            size = min(generator.choice((3, 5, 8, 12, 17, 23, 34)), count - len(made))
+            made += _tests_of_file(file, area, topic, size, generator)
             if len(made) >= count:
                 break
         round_number += 1
     return sorted(made, key=lambda test: (test.file, test.line))
 
 
-def _tests_of_file(file: str, area: str, topic: str, size: int, chance: random.Random) -> list[SimulatedTest]:
+def _tests_of_file(file: str, area: str, topic: str, size: int, generator: random.Random) -> list[SimulatedTest]:
     made: list[SimulatedTest] = []
     seen: set[str] = set()
     line = 12
     while len(made) < size:
-        name = f"test_{area}_{chance.choice(VERBS)}_{chance.choice(THINGS)}"
-        if name in seen and chance.random() < 0.9:
+        name = f"test_{area}_{generator.choice(VERBS)}_{generator.choice(THINGS)}"
+        if name in seen and generator.random() < 0.9:
             continue
-        if chance.random() < 0.25 or name in seen:
-            name += f"[{'-'.join(chance.sample(PARAMETERS, chance.choice((1, 2))))}]"
+        if generator.random() < 0.25 or name in seen:
+            name += f"[{'-'.join(generator.sample(PARAMETERS, generator.choice((1, 2))))}]"
         if name in seen:
             name = f"{name[:-1]}-{len(made)}]"
         seen.add(name)
         block = f"{area}: {name.removeprefix('test_').split('[')[0].replace('_', ' ')}" if "e2e" in file else ""
         made.append(SimulatedTest(f"{file}::{name}", file, name, line, block, topic))
-        line += chance.randrange(9, 40)
+        line += generator.randrange(9, 40)
     return made

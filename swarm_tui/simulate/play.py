@@ -1,4 +1,4 @@
-"""Plays the scripts of all simulated agents against a cap of slots, in the order in which things would happen."""
+"""Plays the scripts of all simulated agents within a number of slots, in the order of their events."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from swarm_tui.simulate.material import SimulatedTest
 from swarm_tui.simulate.script import Fields, ScriptedEvent, write_script
 
 
-class Happening(NamedTuple):
-    """One event and the moment, in seconds of the simulated sweep, at which it happens."""
+class TimedEvent(NamedTuple):
+    """An event and its time in seconds of the simulated sweep."""
 
     at: float
     fields: Fields
 
 
 class SimulatedSweep:
-    """A simulated sweep in motion. Its clock is simulated too: whoever asks `next` decides how fast it goes."""
+    """A simulated sweep. Its clock is simulated too: the caller of `next_event` sets the pace."""
 
     def __init__(self, sweep: str, tests: list[SimulatedTest], slots: int, seed: int) -> None:
         self.sweep = sweep
@@ -26,8 +26,8 @@ class SimulatedSweep:
         self.slots = slots
         self.now = 0.0
         self.is_held = False
-        self._chance = random.Random(seed)
-        self._queue = [test.test for test in self._chance.sample(tests, len(tests))]
+        self._generator = random.Random(seed)
+        self._queue = [test.test for test in self._generator.sample(tests, len(tests))]
         self._held: set[str] = set()
         self._steps: dict[str, list[ScriptedEvent]] = {}
         self._round: dict[str, int] = dict.fromkeys(self.tests, 0)
@@ -60,15 +60,11 @@ class SimulatedSweep:
 
     @property
     def done(self) -> int:
-        """How many tests have ended."""
+        """Return the number of tests that have ended."""
         return len(self.tests) - len(self._queue) - len(self._steps)
 
-    def running(self) -> list[str]:
-        """Return the tests whose agents are at work."""
-        return list(self._steps)
-
-    def next(self) -> Happening | None:
-        """Let the next thing happen; None when nothing can happen (over, or the queue is held)."""
+    def next_event(self) -> TimedEvent | None:
+        """Return the next event; None when there is none now: the sweep is over, or its queue is held."""
         self._fill_slots()
         while self._due:
             at, place, round_number = heapq.heappop(self._due)
@@ -83,7 +79,7 @@ class SimulatedSweep:
                 heapq.heappush(self._due, (self.now + steps[0].wait, place, round_number))
             else:
                 del self._steps[test]
-            return Happening(self.now, {"type": step.type, "test": test, **step.fields})
+            return TimedEvent(self.now, {"type": step.type, "test": test, **step.fields})
         return None
 
     def _note_waiting(self, test: str, step: ScriptedEvent) -> None:
@@ -98,13 +94,11 @@ class SimulatedSweep:
                 return
             self._queue.remove(test)
             self._round[test] += 1
-            self._steps[test] = write_script(self.tests[test], self._round[test], self._chance)
-            wait = self._steps[test][0].wait + self._chance.random() * 0.5
+            self._steps[test] = write_script(self.tests[test], self._round[test], self._generator)
+            wait = self._steps[test][0].wait + self._generator.random() * 0.5
             heapq.heappush(self._due, (self.now + wait, self._places[test], self._round[test]))
 
-    # What people may ask of the simulated engine.
-
-    def answer(self, request: dict[str, Any]) -> list[Fields]:
+    def answer_request(self, request: dict[str, Any]) -> list[Fields]:
         """Carry out a request and return the events that it makes."""
         named = [test for test in request.get("tests") or () if test in self.tests]
         events: list[Fields] = []
@@ -125,7 +119,7 @@ class SimulatedSweep:
             case "retry":
                 events = [self._retry(test) for test in named if test not in self._steps and test not in self._queue]
             case "message":
-                events = [event for test in named for event in self._tell(test, str(request.get("text") or ""))]
+                events = [event for test in named for event in self._send_message(test, str(request.get("text") or ""))]
             case kind:
                 detail = f"the simulated engine cannot do {str(kind)[:40]}"
                 return [{"type": "request_answered", "request": request["id"], "is_done": False, "detail": detail}]
@@ -142,7 +136,7 @@ class SimulatedSweep:
         self._queue.insert(0, test)
         return {"type": "queued", "test": test, "reason": "a person asked for another round"}
 
-    def _tell(self, test: str, text: str) -> list[Fields]:
+    def _send_message(self, test: str, text: str) -> list[Fields]:
         events: list[Fields] = [{"type": "message_sent", "test": test, "text": text, "by": "a person"}]
         if test in self._waiting and self._steps.get(test):
             self._waiting.discard(test)

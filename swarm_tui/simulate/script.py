@@ -1,4 +1,4 @@
-"""What one simulated agent does, as the events of its test with the seconds that pass before each."""
+"""Writes the script of a simulated agent: the events of its test, with the seconds before each."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Fields = dict[str, Any]
 
 
 class ScriptedEvent(NamedTuple):
-    """One event of a script and how long after the one before it happens."""
+    """An event of a script and the seconds that pass before it."""
 
     wait: float
     type: str
@@ -27,86 +27,88 @@ KIND_OF_RESULT: Final = {
 }  # fmt: skip
 
 
-def write_script(test: SimulatedTest, attempt: int, chance: random.Random) -> list[ScriptedEvent]:
-    """Write down what the agent of this test will do, from its launch to what was harvested."""
-    result = chance.choices(tuple(RESULTS), tuple(RESULTS.values()))[0]
+def write_script(test: SimulatedTest, attempt: int, generator: random.Random) -> list[ScriptedEvent]:
+    """Return the events of one agent, from its launch to its harvest."""
+    result = generator.choices(tuple(RESULTS), tuple(RESULTS.values()))[0]
     steps = [ScriptedEvent(0.0, "launching", {"attempt": attempt})]
-    if result == "failed" and chance.random() < 0.5:
+    if result == "failed" and generator.random() < 0.5:
         reason = "mngr create: no free port for sshd on this host"
         steps.append(
             ScriptedEvent(
-                chance.uniform(2, 9), "launch_failed", {"reason": reason, "attempt": attempt, "is_final": True}
+                generator.uniform(2, 9), "launch_failed", {"reason": reason, "attempt": attempt, "is_final": True}
             )
         )
         steps.append(
             ScriptedEvent(0.1, "harvested", {"result": "failed", "reason": reason, "harvest": {"errored": True}})
         )
         return steps
-    host = chance.choice(("localhost", "localhost", "modal-1", "modal-2", "modal-3"))
+    host = generator.choice(("localhost", "localhost", "modal-1", "modal-2", "modal-3"))
     steps.append(
         ScriptedEvent(
-            chance.uniform(1, 6), "launched", {"agent_id": f"agent-{chance.getrandbits(64):016x}", "host": host}
+            generator.uniform(1, 6), "launched", {"agent_id": f"agent-{generator.getrandbits(64):016x}", "host": host}
         )
     )
-    trouble = _trouble(test, chance)
-    tries = _tries(result, chance)
+    trouble = _trouble(test, generator)
+    tries = _tries(result, generator)
     dollars = 0.0
     for number, passed in enumerate(tries, 1):
-        for _ in range(chance.randrange(2, 7)):
-            line = chance.choice(SAYINGS).format(file=test.file, name=test.name.split("[")[0])
-            steps.append(ScriptedEvent(chance.expovariate(1 / 9), "said", {"line": line}))
-        if chance.random() < 0.04 and number > 1:
+        for _ in range(generator.randrange(2, 7)):
+            line = generator.choice(SAYINGS).format(file=test.file, name=test.name.split("[")[0])
+            steps.append(ScriptedEvent(generator.expovariate(1 / 9), "said", {"line": line}))
+        if generator.random() < 0.04 and number > 1:
             steps.append(
                 ScriptedEvent(
-                    4.0, "seen", {"state": "waiting", "source": "screen", "question": chance.choice(QUESTIONS)}
+                    4.0, "seen", {"state": "waiting", "source": "screen", "question": generator.choice(QUESTIONS)}
                 )
             )
-            steps.append(ScriptedEvent(chance.expovariate(1 / 900), "seen", {"state": "running", "source": "process"}))
-        steps.append(ScriptedEvent(chance.uniform(1, 8), "try_started", {"number": number}))
-        seconds = round(chance.uniform(0.4, 12), 2)
-        failure = "" if passed else trouble.failure.format(n=chance.randrange(2, 90))
+            steps.append(
+                ScriptedEvent(generator.expovariate(1 / 900), "seen", {"state": "running", "source": "process"})
+            )
+        steps.append(ScriptedEvent(generator.uniform(1, 8), "try_started", {"number": number}))
+        seconds = round(generator.uniform(0.4, 12), 2)
+        failure = "" if passed else trouble.failure.format(n=generator.randrange(2, 90))
         steps.append(
             ScriptedEvent(
                 seconds, "try_finished", {"number": number, "passed": passed, "seconds": seconds, "failure": failure}
             )
         )
-        dollars += chance.uniform(0.01, 0.07)
+        dollars += generator.uniform(0.01, 0.07)
         steps.append(ScriptedEvent(0.2, "spent", {"dollars": round(dollars, 4), "tokens": int(dollars * 190_000)}))
-    steps.append(ScriptedEvent(chance.uniform(3, 20), "harvesting", {"source": "archive"}))
+    steps.append(ScriptedEvent(generator.uniform(3, 20), "harvesting", {"source": "archive"}))
     steps.append(
         ScriptedEvent(
-            chance.uniform(0.5, 3), "harvested", _harvest(result, tries, trouble.reason, trouble.title, chance)
+            generator.uniform(0.5, 3), "harvested", _harvest(result, tries, trouble.reason, trouble.title, generator)
         )
     )
     return steps
 
 
-def _trouble(test: SimulatedTest, chance: random.Random) -> Any:
+def _trouble(test: SimulatedTest, generator: random.Random) -> Any:
     fitting = [
         trouble for trouble in TROUBLES if trouble.area and (trouble.area == test.topic or trouble.area in test.name)
     ]
-    return chance.choice(fitting) if fitting and chance.random() < 0.85 else chance.choice(TROUBLES)
+    return generator.choice(fitting) if fitting and generator.random() < 0.85 else generator.choice(TROUBLES)
 
 
-def _tries(result: str, chance: random.Random) -> list[bool]:
+def _tries(result: str, generator: random.Random) -> list[bool]:
     match result:
         case "clean":
-            return [True] * chance.choice((1, 1, 2))
+            return [True] * generator.choice((1, 1, 2))
         case "better":
             return [True, True]
         case "test_fix" | "tutorial_fix" | "impl_fix":
-            return [False] * chance.choice((1, 1, 2, 3)) + [True]
+            return [False] * generator.choice((1, 1, 2, 3)) + [True]
         case _:
-            return [False] * chance.choice((1, 2, 3, 5))
+            return [False] * generator.choice((1, 2, 3, 5))
 
 
-def _harvest(result: str, tries: list[bool], reason: str, title: str, chance: random.Random) -> Fields:
+def _harvest(result: str, tries: list[bool], reason: str, title: str, generator: random.Random) -> Fields:
     report: Fields = {"passing_before": tries[0], "passing_after": tries[-1]}
     fields: Fields = {"result": result, "harvest": report}
     kind = KIND_OF_RESULT.get(result)
     if kind:
-        summary = chance.choice(SUMMARIES[kind])
-        commit = f"{chance.getrandbits(160):040x}"
+        summary = generator.choice(SUMMARIES[kind])
+        commit = f"{generator.getrandbits(160):040x}"
         report |= {
             "summary": summary,
             "changes": [{"kind": kind, "status": "SUCCEEDED", "summary": summary, "commit": commit}],
@@ -124,7 +126,7 @@ def _harvest(result: str, tries: list[bool], reason: str, title: str, chance: ra
             "escalations": [{"kind": "BLOCKER", "title": title, "detail_markdown": f"This test {reason}."}],
         }
     elif result == "failed":
-        fields["reason"] = chance.choice(("no outcome within 3600 s", "the agent's process ended without an outcome",
+        fields["reason"] = generator.choice(("no outcome within 3600 s", "the agent's process ended without an outcome",
                              "the outcome file is broken: changes.FIX_IMPL.status: Field required"))  # fmt: skip
         report["errored"] = True
     return fields

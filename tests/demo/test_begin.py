@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from swarm_tui.demo.sample import sample_repository
-from swarm_tui.demo.sweep import DemoWish, begin_demo
+from swarm_tui.demo.sweep import DemoOptions, begin_demo
 from swarm_tui.errors import JournalError
 
 # Notes the home in which it is called, and has no plugins.
@@ -24,7 +24,7 @@ async def test_the_home_of_a_demo_that_cannot_begin_is_removed(tmp_path: Path) -
     repository = sample_repository(tmp_path / "larder")
     (repository / ".swarm").write_text("no folder\n")
     with pytest.raises(JournalError, match="cannot be made"):
-        await begin_demo(DemoWish(folder=repository, mngr=str(mngr)), lambda _: None)
+        await begin_demo(DemoOptions(folder=repository, mngr=str(mngr)), lambda _: None)
     home = Path(noted.read_text().strip())
     assert home.parent.name.startswith("sw")
     assert not home.parent.exists()

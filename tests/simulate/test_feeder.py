@@ -19,7 +19,7 @@ from swarm_tui.simulate.play import SimulatedSweep
 def played(tests: int, slots: int, steps: int) -> SimulatedSweep:
     play = SimulatedSweep("s", make_tests(tests, random.Random(1)), slots, seed=1)
     for _ in range(steps):
-        play.next()
+        play.next_event()
     return play
 
 
@@ -63,23 +63,24 @@ def test_agents_never_take_more_slots_than_there_are(tmp_path: Path) -> None:
 
 def test_requests_are_carried_out() -> None:
     play = played(tests=40, slots=3, steps=60)
-    running = next(test for test in play.tests if test in play.running())
-    stopped = play.answer({"id": "a", "kind": "stop", "tests": [running]})
+    events = iter(play.next_event, None)
+    running = next(event.fields["test"] for event in events if event.fields["type"] != "harvested")
+    stopped = play.answer_request({"id": "a", "kind": "stop", "tests": [running]})
     assert [event["type"] for event in stopped] == ["stopped", "request_answered"]
-    retried = play.answer({"id": "b", "kind": "retry", "tests": [running]})
+    retried = play.answer_request({"id": "b", "kind": "retry", "tests": [running]})
     assert [event["type"] for event in retried] == ["queued", "request_answered"]
-    assert play.answer({"id": "c", "kind": "slots", "slots": 9})[0] == {"type": "slots_changed", "slots": 9}
-    assert not play.answer({"id": "d", "kind": "integrate"})[-1]["is_done"]
+    assert play.answer_request({"id": "c", "kind": "slots", "slots": 9})[0] == {"type": "slots_changed", "slots": 9}
+    assert not play.answer_request({"id": "d", "kind": "integrate"})[-1]["is_done"]
 
 
 def test_a_held_queue_launches_nothing() -> None:
     play = played(tests=10, slots=2, steps=0)
-    play.answer({"id": "a", "kind": "hold"})
-    assert play.next() is None
-    play.answer({"id": "b", "kind": "release"})
-    happening = play.next()
-    assert happening is not None
-    assert happening.fields["type"] == "launching"
+    play.answer_request({"id": "a", "kind": "hold"})
+    assert play.next_event() is None
+    play.answer_request({"id": "b", "kind": "release"})
+    event = play.next_event()
+    assert event is not None
+    assert event.fields["type"] == "launching"
 
 
 @pytest.mark.parametrize("count", [1, 7, 1000])
