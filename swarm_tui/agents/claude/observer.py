@@ -1,0 +1,179 @@
+"""Tells what a Claude Code agent is doing from its session file, the events of our hook, and its debug log."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from swarm_tui.agents.claude.hook import EVENTS_PATH
+from swarm_tui.agents.observation import Observation, ObservedFile
+from swarm_tui.model.text import plain, plain_lines
+
+DEBUG_PATH: Final = "plugin/swarm/claude_debug.log"
+SESSION: Final = ObservedFile("session", "plugin/claude/anthropic/sessions/*.json", is_appended=False)
+MAIN_PROCESS: Final = ObservedFile("main process", "claude_main_pid", is_appended=False)
+EVENTS: Final = ObservedFile("events", EVENTS_PATH)
+DEBUG: Final = ObservedFile("debug", DEBUG_PATH)
+
+# Claude is idle for a moment between its start and its first message, and after a message that it reads.
+IDLE_CONFIRMED_AFTER: Final = 1.5
+QUESTION_LIMIT: Final = 2_000
+OPTIONS_SHOWN: Final = 20
+REQUESTS_KEPT: Final = 200
+
+_FAILED_ATTEMPT: Final = re.compile(rb"API error \(attempt (\d+)/(\d+)\): (\S+)")
+_ANSWERED: Final = b"first byte after"
+_TELLING_INPUTS: Final = ("command", "file_path", "path", "url", "pattern")
+_DIALOGS: Final = {
+    "permission prompt": "a permission dialog is open in its terminal",
+    "input needed": "a question is open in its terminal",
+    "dialog open": "a dialog is open in its terminal",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """Something that Claude Code asks a person."""
+
+    question: str
+    options: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class ClaudeObserver:
+    """One Claude Code agent."""
+
+    files: Sequence[ObservedFile] = (MAIN_PROCESS, SESSION, EVENTS, DEBUG)
+    _process_id: str = ""
+    _status: str = ""
+    _waiting_for: str = ""
+    _idle_since: float | None = None
+    _requests: dict[str, _Request] = field(default_factory=dict)
+    """Open requests by their id, the oldest first."""
+    _last_words: str = ""
+    """What the last turn ended with."""
+    _failure: str = ""
+    """Why the last turn failed."""
+    _attempt: tuple[int, int, str] | None = None
+    """The number of a failed request, the most there are, and its status."""
+
+    def add_lines(self, name: str, lines: Sequence[bytes]) -> None:
+        for line in lines:
+            if name == DEBUG.name:
+                self._add_debug_line(line)
+            elif name == EVENTS.name and (event := _object(line)):
+                self._add_event(event)
+
+    def set_contents(self, name: str, contents: Mapping[str, bytes]) -> None:
+        if name == MAIN_PROCESS.name:
+            self._process_id = next(iter(contents.values()), b"").decode("ascii", "replace").strip()
+        elif name == SESSION.name:
+            sessions = {path.rpartition("/")[2].removesuffix(".json"): _object(raw) for path, raw in contents.items()}
+            # A Claude Code that the agent starts as a command writes its session file into the same folder.
+            session = sessions.get(self._process_id) or min(sessions.values(), key=_started_at, default={})
+            status = session.get("status")
+            self._status = status if isinstance(status, str) else ""
+            self._waiting_for = _text(session.get("waitingFor"))
+
+    def observe(self, now: float) -> Observation | None:
+        if self._status != "idle":
+            self._idle_since = None
+        elif self._idle_since is None:
+            self._idle_since = now
+        if self._requests:
+            # A subagent's request is open while the session is busy: the request itself counts.
+            request = next(iter(self._requests.values()))
+            others = len(self._requests) - 1
+            more = f" (and {others} more)" if others else ""
+            return Observation(True, "its hook", request.question + more, request.options)
+        match self._status:
+            case "waiting":
+                return Observation(True, "its session file", _DIALOGS.get(self._waiting_for, _DIALOGS["dialog open"]))
+            case "busy":
+                return Observation(False, "its session file", condition=self._condition())
+            case "shell":
+                return Observation(False, "its session file", condition="a command runs in the background")
+            case "idle" if self._idle_since is not None and now - self._idle_since >= IDLE_CONFIRMED_AFTER:
+                question = self._failure or self._last_words or "its turn is over, and it has not handed in its work"
+                return Observation(
+                    True, "its hook" if self._failure or self._last_words else "its session file", question
+                )
+            case "idle":
+                return Observation(False, "its session file")
+        return None
+
+    def _condition(self) -> str:
+        if self._attempt is None:
+            return ""
+        number, most, status = self._attempt
+        reason = f"API error {status}" if status.isdigit() else "no connection to the API"
+        return f"{reason}, tries again ({number} of {most - 1})"
+
+    def _add_debug_line(self, line: bytes) -> None:
+        failed = _FAILED_ATTEMPT.search(line)
+        if failed:
+            self._attempt = int(failed[1]), int(failed[2]), plain(failed[3].decode("utf-8", "replace"), 20)
+        elif _ANSWERED in line:
+            self._attempt = None
+
+    def _add_event(self, event: dict[str, Any]) -> None:
+        match event.get("event"):
+            case "asked":
+                if len(self._requests) < REQUESTS_KEPT:
+                    self._requests[str(event.get("id"))] = _request(event)
+            case "closed":
+                self._requests.pop(str(event.get("id")), None)
+            case "UserPromptSubmit":
+                self._last_words = self._failure = ""
+            case "Stop":
+                self._last_words, self._failure = _text(event.get("last_assistant_message")), ""
+            case "StopFailure":
+                self._failure = _text(event.get("last_assistant_message")) or _text(event.get("error"))
+                self._attempt = None
+            case "SessionStart" | "SessionEnd":
+                self._requests.clear()
+
+
+def _request(event: dict[str, Any]) -> _Request:
+    """Return what a person reads of a permission request or a question."""
+    tool, given = _text(event.get("tool")), event.get("input")
+    given = given if isinstance(given, dict) else {}
+    if tool == "AskUserQuestion":
+        questions = [question for question in _list(given.get("questions")) if isinstance(question, dict)]
+        text = "\n".join(_text(question.get("question")) for question in questions)
+        options = [option for question in questions[:1] for option in _list(question.get("options"))]
+        labels = [_text(option.get("label")) for option in options if isinstance(option, dict)]
+        return _Request(text or "it asks a question", tuple(labels[:OPTIONS_SHOWN]))
+    if tool == "ExitPlanMode":
+        return _Request(f"it wants to carry out its plan:\n{_text(given.get('plan'))}", ("yes", "no"))
+    if event.get("kind") == "Elicitation":
+        return _Request(_text(event.get("message")) or "a tool server asks for input", ("yes", "no"))
+    detail = next(
+        (_text(given[key]) for key in ("command", "file_path", "path", "url", "pattern") if given.get(key)), ""
+    )
+    who = f"its subagent {_text(event['subagent'])}" if event.get("subagent") else "it"
+    return _Request(f"{who} wants to use {tool or 'a tool'}{': ' if detail else ''}{detail}", ("yes", "no"))
+
+
+def _started_at(session: dict[str, Any]) -> float:
+    started = session.get("startedAt")
+    return float(started) if isinstance(started, int | float) else float("inf")
+
+
+def _object(raw: bytes) -> dict[str, Any]:
+    try:
+        content = json.loads(raw)
+    except (ValueError, RecursionError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def _list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _text(value: object) -> str:
+    return plain_lines(value[:QUESTION_LIMIT]).strip() if isinstance(value, str) else ""

@@ -1,0 +1,52 @@
+"""What an agent's own files say of its state; `AgentKind` says which files, and who reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedFile:
+    """A file, or the files that fit a pattern, in an agent's state folder."""
+
+    name: str
+    """The name by which an observer knows it."""
+    pattern: str
+    is_appended: bool = True
+    """Whether only its new lines are read; other files are small and read whole each time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What an agent is doing, and from what that is known."""
+
+    needs_person: bool
+    source: str
+    question: str = ""
+    """What it wants to know, or is to be allowed."""
+    options: tuple[str, ...] = ()
+    condition: str = ""
+    """Something that a person should see although nobody is needed, such as a request that is tried again."""
+
+
+class AgentObserver(Protocol):
+    """Reads the files of one agent. Everything in them is hostile."""
+
+    @property
+    def files(self) -> Sequence[ObservedFile]:
+        """The files that are to be read."""
+        ...
+
+    def add_lines(self, name: str, lines: Sequence[bytes]) -> None:
+        """Read new lines of an appended file."""
+        ...
+
+    def set_contents(self, name: str, contents: Mapping[str, bytes]) -> None:
+        """Read the small files that fit a pattern, by their paths."""
+        ...
+
+    def observe(self, now: float) -> Observation | None:
+        """Return what the agent is doing at a time (since 1970); None when its files do not tell."""
+        ...

@@ -1,0 +1,166 @@
+"""What a Claude Code agent is doing, situation by situation, from the files that it writes then."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from swarm_tui.agents.claude.observer import DEBUG, EVENTS, MAIN_PROCESS, SESSION, ClaudeObserver
+from swarm_tui.agents.observation import Observation
+
+Event = dict[str, Any]
+
+
+def observed(
+    status: str = "",
+    *events: Event,
+    debug: tuple[str, ...] = (),
+    waiting_for: str = "",
+    after: float = 60.0,
+) -> Observation | None:
+    """Return what is observed a while after these files were written."""
+    observer = ClaudeObserver()
+    session = json.dumps({"pid": 7, "status": status, "waitingFor": waiting_for}).encode()
+    observer.set_contents(SESSION.name, {"sessions/7.json": session} if status else {})
+    observer.add_lines(EVENTS.name, [json.dumps(event).encode() for event in events])
+    observer.add_lines(DEBUG.name, [line.encode() for line in debug])
+    observer.observe(100.0)
+    return observer.observe(100.0 + after)
+
+
+BASH: Event = {"event": "asked", "id": "1", "kind": "PermissionRequest", "tool": "Bash", "input": {"command": "curl x"}}
+ALLOW_BASH = Observation(True, "its hook", "it wants to use Bash: curl x", ("yes", "no"))
+FAILED = "2026-11-18T20:32:19.440Z [ERROR] API error (attempt 4/11): 429 429 {...}"
+ANSWERED = "2026-11-18T20:32:23.334Z [DEBUG] [API:timing] first byte after 27ms"
+WORKING = Observation(False, "its session file")
+
+
+def test_a_model_that_thinks_or_a_command_that_runs_is_work() -> None:
+    assert observed("busy") == WORKING
+
+
+def test_a_permission_request_needs_a_person() -> None:
+    assert observed("waiting", BASH, waiting_for="permission prompt") == ALLOW_BASH
+
+
+def test_so_does_the_request_of_a_subagent_while_the_session_is_busy() -> None:
+    assert observed("busy", BASH | {"subagent": "Explore"}) == Observation(
+        True, "its hook", "its subagent Explore wants to use Bash: curl x", ("yes", "no")
+    )
+
+
+def test_a_request_that_is_over_needs_nobody() -> None:
+    assert observed("busy", BASH, {"event": "closed", "id": "1", "why": "answered"}) == WORKING
+
+
+def test_of_several_requests_the_oldest_is_shown() -> None:
+    second = BASH | {"id": "2", "input": {"command": "pwd"}}
+    found = observed("waiting", BASH, second)
+    assert found is not None
+    assert found.question == "it wants to use Bash: curl x (and 1 more)"
+
+
+def test_a_dialog_without_a_hook_needs_a_person() -> None:
+    assert observed("waiting", waiting_for="dialog open") == Observation(
+        True, "its session file", "a dialog is open in its terminal"
+    )
+
+
+def test_a_question_has_its_options() -> None:
+    options = [{"label": "19 percent", "description": "today's"}, {"label": "16 percent", "description": "old"}]
+    given = {"questions": [{"question": "Which rate?", "options": options}]}
+    asked = BASH | {"tool": "AskUserQuestion", "input": given}
+    assert observed("waiting", asked) == Observation(True, "its hook", "Which rate?", ("19 percent", "16 percent"))
+
+
+def test_a_plan_waits_for_its_approval() -> None:
+    asked = BASH | {"tool": "ExitPlanMode", "input": {"plan": "1. Fix it"}}
+    assert observed("waiting", asked) == Observation(
+        True, "its hook", "it wants to carry out its plan:\n1. Fix it", ("yes", "no")
+    )
+
+
+def test_a_turn_that_is_over_asks_with_its_last_words() -> None:
+    stopped = {"event": "Stop", "last_assistant_message": "May stock be negative?"}
+    assert observed("idle", stopped) == Observation(True, "its hook", "May stock be negative?")
+
+
+def test_an_interrupted_turn_needs_a_person_too() -> None:
+    assert observed("idle") == Observation(
+        True, "its session file", "its turn is over, and it has not handed in its work"
+    )
+
+
+def test_a_moment_of_idleness_is_no_end() -> None:
+    assert observed("idle", after=1.0) == WORKING
+
+
+def test_a_message_begins_a_turn_anew() -> None:
+    stopped = {"event": "Stop", "last_assistant_message": "May stock be negative?"}
+    found = observed("idle", stopped, {"event": "UserPromptSubmit"})
+    assert found is not None
+    assert "May stock" not in found.question
+
+
+@pytest.mark.parametrize(
+    ("failure", "question"),
+    [
+        ({"error": "server_error", "last_assistant_message": "API Error: 529 Overloaded"}, "API Error: 529 Overloaded"),
+        ({"error": "authentication_failed"}, "authentication_failed"),
+    ],
+)
+def test_a_turn_that_failed_says_why(failure: Event, question: str) -> None:
+    assert observed("idle", {"event": "StopFailure"} | failure, debug=(FAILED,)) == Observation(
+        True, "its hook", question
+    )
+
+
+def test_a_request_that_is_tried_again_is_a_condition() -> None:
+    assert observed("busy", debug=(FAILED,)) == Observation(
+        False, "its session file", condition="API error 429, tries again (4 of 10)"
+    )
+    dropped = FAILED.replace("429 429 {...}", "undefined Connection error.")
+    found = observed("busy", debug=(dropped,))
+    assert found is not None
+    assert found.condition == "no connection to the API, tries again (4 of 10)"
+    assert observed("busy", debug=(FAILED, ANSWERED)) == WORKING
+
+
+def test_a_command_in_the_background_is_work() -> None:
+    assert observed("shell", {"event": "Stop", "last_assistant_message": "I wait."}) == Observation(
+        False, "its session file", condition="a command runs in the background"
+    )
+
+
+def test_before_there_is_a_session_nothing_is_known() -> None:
+    assert observed() is None
+
+
+def test_another_claude_code_in_the_same_folder_does_not_count() -> None:
+    observer = ClaudeObserver()
+    observer.set_contents(MAIN_PROCESS.name, {"claude_main_pid": b"7\n"})
+    files = {"sessions/7.json": b'{"status":"waiting"}', "sessions/9.json": b'{"status":"busy"}'}
+    observer.set_contents(SESSION.name, files)
+    found = observer.observe(0.0)
+    assert found is not None
+    assert found.needs_person
+
+
+@pytest.mark.parametrize(
+    "raw", [b"", b"{", b"[]", b"null", b"[" * 100_000, b'{"event": {}}', b'{"event":"asked"}', b"\xff"]
+)
+def test_garbage_is_passed_over(raw: bytes) -> None:
+    observer = ClaudeObserver()
+    observer.set_contents(SESSION.name, {"sessions/1.json": raw})
+    observer.set_contents(MAIN_PROCESS.name, {"claude_main_pid": raw})
+    observer.add_lines(EVENTS.name, [raw])
+    observer.add_lines(DEBUG.name, [raw])
+    observer.observe(0.0)
+
+
+def test_hostile_text_is_made_harmless() -> None:
+    found = observed("waiting", BASH | {"input": {"command": "\x1b]0;owned\x07echo \x1b[2Jhi"}})
+    assert found is not None
+    assert found.question == "it wants to use Bash: echo hi"
