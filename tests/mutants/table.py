@@ -1,0 +1,31 @@
+"""Which quick tests have to notice a fault in which module, and the faults that change nothing."""
+
+from __future__ import annotations
+
+from typing import Final
+
+# The nearest tests first: the run of a mutant ends at the first one that fails.
+CORE: Final[dict[str, tuple[str, ...]]] = {
+    "swarm_tui/journal/fold.py": ("tests/journal/test_fold.py", "tests/journal"),
+    "swarm_tui/agents/judging.py": ("tests/agents/test_judging.py",),
+    "swarm_tui/engine/schedule.py": ("tests/engine/test_schedule.py",),
+    "swarm_tui/adapters/probe.py": ("tests/adapters/test_probe.py", "tests/adapters/test_mngr_contract.py"),
+    "swarm_tui/engine/resume.py": ("tests/engine/test_resume.py", "tests/engine/test_tutorial_sweep.py"),
+    "swarm_tui/agents/integrator/build_branch.py": (
+        "tests/agents/test_integrator.py",
+        "tests/agents/test_integrator_decisions.py",
+    ),
+    "swarm_tui/triage/plan.py": ("tests/triage/test_review.py", "tests/triage/test_preview.py"),
+    "swarm_tui/triage/preview.py": ("tests/triage/test_review.py", "tests/triage/test_preview.py", "tests/triage"),
+    "swarm_tui/triage/apply.py": ("tests/triage/test_apply.py",),
+    "swarm_tui/room/draw/layout.py": ("tests/room/test_layout.py", "tests/room/test_parts.py"),
+    "swarm_tui/transcripts/layout.py": ("tests/transcripts/test_layout.py",),
+    "swarm_tui/tutorial/citations.py": ("tests/tutorial/test_citations.py", "tests/tutorial/test_check.py"),
+    "swarm_tui/journal/recover.py": ("tests/journal/test_recover.py", "tests/journal"),
+    "swarm_tui/journal/append.py": ("tests/journal",),
+    "swarm_tui/journal/open.py": ("tests/journal/test_open.py", "tests/journal"),
+    "swarm_tui/adapters/git/merging.py": ("tests/adapters/test_git_objects.py", "tests/triage/test_preview.py"),
+}
+
+# (module, line before, line after): why no test can tell them apart. Lines without the spaces around them.
+EQUIVALENT: Final[dict[tuple[str, str, str], str]] = {}
