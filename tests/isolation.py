@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from pathlib import Path
 from swarm_tui.adapters.mngr import Mngr, mngr_environment
 from swarm_tui.adapters.tmux import Tmux
 from swarm_tui.model.sweep import MngrSettings
+from tests.programs import cleaned_up
 
 SCRIPTED_AGENT = """#!/bin/bash
 # An honest scripted agent: what a line on its input says, it does.
@@ -66,11 +66,8 @@ def isolate_mngr(path: str) -> Iterator[IsolatedMngr]:
     _make_repository(root / "repo", environment)
     adapter, tmux = Mngr(path, environment), Tmux(environment)
     asyncio.run(_switch_off_modal(adapter))
-    try:
+    with cleaned_up(["tmux", "kill-server"], ["rm", "-rf", str(root)], environment=environment):
         yield IsolatedMngr(root, settings, environment, adapter, tmux, root / "repo", agent)
-    finally:
-        asyncio.run(tmux.kill_server())
-        shutil.rmtree(root, ignore_errors=True)
 
 
 async def _switch_off_modal(adapter: Mngr) -> None:

@@ -5,11 +5,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import os
 import re
+import shlex
 import shutil
+import signal
+import subprocess
+import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NoReturn
@@ -49,6 +55,7 @@ PROGRAMS: Final[Mapping[str, OutsideProgram]] = {
     ),
 }
 
+_SET_PARENT_DEATH_SIGNAL: Final = 1
 _NOT_TRIED: Final = "not tried here for want of "
 _MISSING: Final = re.compile(re.escape(_NOT_TRIED) + r"([^\s:]+)")
 
@@ -75,6 +82,31 @@ def summary_of_skips(reasons: Iterable[str]) -> str:
     """Return which programs were missing, and for how many tests: "sshd (3 tests), rsync (1 test)"."""
     missing = Counter(found.group(1) for reason in reasons if (found := _MISSING.search(reason)))
     return ", ".join(f"{name} ({count} test{'s' * (count > 1)})" for name, count in missing.most_common())
+
+
+def end_with_parent() -> None:
+    """Let a child end when the process that started it does, however that ends: a `preexec_fn` of `subprocess`."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGTERM)
+
+
+@contextlib.contextmanager
+def cleaned_up(*commands: Sequence[str], environment: Mapping[str, str] | None = None) -> Iterator[None]:
+    """Run commands at the end of the block, also when the process that runs it is killed."""
+    script = "; ".join(shlex.join(command) for command in commands)
+    # The pipe on its input closes with us.
+    watcher = subprocess.Popen(
+        ["sh", "-c", f"read -r _; {script}"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=environment,
+        start_new_session=True,
+    )
+    try:
+        yield
+    finally:
+        watcher.communicate()
 
 
 def make_program(path: Path, script: str) -> Path:

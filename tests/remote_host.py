@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.isolation import IsolatedMngr
-from tests.programs import require_program
+from tests.programs import end_with_parent, require_program
 from tests.waiting import until
 
 
@@ -48,7 +48,9 @@ def remote_host(mngr: IsolatedMngr) -> Iterator[RemoteHost]:
     if os.geteuid() == 0:
         Path("/run/sshd").mkdir(exist_ok=True)
     daemon = subprocess.Popen(
-        [require_program("sshd"), "-D", "-e", "-f", place / "sshd_config"], stderr=subprocess.DEVNULL
+        [require_program("sshd"), "-D", "-e", "-f", place / "sshd_config"],
+        stderr=subprocess.DEVNULL,
+        preexec_fn=end_with_parent,
     )
     environment = mngr.environment | {"TMUX_TMPDIR": str(place / "t")}
     _add_provider(mngr, place, port)

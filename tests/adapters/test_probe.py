@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import time
@@ -26,6 +25,7 @@ from swarm_tui.adapters.probe import (
 from swarm_tui.adapters.process import scrubbed_environment
 from swarm_tui.adapters.tmux import Pane, Tmux
 from tests.isolation import IsolatedMngr
+from tests.waiting import eventually
 
 PANE = Pane("mngr-a", "agent", False, "bash", 100, 200, 50, "agent-a", True)
 PS = """
@@ -223,20 +223,22 @@ async def test_an_agent_whose_shell_has_its_programs_name_cannot_hear_when_it_ha
     await isolated_mngr.adapter.create(CreateRequest(name="a-bash", command=command, source=isolated_mngr.repository))
     probe = LocalProbe(isolated_mngr.host_dir, "mngr-", isolated_mngr.tmux)
 
-    async def until_hearing(is_hearing: bool) -> LocalAgent:
-        deadline = time.monotonic() + 20
-        while True:
-            probed = await probe.probe()
-            assert isinstance(probed, Probed)
-            if probed.agents["a-bash"].can_hear is is_hearing:
-                return probed.agents["a-bash"]
-            assert time.monotonic() < deadline, probed.agents["a-bash"]
-            await asyncio.sleep(0.05)
+    async def probed_agent() -> LocalAgent:
+        probed = await probe.probe()
+        assert isinstance(probed, Probed)
+        return probed.agents["a-bash"]
+
+    async def can_hear() -> bool:
+        return (await probed_agent()).can_hear
+
+    async def cannot_hear() -> bool:
+        return not (await probed_agent()).can_hear
 
     try:
-        await until_hearing(True)
+        await eventually(can_hear, "the agent to hear")
         await isolated_mngr.adapter.message(["a-bash"], "quit")
+        await eventually(cannot_hear, "the agent to hear no more")
         # For mngr it goes on: what is left is a bash too.
-        assert (await until_hearing(False)).state == "WAITING"
+        assert (await probed_agent()).state == "WAITING"
     finally:
         await isolated_mngr.adapter.destroy(["a-bash"])

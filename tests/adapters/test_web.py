@@ -15,6 +15,7 @@ import pytest
 
 from swarm_tui.adapters.web import serve_folder
 from swarm_tui.errors import AdapterError
+from tests.programs import end_with_parent
 
 
 @pytest.fixture
@@ -31,7 +32,9 @@ def port(tmp_path: Path) -> Iterator[int]:
         "import sys; from pathlib import Path; from swarm_tui.adapters.web import serve_folder;"
         "serve_folder(Path(sys.argv[1]), 0, lambda address: print(address, flush=True))"
     )
-    process = subprocess.Popen([sys.executable, "-c", code, str(folder)], stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, str(folder)], stdout=subprocess.PIPE, text=True, preexec_fn=end_with_parent
+    )
     assert process.stdout is not None
     address = process.stdout.readline().strip()
     yield int(address.rstrip("/").rpartition(":")[2])

@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.bench.terminal import BenchTerminal, quantile
+from tests.programs import end_with_parent
+from tests.waiting import until
 
 ROOT = Path(__file__).parents[2]
 CURSOR = {"dots": b"7;38;2;", "chips": b"7;38;2;", "rows": b"48;2;12;48;76m"}
@@ -58,10 +60,9 @@ def fed_sweep(tests: int, rate: float, place: Path) -> Iterator[Path]:
     folder = place / f"sweep-{tests}-{int(rate)}"
     words = [sys.executable, "-m", "swarm_tui.simulate.feeder", str(folder), "--tests", str(tests)]
     words += ["--rate", str(rate), "--ahead", "0.1", "--slots", str(max(24, tests // 10))]
-    feeder = subprocess.Popen(words, cwd=ROOT)
+    feeder = subprocess.Popen(words, cwd=ROOT, preexec_fn=end_with_parent)
     try:
-        while not (folder / "sweep.json").exists():
-            time.sleep(0.01)
+        until((folder / "sweep.json").exists, "the sweep to begin")
         yield folder
     finally:
         feeder.terminate()

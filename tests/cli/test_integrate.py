@@ -114,6 +114,7 @@ def test_a_demo_that_cannot_be_begun_leaves_nothing(
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.slow
 def test_a_demo_does_not_touch_a_folder_of_somebody_else(
     tmp_path: Path, mngr_path: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

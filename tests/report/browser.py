@@ -13,7 +13,7 @@ import time
 from types import TracebackType
 from typing import Any, Final, Self
 
-from tests.programs import require_program
+from tests.programs import end_with_parent, require_program
 
 OPTIONS: Final = (
     "--headless",
@@ -47,6 +47,7 @@ class Browser:
         ends = [os.dup(to_read), os.dup(to_write)]
 
         def place_pipe() -> None:
+            end_with_parent()
             high = [os.dup2(end, 90 + place) for place, end in enumerate(ends)]
             os.dup2(high[0], _TO_BROWSER)
             os.dup2(high[1], _FROM_BROWSER)

@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Iterable
 from typing import ClassVar
 
+from textual import work
 from textual.containers import Container
 from textual.widget import Widget
 
@@ -262,8 +263,9 @@ class FixesView(RoomScreen):
             self._show_diff(fix)
         self.show_evidence(fix)
         self.show_effect()
-        self.run_worker(self._read_around(merge, fix), group="fixes: read", exclusive=True, exit_on_error=False)
+        self._read_around(merge, fix)
 
+    @work(group="fixes: read", exclusive=True, exit_on_error=False)
     async def _read_around(self, merge: MergeState, fix: Fix) -> None:
         await self._read_diff(merge, fix)
         if self.lines.current is fix:
@@ -352,8 +354,9 @@ class FixesView(RoomScreen):
         fix = self.lines.current
         if fix is not None:
             self.show_evidence(fix)
-        self.run_worker(self._compute_plan(merge), group="fixes: plan", exclusive=True, exit_on_error=False)
+        self._compute_plan(merge)
 
+    @work(group="fixes: plan", exclusive=True, exit_on_error=False)
     async def _compute_plan(self, merge: MergeState) -> None:
         try:
             merge.preview = await asyncio.to_thread(merge.review.preview)
