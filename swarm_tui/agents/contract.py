@@ -1,11 +1,11 @@
-"""Where an agent and the engine meet: the files that both know by name. Standard library only, an agent imports it."""
+"""The files that an agent and the engine both know by name. Standard library only: agents import it."""
 
 from __future__ import annotations
 
 from typing import Final
 
 OUTPUT_FOLDER: Final = ".test_output"
-"""In the agent's copy of the repository; git overlooks it there."""
+"""In the agent's copy of the repository, where git ignores it."""
 
 PACKED_OUTPUT_FOLDER: Final = "test_output"
 """The same folder inside the archive."""
@@ -13,7 +13,7 @@ PACKED_OUTPUT_FOLDER: Final = "test_output"
 BUNDLE_FILE: Final = "branch.bundle"
 
 ARCHIVE_PATH: Final = "plugin/swarm/outputs.tar.gz"
-"""In the agent's state folder; put in place by rename, so that its appearance means: the work is done."""
+"""In the agent's state folder; put in place by rename: when it is there, it is complete, and the work is done."""
 
 TRIES_PATH: Final = "plugin/swarm/tries.jsonl"
 """In the agent's state folder; written by the live plugin."""

@@ -1,4 +1,4 @@
-"""Makes the prompt of an agent from a template: ours, or the one that a person gives instead."""
+"""Renders the prompts of agents from templates: the packaged ones, or those that a person names instead."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ SYNC_TEMPLATE: Final = TEMPLATES / "tutorial_sync.md.jinja"
 
 
 def render_prompt(template: Path, task: Task, *, block: str = "") -> str:
-    """Return the prompt for a task; a template that cannot be used is an error with the place in it."""
+    """Return the prompt for a task; raise UsageError, with the line, for a template that cannot be used."""
     return _render(template, {"task": task, "test": task.test, "block": block, "command": shlex.join(task.pytest)})
 
 
 def render_tutorial_prompt(template: Path, task: Task, values: Mapping[str, object]) -> str:
-    """Return the prompt for a batch of a tutorial's blocks."""
+    """Return the prompt for a batch of blocks of a tutorial."""
     return _render(template, {"task": task, "check": shlex.join(task.pytest), **values})
 
 
@@ -69,7 +69,7 @@ def _render(template: Path, values: Mapping[str, object]) -> str:
 
 
 def check_template(template: Path) -> None:
-    """Refuse a template that cannot be read or understood; what it is filled with may be known much later."""
+    """Raise UsageError for a template that cannot be read or parsed; its values may be known much later."""
     import jinja2
 
     try:

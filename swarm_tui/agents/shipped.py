@@ -1,4 +1,4 @@
-"""Where the programs lie that agents are given: the live plugin's folder, and our own agents' executables."""
+"""The programs that agents run: the live plugin's folder, and the executables of the packaged agents."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ main()
 
 
 def live_folder() -> Path:
-    """Return the folder that is put on PYTHONPATH so that pytest finds the live plugin."""
+    """Return the folder that must be on PYTHONPATH for pytest to find the live plugin."""
     return Path(__file__).parent / "live"
 
 
 def write_offline_program(folder: Path) -> Path:
-    """Write the offline agent's executable; a script of that name is what mngr sees as the process's name."""
+    """Write the offline agent's executable; mngr takes the script's name for the name of its process."""
     return _write_program(folder / OFFLINE_NAME, "swarm_tui.agents.offline.program")
 
 
@@ -46,7 +46,7 @@ def write_integrator_program(folder: Path) -> Path:
 
 
 def write_command(folder: Path) -> Path:
-    """Write an executable that is swarm-tui's own command line: an agent's environment may be without it."""
+    """Write an executable of swarm-tui's own command line, which the environment of an agent may lack."""
     return _write_program(folder / COMMAND_NAME, "swarm_tui.__main__")
 
 
@@ -57,7 +57,7 @@ def _write_program(path: Path, module: str) -> Path:
             f"{path.name} cannot be started with {python}", "install swarm-tui under a short path without spaces"
         )
     package = str(Path(__file__).resolve().parents[2])
-    # Agents are launched side by side, and each launch writes it: nobody may take another one's draft away.
+    # Agents are launched side by side, and each launch writes it: none may replace the draft of another.
     draft = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_native_id()}.draft")
     draft.write_text(_PROGRAM.format(python=python, package=package, module=module), encoding="utf-8")
     draft.chmod(0o755)

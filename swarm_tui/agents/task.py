@@ -1,4 +1,4 @@
-"""The task file: what one agent is asked, for the live plugin and the offline agent. Standard library only."""
+"""The task file of one agent, read by the live plugin and the offline agent. Standard library only."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One test in the hands of one agent. All paths inside the copy are relative to its top."""
+    """What one agent is to do. All paths inside the copy are relative to its top."""
 
     sweep: str
     test: str
@@ -27,20 +27,19 @@ class Task:
     pytest: tuple[str, ...]
     """The command that runs the test."""
     outcome: str
-    """Where the outcome goes."""
+    """The file of the outcome."""
     records: str = ""
     """A folder of records for the offline agent."""
     speed: float = 1.0
     identity: tuple[str, str] = ("", "")
-    """Who commits: name and address."""
+    """The author of commits: name and address."""
 
     def write(self, path: Path) -> None:
-        """Write the task file."""
         path.write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")
 
     @classmethod
     def read(cls, path: Path) -> Task:
-        """Read a task file; keys of a newer version are passed over."""
+        """Return the task in a file; keys of a newer version are left out."""
         content = json.loads(path.read_text(encoding="utf-8"))
         known = {field.name for field in fields(cls)}
         values = {name: value for name, value in content.items() if name in known}

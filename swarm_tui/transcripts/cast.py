@@ -1,4 +1,4 @@
-"""Recordings of terminals (asciicast versions 2 and 3): read without being held, played with pause, speed and seek."""
+"""Recordings of terminals (asciicast versions 2 and 3), read from disk while they are played."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ SPEEDS: Final = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 
 
 class BadRecording(SwarmError):
-    """The file is no recording that can be played."""
+    """A file that is no recording, or one that cannot be played."""
 
 
 class Recording:
-    """A recording: its times are in memory, what was printed is read when it is played."""
+    """A recording. Its times are in memory; what was printed is read when it is played."""
 
     def __init__(self, path: Path) -> None:
         self._window = Window(FileSource(path))
         self._window.poll(0.0)
-        # A file without a last newline is whole too: it does not grow any more.
+        # The file does not grow any more, so its last line is complete without a newline.
         self._window.poll(math.inf)
         first = self._window.after(0)
         header = _loads(self._window.read(first, LINE_LIMIT)) if first is not None else None
@@ -87,7 +87,7 @@ class Recording:
 
 
 class Playback:
-    """Where the playing of a recording stands; what time passes is told from outside."""
+    """The position in a recording that is played; the caller passes the time that went by."""
 
     def __init__(self, recording: Recording) -> None:
         self.recording = recording
@@ -101,7 +101,7 @@ class Playback:
         return self._next >= len(self.recording)
 
     def advance(self, seconds: float, limit: int = 200) -> list[tuple[str, str]]:
-        """Let time pass; return the events that came, at most `limit` of them: the rest comes with the next call."""
+        """Move on by some seconds; return the next `limit` events up to there, the others with the next call."""
         if self.is_paused:
             return []
         until = min(self.at + seconds * self.speed, self.recording.duration)
@@ -116,19 +116,19 @@ class Playback:
         return events
 
     def seek(self, at: float) -> Iterator[tuple[str, str]]:
-        """Go to a time; gives all events from the beginning to there, for a screen that was made empty."""
+        """Go to a time; return all events from the beginning to there, for a screen that was cleared."""
         self.at = max(0.0, min(at, self.recording.duration))
         self._next = bisect_right(self.recording.times, self.at)
         return (self.recording.event(index) for index in range(self._next))
 
     def change_speed(self, step: int) -> None:
-        """Play faster or slower."""
-        place = SPEEDS.index(self.speed) + step
-        self.speed = SPEEDS[max(0, min(place, len(SPEEDS) - 1))]
+        """Play faster or slower by some steps of `SPEEDS`."""
+        index = SPEEDS.index(self.speed) + step
+        self.speed = SPEEDS[max(0, min(index, len(SPEEDS) - 1))]
 
 
 def parse_size(data: str) -> tuple[int, int] | None:
-    """Read the data of a resize event, `COLUMNSxROWS`, as (rows, columns)."""
+    """Return (rows, columns) from the data of a resize event, `COLUMNSxROWS`; None when it is none."""
     columns, _, rows = data.partition("x")
     if not columns.isdecimal() or not rows.isdecimal():
         return None
@@ -144,7 +144,7 @@ def _time_of_event(event: Any) -> float | None:
 def _number(value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    # A number of hundreds of digits is no float, but can be compared with one.
+    # An integer of hundreds of digits cannot become a float, but can be compared with one.
     return float(value) if 0 <= value < 1e8 else None
 
 

@@ -1,4 +1,4 @@
-"""Makes typed entries of the records of a transcript: ATIF, mngr's older records, other JSON, or plain text."""
+"""Parses the records of a transcript into entries: ATIF, mngr's older records, an agent's own log, or plain text."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Role(StrEnum):
 
 
 class Entry(NamedTuple):
-    """One thing that happened in a transcript; its text is inert and may have many lines."""
+    """One message, call or result of a transcript; its text holds no control characters but newlines."""
 
     role: Role
     text: str
@@ -40,7 +40,7 @@ class Entry(NamedTuple):
     """The id that ties a result to its call."""
     is_error: bool = False
     note: str = ""
-    """What a person should know about the record itself: that it was cut, that it is broken."""
+    """What is wrong with the record itself: it was cut, or it is broken."""
 
 
 _ERROR_SIGNS: Final = re.compile(
@@ -54,7 +54,7 @@ _ERROR_SIGNS: Final = re.compile(
     r"|\bSegmentation fault\b",
     re.MULTILINE,
 )
-# Substrings are found ten times as fast as patterns: without one of these there is no sign either.
+# A text without any of these substrings has no sign either, and they are found ten times as fast as the pattern.
 _ERROR_HINTS: Final = (
     "Error",
     "ERROR",
@@ -88,7 +88,7 @@ _ROLE_HINTS: Final = {
     Role.CALL: (b"tool_calls", b"tool_use"),
     Role.RESULT: (b"results", b"tool_result"),
 }
-"""Bytes without which a record has no such entry; roles not named here may come from anything."""
+"""Bytes without which a record has no entry of a role; a role that is not here needs none."""
 _UNUSUAL: Final = re.compile("[^\n -~]")
 # A plain log line's own time, so that logs merge with transcripts.
 _LEADING_TIME: Final = re.compile(r"\[?(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?)\]?\s*")
@@ -99,7 +99,7 @@ _TOOL_TEXT_KEYS: Final = ("command", "file_path", "path", "pattern", "query", "u
 def parse_record(raw: bytes, length: int | None = None) -> tuple[Entry, ...]:
     """Return the entries of one record; `length` is its full size when `raw` is only its beginning.
 
-    Nothing raises: what cannot be understood is shown as the text it is.
+    It never raises: a record that cannot be parsed becomes one entry with its text.
     """
     is_cut = length is not None and length > len(raw)
     note = f"a record of {file_size(length or 0)}: only its beginning is shown" if is_cut else ""
@@ -110,7 +110,7 @@ def parse_record(raw: bytes, length: int | None = None) -> tuple[Entry, ...]:
             try:
                 entries = _entries_of(record)
             except RecursionError:
-                # It could just be read, but not be written again.
+                # It is nested just deep enough to be read, but not to be written again.
                 return (_plain_entry(raw, note),)
             if entries is not None:
                 return tuple(entry._replace(note=note) for entry in entries) if note else entries
@@ -120,26 +120,26 @@ def parse_record(raw: bytes, length: int | None = None) -> tuple[Entry, ...]:
 
 
 def may_hold_error(raw: bytes) -> bool:
-    """Tell cheaply whether parsing the record could give an entry with an error."""
+    """Return False only if no entry of the record can be an error; much faster than parsing it."""
     return any(hint in raw for hint in _RAW_HINTS)
 
 
 def may_hold_role(raw: bytes, roles: frozenset[Role]) -> bool:
-    """Tell cheaply whether parsing the record could give an entry of one of these roles."""
+    """Return False only if no entry of the record can have one of these roles; much faster than parsing it."""
     return any(role not in _ROLE_HINTS or any(hint in raw for hint in _ROLE_HINTS[role]) for role in roles)
 
 
 def looks_like_error(text: str) -> bool:
-    """Return whether a tool's output or a log line speaks of an error."""
+    """Return whether a tool's output or a log line reports an error."""
     return any(hint in text for hint in _ERROR_HINTS) and _ERROR_SIGNS.search(text) is not None
 
 
 def parse_time(value: Any) -> float | None:
-    """Read a time as records carry it: ISO 8601, or seconds or milliseconds since 1970."""
+    """Return a time of a record, ISO 8601 or seconds or milliseconds since 1970, in seconds; None when it is none."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int | float):
-        # A number of hundreds of digits is no float, but can be compared with one.
+        # An integer of hundreds of digits cannot become a float, but can be compared with one.
         if not 0 < value < 1e14:
             return None
         return value / 1000 if value > 1e11 else float(value)
@@ -209,7 +209,7 @@ def _step(record: dict[str, Any]) -> tuple[Entry, ...]:
 def _role_of_step(record: dict[str, Any]) -> Role:
     source = str(record.get("source"))
     if source.endswith("/common_transcript"):
-        # `mngr event` writes the stream's own name over who spoke: only what agents alone write tells it then.
+        # `mngr event` replaces the source by the name of the stream: only agents write these keys.
         is_agent = any(
             record.get(key) is not None for key in ("model_name", "tool_calls", "reasoning_content", "metrics")
         )
@@ -225,7 +225,7 @@ def _call(call: dict[str, Any], at: float | None) -> Entry:
 
 
 def _arguments(given: Any) -> str:
-    """Return a call's arguments as a person reads them: the one that says it all first, the rest as JSON."""
+    """Return a call's arguments to be read by a person: the main one first, the others as JSON."""
     if isinstance(given, str):
         return _inert(given[:ARGUMENTS_LIMIT])
     if not isinstance(given, dict):
@@ -258,7 +258,7 @@ def _results(results: Any, at: float | None) -> list[Entry]:
 
 
 def _is_error(mark: Any, text: str) -> bool:
-    """Return what the record says of a result; one that says nothing is judged by its words."""
+    """Return whether a result is an error: as its record says, or by its text if the record does not say."""
     return mark if isinstance(mark, bool) else looks_like_error(text)
 
 
@@ -284,7 +284,7 @@ def _tool_result(record: dict[str, Any]) -> Entry:
 
 
 def _native_message(record: dict[str, Any]) -> tuple[Entry, ...]:
-    """Read a record of an agent's own log, where a message is a list of blocks."""
+    """Return the entries of a record of an agent's own log, where a message is a list of blocks."""
     at = _time_of(record)
     role = Role.USER if record["type"] == "user" else Role.AGENT
     content = record["message"].get("content")
@@ -299,7 +299,7 @@ def _native_message(record: dict[str, Any]) -> tuple[Entry, ...]:
                 entries.append(Entry(Role.THINKING, _text(block.get("thinking", block.get("text"))), at))
             case "tool_result":
                 call = str(block.get("tool_use_id") or "")[:200]
-                # Such a log leaves the mark out of a result that is no error.
+                # The key is left out where the result is no error.
                 is_error = block.get("is_error") is True
                 entries.append(Entry(Role.RESULT, _text(block.get("content")), at, call=call, is_error=is_error))
             case _:
@@ -308,7 +308,7 @@ def _native_message(record: dict[str, Any]) -> tuple[Entry, ...]:
 
 
 def _other_json(record: dict[str, Any], raw: bytes, note: str) -> Entry:
-    """Show a JSON record of a kind unknown here: its words if it has some, else as it stands."""
+    """Return the entry of a JSON record of an unknown kind: its text if it has one, else the record as it is."""
     words = next((record[key] for key in ("message", "text", "msg", "line") if isinstance(record.get(key), str)), None)
     kind = plain(str(record.get("type") or ""), 40)
     text = _inert(words) if words is not None else _inert(raw.decode("utf-8", "replace"))
@@ -339,7 +339,7 @@ def _inert(text: str) -> str:
 
 
 def _text(value: Any) -> str:
-    """Return the words of a content value: a string, or a list of parts of which some are text."""
+    """Return the text of a content value: a string, or a list of parts of which some are text."""
     if value is None:
         return ""
     if isinstance(value, str):

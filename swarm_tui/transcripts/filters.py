@@ -1,4 +1,4 @@
-"""Which entries are shown or searched for, and the search for them through files of any size."""
+"""Filters entries, and searches files of any size for those that match."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ESCAPED: Final = "\"\\/<>&'"
 
 @dataclass(frozen=True)
 class EntryFilter:
-    """What a person wants to see: words in or out, roles, errors."""
+    """Which entries are shown: with or without certain words, of certain roles, errors only."""
 
     words: str = ""
     is_inverse: bool = False
@@ -32,21 +32,21 @@ class EntryFilter:
     def is_everything(self) -> bool:
         return not self.words and self.roles == ALL_ROLES and not self.errors_only
 
-    def may_fit(self, raw: bytes) -> bool:
-        """Tell cheaply whether some record within these bytes could fit; never says no wrongly."""
-        if self.words and not self.is_inverse and _sure_part(self.words) not in raw.lower():
+    def may_match(self, raw: bytes) -> bool:
+        """Return False only if no record within these bytes can match; much faster than parsing them."""
+        if self.words and not self.is_inverse and _certain_bytes(self.words) not in raw.lower():
             return False
         if self.errors_only and not may_hold_error(raw):
             return False
         return self.roles == ALL_ROLES or may_hold_role(raw, self.roles)
 
-    def pick(self, entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
-        """Return the entries that fit."""
+    def matching(self, entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
+        """Return the entries that match."""
         if self.is_everything:
             return entries
-        return tuple(entry for entry in entries if self._fits(entry))
+        return tuple(entry for entry in entries if self._matches(entry))
 
-    def _fits(self, entry: Entry) -> bool:
+    def _matches(self, entry: Entry) -> bool:
         if entry.role not in self.roles or (self.errors_only and not entry.is_error):
             return False
         if not self.words:
@@ -60,11 +60,11 @@ ERRORS: Final = EntryFilter(errors_only=True)
 
 
 @lru_cache(maxsize=16)
-def _sure_part(words: str) -> bytes:
-    """Return lower-case bytes that every fitting record holds; empty when nothing is sure.
+def _certain_bytes(words: str) -> bytes:
+    """Return lower-case bytes that every matching record contains; empty when none are certain.
 
     Words stand in a record as UTF-8 or as JSON escapes; spaces may stem from line ends, and letters
-    beyond ASCII have cases that bytes do not know: only the longest plain part is sure.
+    beyond ASCII change case in other ways than bytes: only the longest plain part is certain.
     """
     parts = "".join(c if c.isascii() and c.isprintable() and c not in _ESCAPED else " " for c in words).split()
     return max(parts, key=len, default="").lower().encode()
@@ -77,40 +77,40 @@ class SearchStep(NamedTuple):
     found: RecordSpan | None = None
 
 
-def fits(window: Window, choice: EntryFilter, span: RecordSpan) -> bool:
-    """Return whether some entry of the record fits."""
+def has_match(window: Window, entry_filter: EntryFilter, span: RecordSpan) -> bool:
+    """Return whether some entry of the record matches."""
     raw = window.read(span)
-    if not choice.may_fit(raw):
+    if not entry_filter.may_match(raw):
         return False
-    return bool(choice.pick(parse_record(raw, _length(window, span, raw))))
+    return bool(entry_filter.matching(parse_record(raw, _length(window, span, raw))))
 
 
-def search_after(window: Window, choice: EntryFilter, offset: int) -> Iterator[SearchStep]:
+def search_after(window: Window, entry_filter: EntryFilter, offset: int) -> Iterator[SearchStep]:
     """Search forwards from a boundary of records; pauses at least once a slab."""
     while offset < window.end:
         slab = window.slab_after(offset, SLAB)
-        for span in _fitting(window, choice, slab):
+        for span in _matching_spans(window, entry_filter, slab):
             yield SearchStep(span.end, span)
         offset = slab.end
         yield SearchStep(offset)
 
 
-def search_before(window: Window, choice: EntryFilter, offset: int) -> Iterator[SearchStep]:
+def search_before(window: Window, entry_filter: EntryFilter, offset: int) -> Iterator[SearchStep]:
     """Search backwards from a boundary of records; pauses at least once a slab."""
     while offset > 0:
         slab = window.slab_before(offset, SLAB)
-        for span in reversed(_fitting(window, choice, slab)):
+        for span in reversed(_matching_spans(window, entry_filter, slab)):
             yield SearchStep(span.start, span)
         offset = slab.start
         yield SearchStep(offset)
 
 
-def _fitting(window: Window, choice: EntryFilter, slab: RecordSpan) -> list[RecordSpan]:
+def _matching_spans(window: Window, entry_filter: EntryFilter, slab: RecordSpan) -> list[RecordSpan]:
     if slab.end - slab.start > SLAB + 2 * RECORD_LIMIT:
         # A huge record is in it: only its beginning is read, record by record.
-        return [span for span in _spans(window, slab) if fits(window, choice, span)]
+        return [span for span in _spans(window, slab) if has_match(window, entry_filter, span)]
     content = window.source.pread(slab.end - slab.start, slab.start)
-    if not choice.may_fit(content):
+    if not entry_filter.may_match(content):
         return []
     found = []
     start = slab.start
@@ -118,7 +118,7 @@ def _fitting(window: Window, choice: EntryFilter, slab: RecordSpan) -> list[Reco
         span = RecordSpan(start, start + len(line))
         start = span.end
         raw = line[:RECORD_LIMIT].rstrip(b"\r\n")
-        if choice.may_fit(raw) and choice.pick(parse_record(raw, _length(window, span, raw))):
+        if entry_filter.may_match(raw) and entry_filter.matching(parse_record(raw, _length(window, span, raw))):
             found.append(span)
     return found
 
@@ -140,18 +140,18 @@ def _length(window: Window, span: RecordSpan, raw: bytes) -> int | None:
 
 
 class Matches:
-    """All records that fit a choice, collected bit by bit from the end of the file, so that the tail is there first."""
+    """All records that match a filter, collected step by step from the end of the file: the last ones come first."""
 
-    def __init__(self, window: Window, choice: EntryFilter) -> None:
+    def __init__(self, window: Window, entry_filter: EntryFilter) -> None:
         self.window = window
-        self.choice = choice
+        self.entry_filter = entry_filter
         self._older = array("q")
         """Negated starts, ascending: found while walking towards the beginning."""
         self._newer = array("q")
         self._high = window.end
         self.low = window.end
-        """Everything from here on was looked at."""
-        self._search = search_before(window, choice, window.end)
+        """Everything from here on was searched."""
+        self._search = search_before(window, entry_filter, window.end)
 
     @property
     def is_done(self) -> bool:
@@ -162,11 +162,11 @@ class Matches:
         return len(self._older) + len(self._newer)
 
     def advance(self, seconds: float) -> None:
-        """Search on for about so long."""
+        """Continue the search for about so long."""
         deadline = time.monotonic() + seconds
         self._reread_torn_line()
         if self._high < self.window.end:
-            for step in search_after(self.window, self.choice, self._high):
+            for step in search_after(self.window, self.entry_filter, self._high):
                 if step.found is not None:
                     self._newer.append(step.found.start)
                 self._high = step.offset
@@ -178,7 +178,7 @@ class Matches:
                 return
 
     def _reread_torn_line(self) -> None:
-        """Look again at a last line that was taken for whole and has grown since."""
+        """Search a last line again that was taken for complete and has grown since."""
         if not 0 < self._high < self.window.end:
             return
         span = self.window.containing(self._high - 1)

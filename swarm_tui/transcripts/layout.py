@@ -1,4 +1,4 @@
-"""Lays entries out as lines of a given width: time, role, words; long ones folded. Pure."""
+"""Lays out entries as lines of a given width, with time and role; long entries are folded. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PREFIX_WIDTH: Final = 20
 NARROW_PREFIX_WIDTH: Final = 11
 NARROW: Final = 60
 LINES_LIMIT: Final = 2_000
-"""At most so many lines of one record, unfolded or not."""
+"""The most lines of one record, folded or not."""
 
 
 class Density(IntEnum):
@@ -40,7 +40,7 @@ class Line(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The words without their prefix."""
+        """The text without the prefix."""
         return "".join(run.text for run in self.runs)
 
 
@@ -82,16 +82,16 @@ def lay_out_entry(entry: Entry, width: int, density: Density, *, is_file: bool =
     limit = {Density.LINES: 1, Density.READABLE: _FOLDS[entry.role], Density.WHOLE: LINES_LIMIT}[density]
     wrapped: list[Runs] = []
     body = list(_body(entry, density))
-    hidden = _telling_line(entry, body, limit)
+    hidden = _error_line(entry, body, limit)
     for runs in body[hidden:]:
         if len(wrapped) >= limit:
             hidden += 1
             continue
         pieces = wrap_runs(runs, room)
-        taken = pieces[: limit - len(wrapped)]
-        if len(taken) < len(pieces):
-            taken[-1] = _shortened(taken[-1], room - 1, "…")
-        wrapped += taken
+        shown = pieces[: limit - len(wrapped)]
+        if len(shown) < len(pieces):
+            shown[-1] = _shortened(shown[-1], room - 1, "…")
+        wrapped += shown
     if hidden:
         wrapped[-1] = _shortened(wrapped[-1], room, f" … (+{hidden} line{'s' if hidden > 1 else ''})")
     blank = " " * len(first)
@@ -114,10 +114,10 @@ def wrap_runs(runs: Runs, room: int) -> list[Runs]:
 
 
 def wrap(text: str, room: int) -> Iterator[tuple[int, int]]:
-    """Return the (start, stop) of each line; together with the spaces they were broken at they are the text."""
+    """Yield the (start, stop) of each line; only the spaces at which lines were broken are in none of them."""
     start, length = 0, len(text)
     while start < length:
-        stop = _fitting(text, start, room)
+        stop = _end_of_line(text, start, room)
         if stop < length:
             space = text.rfind(" ", start + room // 2, stop + 1)
             if space > start:
@@ -128,8 +128,8 @@ def wrap(text: str, room: int) -> Iterator[tuple[int, int]]:
         start = stop
 
 
-def _fitting(text: str, start: int, room: int) -> int:
-    """Return where a line that starts at `start` must end to fit; at least one character further."""
+def _end_of_line(text: str, start: int, room: int) -> int:
+    """Return the stop of the longest line from `start` that fits, of at least one character."""
     piece = text[start : start + room]
     if piece.isascii():
         return start + len(piece)
@@ -162,12 +162,12 @@ def _shortened(runs: Runs, room: int, ending: str) -> Runs:
     text = "".join(run.text for run in runs)
     allowed = max(0, room - cell_len(ending))
     if cell_len(text) > allowed:
-        runs = _slice(runs, 0, _fitting(text, 0, allowed)) if allowed else ()
+        runs = _slice(runs, 0, _end_of_line(text, 0, allowed)) if allowed else ()
     return (*runs, StyledText(ending, Style.DIM))
 
 
-def _telling_line(entry: Entry, body: list[Runs], limit: int) -> int:
-    """Return the line at which a folded error begins to be one; 0 for all else."""
+def _error_line(entry: Entry, body: list[Runs], limit: int) -> int:
+    """Return the first line of a folded error that reads like one; 0 for all other entries."""
     if not entry.is_error or len(body) <= limit or entry.role not in (Role.RESULT, Role.TEXT):
         return 0
     for index, runs in enumerate(body):
@@ -190,7 +190,7 @@ def _body(entry: Entry, density: Density) -> Iterator[Runs]:
         if entry.tool:
             lines[0] = (StyledText(f"{entry.tool}  ", Style.TOOL), *lines[0])
     if density is Density.LINES:
-        # The one line that is shown should have words on it.
+        # The one line that is shown must not be blank.
         while len(lines) > 1 and not any(run.text.strip() for run in lines[0]):
             lines.pop(0)
     if note:

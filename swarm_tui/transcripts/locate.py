@@ -1,4 +1,4 @@
-"""Where the transcript of an agent lies, and a stream in its place for agents that write none."""
+"""Finds the transcript of an agent, and composes a substitute for agents that write none."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ def find_transcript(state_dir: str, agent_folder: Path | None, emitters: Sequenc
     return harvested if harvested is not None and harvested.is_file() else None
 
 
-def stream_of(record: TestRecord, screen: str) -> bytes:
-    """Return what is known of an agent without a transcript as records of one: its tries, then its screen."""
+def substitute_transcript(record: TestRecord, screen: str) -> bytes:
+    """Return the tries and the screen of an agent without a transcript as records of one."""
     lines: list[bytes] = [_step("system", "This agent writes no transcript: these are its tries and its screen.", None)]
     if record.launched_at is not None:
         lines.append(_step("system", f"launched, attempt {record.attempt or 1}", record.launched_at))
@@ -69,9 +69,9 @@ def stream_of(record: TestRecord, screen: str) -> bytes:
                             "tool_calls": [{"tool_call_id": call, "function_name": "pytest",
                                             "arguments": {"description": f"try {made.number}"}}]}))  # fmt: skip
         if made.passed is not None:
-            said = f"passed in {made.seconds:.1f} s" if made.passed else made.failure or "failed"
-            told = {"source_call_id": call, "content": said, "extra": {"is_error": not made.passed}}
-            lines.append(_line({"type": "observation", "timestamp": _iso(made.at + made.seconds), "results": [told]}))
+            content = f"passed in {made.seconds:.1f} s" if made.passed else made.failure or "failed"
+            result = {"source_call_id": call, "content": content, "extra": {"is_error": not made.passed}}
+            lines.append(_line({"type": "observation", "timestamp": _iso(made.at + made.seconds), "results": [result]}))
     if record.question:
         lines.append(_step("agent", record.question, record.since))
     lines += [line.encode() + b"\n" for line in plain_lines(screen).rstrip().split("\n")] if screen.strip() else []

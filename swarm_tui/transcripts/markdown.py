@@ -1,4 +1,4 @@
-"""Makes the markdown of messages readable line by line, as plain words with a few styles; never as markup."""
+"""Parses the markdown of messages into lines of text with a few styles; nothing in it acts as markup."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 
 class Style(StrEnum):
-    """How a run of text is meant; the room decides what that looks like."""
+    """What a run of text is; the room decides how it looks."""
 
     PLAIN = "plain"
     HEADING = "heading"
@@ -40,7 +40,7 @@ _INLINE: Final = re.compile(
 
 
 def read_markdown(text: str) -> list[Runs]:
-    """Return the lines of a message as styled runs; fences and marks are gone, the words all stay."""
+    """Return the lines of a message as styled runs, without fences and marks."""
     lines: list[Runs] = []
     is_code = False
     for line in text.split("\n"):
@@ -71,7 +71,7 @@ def _inline(line: str) -> Runs:
         if code is not None:
             runs.append(StyledText(code, Style.CODE))
         elif label is not None:
-            # Where a link leads is said: a label may lie.
+            # A label may lie, so the address of a link is shown.
             runs += [StyledText(label), StyledText(f" ({target})", Style.DIM)]
         else:
             runs.append(StyledText(bold or emphasis, Style.BOLD))

@@ -73,7 +73,7 @@ class MergedTail:
         """Return the lines of the stream, of those entries that fit."""
         if choice is None or choice.is_everything:
             return fold_alike(self.items)
-        return fold_alike([item for item in self.items if choice.pick((item.entry,))])
+        return fold_alike([item for item in self.items if choice.matching((item.entry,))])
 
     def close(self) -> None:
         for window in self._windows.values():

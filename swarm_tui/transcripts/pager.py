@@ -190,7 +190,7 @@ class Pager:
         lines = self._layouts.get(span)
         if lines is None:
             is_whole = self._unfolded.get(span.start, False)
-            entries = self.choice.pick(self.entries_of(span))
+            entries = self.choice.matching(self.entries_of(span))
             density = Density.WHOLE if is_whole else self._density_of(span)
             lines = lay_out(entries, self.width, density, is_file=self.is_file)
             self._keep(span, lines)

@@ -17,30 +17,30 @@ from typing import Final, NamedTuple, Protocol
 BLOCK: Final = 1 << 16
 BLOCKS_KEPT: Final = 8
 CHUNK: Final = 1 << 25
-"""A chunk of the file (aligned) that holds no newline ends its record by force: endless lines stay walkable."""
+"""An aligned chunk without a newline ends its record, so that a line without end can be paged through."""
 RECORD_LIMIT: Final = 1 << 16
-"""At most so much of one record is read."""
+"""The most bytes that are read of one record."""
 SETTLED_AFTER: Final = 1.0
-"""A last line without its newline is taken for whole when it has not grown for so long."""
+"""Seconds after which a last line without a newline that has not grown is taken for complete."""
 _SEAL: Final = 48
 
 
 class RecordSpan(NamedTuple):
-    """Where one record lies: from its first byte to just past its newline."""
+    """The bytes of one record: from its first byte to just past its newline."""
 
     start: int
     end: int
 
 
 class WindowChange(StrEnum):
-    """What became of the file since the last look."""
+    """What happened to the file since the last poll."""
 
     SAME = "same"
     GREW = "grew"
     RESTARTED = "restarted"
-    """Cut or replaced: every offset known so far is void."""
+    """Cut or replaced: offsets from before are not valid any more."""
     GONE = "gone"
-    """Not there. What was open before stays readable."""
+    """Not there; a file that was open before stays readable."""
 
 
 class Status(NamedTuple):
@@ -65,7 +65,7 @@ class ByteSource(Protocol):
 
 
 class FileSource:
-    """A file on this machine. It may not be there yet, and be replaced; a link is none, it may lead anywhere."""
+    """A file on this machine. It may appear later and be replaced; links are not followed, they may lead anywhere."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -102,7 +102,7 @@ class FileSource:
 
 
 class MemorySource:
-    """Bytes held in memory: a stream made of tries and screen lines, or what a remote host sends."""
+    """Bytes in memory: a composed transcript, or what a remote host sends."""
 
     def __init__(self, content: bytes = b"") -> None:
         self.content = bytearray(content)
@@ -112,7 +112,7 @@ class MemorySource:
         self.content += content
 
     def replace(self, content: bytes) -> None:
-        """Hold other bytes from now on; bytes that only continue the old ones count as growth."""
+        """Replace the content; bytes that only continue the old ones count as growth."""
         if not content.startswith(self.content):
             self._generation += 1
         self.content = bytearray(content)
@@ -121,24 +121,24 @@ class MemorySource:
         return Status((0, self._generation), len(self.content))
 
     def reopen(self) -> None:
-        """Nothing has to be opened."""
+        """Do nothing: memory is always open."""
 
     def pread(self, length: int, offset: int) -> bytes:
         return bytes(self.content[offset : offset + length])
 
     def close(self) -> None:
-        """Nothing has to be closed."""
+        """Do nothing: memory needs no closing."""
 
 
 class Window:
-    """Finds records by offset in a source that grows, is cut, or is replaced while it is looked at."""
+    """Finds records by offset in a source that may grow, be cut, or be replaced meanwhile."""
 
     def __init__(self, source: ByteSource, chunk: int = CHUNK) -> None:
         self.source = source
         self._chunk = chunk
         self.size = 0
         self.end = 0
-        """Where the last whole record ends."""
+        """The end of the last complete record."""
         self.generation = 0
         self._identity: tuple[int, int] | None = None
         self._seal = b""
@@ -146,7 +146,7 @@ class Window:
         self._blocks: OrderedDict[int, bytes] = OrderedDict()
 
     def poll(self, now: float) -> WindowChange:
-        """Look at the file again; `now` is a clock that only has to run forwards."""
+        """Return what happened to the file; `now` is the time of any clock that runs forwards."""
         status = self.source.status()
         if status is None:
             return WindowChange.GONE
@@ -211,12 +211,12 @@ class Window:
             span = self.before(span.start)
 
     def slab_after(self, start: int, size: int) -> RecordSpan:
-        """Return the stretch of whole records of about that size that starts at `start`."""
+        """Return a span of complete records from `start` on, of about that size."""
         last = self.containing(start + size)
         return RecordSpan(start, last.end if last is not None else start)
 
     def slab_before(self, end: int, size: int) -> RecordSpan:
-        """Return the stretch of whole records of about that size that ends at `end`."""
+        """Return a span of complete records up to `end`, of about that size."""
         first = self.containing(min(end - 1, max(0, end - size)))
         return RecordSpan(first.start if first is not None else end, end)
 
@@ -233,17 +233,17 @@ class Window:
 
     def _grow(self, size: int, now: float) -> None:
         old_end = self.end
-        # A block at the old end was read short.
+        # The block at the old end is incomplete.
         self._blocks.pop(self.size // BLOCK, None)
         self.size = size
         self._torn_since = now
         self._seal = self.source.pread(_SEAL, max(0, size - _SEAL))
         whole = size if self._seal[-1:] == b"\n" or size == 0 else self._boundary_before(size)
-        # A line without its end that was shown already stays on the screen while it grows.
+        # An incomplete line that was shown already stays on the screen while it grows.
         self.end = size if old_end > whole else whole
 
     def _is_same_content(self, size: int) -> bool:
-        """Whether what lay at the old end still lies there: else the file was rewritten in place."""
+        """Return whether the bytes at the old end are still the same: else the file was rewritten in place."""
         if size == self.size:
             return True
         return self.source.pread(len(self._seal), max(0, self.size - _SEAL)) == self._seal

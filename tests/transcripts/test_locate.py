@@ -11,7 +11,7 @@ import pytest
 from swarm_tui.model import state as model
 from swarm_tui.model.state import Try
 from swarm_tui.transcripts.entries import Role, parse_record
-from swarm_tui.transcripts.locate import choose_transcript, find_transcript, stream_of
+from swarm_tui.transcripts.locate import choose_transcript, find_transcript, substitute_transcript
 
 
 def write(path: Path, at: float = 0.0) -> Path:
@@ -74,7 +74,7 @@ def test_links_are_not_followed_and_relative_places_are_none(tmp_path: Path) -> 
 def test_without_a_transcript_tries_and_screen_tell_the_story() -> None:
     tries = (Try(1, False, 1.5, 100.0, "E   KeyError: 'x'"), Try(2, True, 0.5, 110.0), Try(3, None, 0.0, 120.0))
     record = model.TestRecord("a.py::t", launched_at=90.0, tries=tries, question="Which?")
-    content = stream_of(record, "\x1b[31m$ pytest\x1b[0m\nits screen\n")
+    content = substitute_transcript(record, "\x1b[31m$ pytest\x1b[0m\nits screen\n")
     entries = [entry for line in content.splitlines() for entry in parse_record(line)]
     assert [entry.role for entry in entries[1:]] == [
         Role.SYSTEM,

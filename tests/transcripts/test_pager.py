@@ -84,7 +84,7 @@ def test_up_and_down_again_is_the_same_place(
 def test_walking_shows_every_record_that_fits_once(lines: list[bytes], choice: EntryFilter) -> None:
     pager = paged(lines, choice=choice)
     pager.set_density(Density.LINES)
-    expected = sum(len(choice.pick(parse_record(line.rstrip(b"\n")))) for line in lines)
+    expected = sum(len(choice.matching(parse_record(line.rstrip(b"\n")))) for line in lines)
     assert len(all_text(pager)) == expected
 
 
@@ -108,7 +108,7 @@ def test_the_choice_is_found_alike_in_bits_and_by_reading_all(lines: list[bytes]
         matches.advance(0.0)
     expected, offset = [], 0
     for line in lines:
-        if choice.pick(parse_record(line.rstrip(b"\n"))):
+        if choice.matching(parse_record(line.rstrip(b"\n"))):
             expected.append(RecordSpan(offset, offset + len(line)))
         offset += len(line)
     assert list(walk(matches)) == expected
@@ -145,7 +145,7 @@ def test_records_that_come_later_are_found_too(
     while not matches.is_done:
         matches.advance(1.0)
     everything = [line for lines in [first, *more] for line in lines]
-    assert matches.count == sum(bool(choice.pick(parse_record(line.rstrip(b"\n")))) for line in everything)
+    assert matches.count == sum(bool(choice.matching(parse_record(line.rstrip(b"\n")))) for line in everything)
 
 
 def test_it_opens_at_the_end_and_follows(tmp_path: Path) -> None:

@@ -113,12 +113,12 @@ def main() -> None:
     try:
         outcome, bundle = asyncio.run(_work(inputs, work, state_folder, presence))
     except (SwarmError, OSError) as error:
-        presence.say(f"I cannot integrate: {error}")
+        presence.write_message(f"I cannot integrate: {error}")
         sys.exit(1)
     finally:
         presence.set_working(False)
     write_outcome(work / OUTPUT_FOLDER / INTEGRATOR_OUTCOME_FILE, outcome, "")
-    presence.say("Done; the branch is handed in.")
+    presence.write_message("Done; the branch is handed in.")
     publish_archive(state_folder, work / OUTPUT_FOLDER, bundle, "")
 
 
@@ -129,7 +129,7 @@ async def _work(
     for name, value in (("user.name", inputs.committer.name), ("user.email", inputs.committer.email)):
         repository.run("config", "--local", name, value)
     _fetch_branches(repository, inputs)
-    outcome = await integrate(repository, inputs, presence.say, state_folder)
+    outcome = await integrate(repository, inputs, presence.write_message, state_folder)
     bundle = state_folder / BUNDLE_FILE
     is_made = repository.ref(f"refs/heads/{inputs.branch}") not in (None, inputs.base)
     if is_made:

@@ -1,8 +1,8 @@
-"""A pytest plugin that tells swarm-tui what pytest itself says: an agent's own runs of its test, or what was collected.
+"""A pytest plugin that records for swarm-tui what pytest reports: an agent's runs of its test, or what was collected.
 
 It is put on PYTHONPATH and found through its entry point, so it runs inside any project's interpreter:
 Python 3.6 and newer, pytest 5.4 and newer, the standard library only. Without its variables in the
-environment it does nothing, and nothing that goes wrong in it may reach the run it looks at.
+environment it does nothing, and an error in it never reaches the run that it records.
 
 SWARM_TASK      the agent's task file: which test is its own, and where the user's checkout lies
 SWARM_TRIES     where the tries go; else a file in the agent's state folder
@@ -19,7 +19,7 @@ from typing import Any
 _STARTUP_PATH = list(sys.path)
 _OUTER = "SWARM_LIVE_OUTER"
 _FAILURE_LIMIT = 400
-# Every error of ours is kept away from the run that is being looked at.
+# No error in this plugin may reach the run that it records.
 _QUIETLY = contextlib.suppress(Exception)
 _is_inside: bool = False
 
@@ -38,7 +38,7 @@ def _configure(config: Any) -> None:
     global _is_inside
     task = _read_task(os.environ.get("SWARM_TASK"))
     if hasattr(config, "workerinput") or hasattr(config, "slaveinput"):
-        # The controller hears of every result; only the workers know what was imported.
+        # The controller gets every result; only the workers know what was imported.
         if task:
             config.pluginmanager.register(_Imports(task, _tries_file()), "swarm-live-imports")
         return
@@ -94,7 +94,7 @@ def _root_of(config: Any) -> str:
 
 
 class _Imports:
-    """Notices modules that came from the user's checkout instead of the agent's copy."""
+    """Records modules that were imported from the user's checkout instead of the agent's copy."""
 
     def __init__(self, task: Any, path: Any) -> None:
         self.path = path
@@ -122,12 +122,12 @@ class _Tries(_Imports):
 
     def pytest_runtest_logstart(self, nodeid: Any) -> None:
         with _QUIETLY:
-            if self._is_mine(nodeid):
+            if self._is_own_test(nodeid):
                 self._start()
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         with _QUIETLY:
-            if not self._is_mine(report.nodeid):
+            if not self._is_own_test(report.nodeid):
                 return
             self._start()
             self.seconds += getattr(report, "duration", 0.0) or 0.0
@@ -144,8 +144,8 @@ class _Tries(_Imports):
 
     def pytest_collectreport(self, report: Any) -> None:
         with _QUIETLY:
-            # An error in its file is what the agent sees of its test, so it is a try that failed.
-            if report.failed and report.nodeid and self._is_my_file(report.nodeid):
+            # The agent sees an error in the test's file as a failed run of the test.
+            if report.failed and report.nodeid and self._is_own_file(report.nodeid):
                 self._start()
                 self.failure = _failure_line(report)
                 self._finish()
@@ -167,18 +167,18 @@ class _Tries(_Imports):
             failure=self.failure or "",
         )
 
-    def _is_mine(self, nodeid: Any) -> bool:
+    def _is_own_test(self, nodeid: Any) -> bool:
         file, _, rest = nodeid.partition("::")
         # xdist's loadgroup appends its group to the id.
-        return (rest == self.rest or rest.startswith(self.rest + "@")) and self._is_my_file(file)
+        return (rest == self.rest or rest.startswith(self.rest + "@")) and self._is_own_file(file)
 
-    def _is_my_file(self, file: Any) -> bool:
+    def _is_own_file(self, file: Any) -> bool:
         path = os.path.realpath(os.path.join(self.root, file))
         return bool(path == os.path.join(self.copy, self.file))
 
 
 class _Collection:
-    """Writes what was collected, and of a run what each test came to."""
+    """Records what was collected, and in a run the outcome of each test."""
 
     def __init__(self, config: Any, target: Any) -> None:
         self.config = config
@@ -245,24 +245,24 @@ def _modules_inside(folder: Any, left_out: Any) -> Any:
     for name, module in list(sys.modules.items()):
         if "." in name or name in ("__main__", "swarm_live", "conftest"):
             continue
-        place = _place_of(module)
-        if not place or not _is_below(place, folder) or "site-packages" in place.split(os.sep):
+        path = _path_of(module)
+        if not path or not _is_below(path, folder) or "site-packages" in path.split(os.sep):
             continue
-        if any(_is_below(place, path) for path in left_out):
+        if any(_is_below(path, left) for left in left_out):
             continue
         # A venv often lies in the project, but a project may also lie in the folder of its interpreter.
-        if any(_is_below(place, path) and not _is_below(folder, path) for path in outside):
+        if any(_is_below(path, other) and not _is_below(folder, other) for other in outside):
             continue
-        found[name] = os.path.dirname(place)
+        found[name] = os.path.dirname(path)
     return found
 
 
-def _place_of(module: Any) -> Any:
+def _path_of(module: Any) -> Any:
     """Return the file of a module, or the folder of a package."""
     try:
         paths = list(getattr(module, "__path__", None) or ())
-        place = paths[0] if paths else getattr(module, "__file__", None)
-        return os.path.realpath(place) if isinstance(place, str) and place else None
+        path = paths[0] if paths else getattr(module, "__file__", None)
+        return os.path.realpath(path) if isinstance(path, str) and path else None
     except Exception:
         return None
 
@@ -279,7 +279,7 @@ def _long_text(report: Any) -> str:
 
 
 def _failure_line(report: Any) -> str:
-    """Return the one line that says why."""
+    """Return the line of a report that says why the test failed."""
     longrepr = report.longrepr
     if report.outcome == "skipped" and isinstance(longrepr, tuple):
         reason = str(longrepr[2]).replace("Skipped: ", "", 1)

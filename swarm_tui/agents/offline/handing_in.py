@@ -16,7 +16,7 @@ _HUGE = 80_000_000
 
 
 def write_outcome(path: Path, outcome: Mapping[str, Any], breakage: str) -> None:
-    """Write the outcome by draft and rename; a breakage spoils it on purpose."""
+    """Write the outcome by draft and rename, broken where the record says so."""
     path.parent.mkdir(parents=True, exist_ok=True)
     text = json.dumps(outcome, indent=1)
     if breakage == "outcome":
@@ -27,7 +27,7 @@ def write_outcome(path: Path, outcome: Mapping[str, Any], breakage: str) -> None
 
 
 def publish_archive(state_folder: Path, output_folder: Path, bundle: Path | None, breakage: str) -> None:
-    """Pack everything into one archive in the state folder; its appearance ends the work."""
+    """Pack everything into one archive in the state folder; its presence ends the work."""
     archive = state_folder / ARCHIVE_PATH
     archive.parent.mkdir(parents=True, exist_ok=True)
     draft = archive.with_name(archive.name + ".tmp")

@@ -29,7 +29,7 @@ class MisfitError(Exception):
 
 @dataclass(slots=True)
 class RecordPlayer:
-    """What the agent has done so far."""
+    """Plays steps, and keeps what they came to."""
 
     task: Task
     copy: Path
@@ -43,12 +43,11 @@ class RecordPlayer:
     edited: list[str] = field(default_factory=list)
     breakage: str = ""
 
-    async def take(self, step: RecordedStep) -> None:
-        """Do one step."""
+    async def play_step(self, step: RecordedStep) -> None:
         match step.name:
             case "say":
-                await self._think(_SECONDS_A_LINE)
-                self.presence.say(step.value)
+                await self._pause(_SECONDS_A_LINE)
+                self.presence.write_message(step.value)
             case "run":
                 await self.run_test(step.value)
             case "edit":
@@ -65,7 +64,7 @@ class RecordPlayer:
                 title, detail = step.more.get("title", ""), step.more.get("detail", "")
                 self.escalations.append({"kind": step.value, "title": title, "detail_markdown": detail})
             case "sleep":
-                await self._think(step.value)
+                await self._pause(step.value)
             case "claim":
                 self.claims |= step.value
             case "crash":
@@ -76,22 +75,22 @@ class RecordPlayer:
             case "break":
                 self.breakage = step.value
 
-    def misfit(self, reason: str, following: tuple[RecordedStep, ...]) -> None:
-        """Say that the record does not fit, and report as failed what it would have led to."""
-        self.presence.say(f"This does not fit the tree that I see: {reason}. I leave it as it is.")
+    def report_misfit(self, reason: str, following: tuple[RecordedStep, ...]) -> None:
+        """Write that the record does not fit the tree, and report the change that it leads to as failed."""
+        self.presence.write_message(f"This does not fit the tree that I see: {reason}. I leave it as it is.")
         kind = next((step.value for step in following if step.name == "commit"), None)
         if kind is not None and kind not in self.changes:
             self.changes[kind] = _change("FAILED", f"The recorded work does not fit this tree: {reason}.")
 
     async def run_test(self, description: str) -> bool:
-        """Run the test with pytest and note what it really gave."""
+        """Run the test with pytest; return whether it passed."""
         words = list(self.task.pytest)
-        call = self.presence.use_tool("Bash", {"command": " ".join(words)}, f"$ pytest {words[-1]}")
+        call = self.presence.write_tool_call("Bash", {"command": " ".join(words)}, f"$ pytest {words[-1]}")
         finished = await run_process(
             words, cwd=self.copy / self.task.folder, environment=dict(os.environ), timeout=RUN_TIMEOUT
         )
         output = finished.text + finished.error_text
-        self.presence.note_result(call, output, is_shown=True)
+        self.presence.write_tool_result(call, output, is_shown=True)
         name = f"try_{len(self.runs) + 1}"
         folder = self.copy / OUTPUT_FOLDER / name
         folder.mkdir(parents=True, exist_ok=True)
@@ -102,26 +101,26 @@ class RecordPlayer:
 
     async def _edit(self, file: str, old: str, new: str) -> None:
         path = self._inside(file)
-        await self._think(_SECONDS_AN_EDIT)
+        await self._pause(_SECONDS_AN_EDIT)
         if not path.is_file():
             raise MisfitError(f"there is no {file}")
         text = path.read_text(encoding="utf-8")
         if not old or text.count(old) != 1:
             raise MisfitError(f"{file} holds the text to be replaced {text.count(old) if old else 0} times, not once")
-        call = self.presence.use_tool("Edit", {"file": file, "old": old, "new": new}, f"edit {file}")
+        call = self.presence.write_tool_call("Edit", {"file": file, "old": old, "new": new}, f"edit {file}")
         path.write_text(text.replace(old, new), encoding="utf-8")
         self.edited.append(file)
-        self.presence.note_result(call, "done")
+        self.presence.write_tool_result(call, "done")
 
     async def _write(self, file: str, text: str, *, is_kept: bool) -> None:
         path = self._inside(file)
-        await self._think(_SECONDS_AN_EDIT)
-        call = self.presence.use_tool("Write", {"file": file}, f"write {file}")
+        await self._pause(_SECONDS_AN_EDIT)
+        call = self.presence.write_tool_call("Write", {"file": file}, f"write {file}")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
         if is_kept:
             self.edited.append(file)
-        self.presence.note_result(call, "done")
+        self.presence.write_tool_result(call, "done")
 
     def _inside(self, file: str) -> Path:
         path = (self.copy / file).resolve()
@@ -135,19 +134,19 @@ class RecordPlayer:
         finished = await self.git("commit", "--quiet", "--no-verify", "--message", message, codes=(0, 1))
         self.edited.clear()
         if finished.code == 0:
-            self.presence.say(f"Committed: {message}")
+            self.presence.write_message(f"Committed: {message}")
             self.changes[kind] = _change("SUCCEEDED", more.get("summary", ""))
         else:
-            self.presence.say("There was nothing to commit.")
+            self.presence.write_message("There was nothing to commit.")
             self.changes[kind] = _change("FAILED", "Nothing had changed, so there was nothing to commit.")
 
     async def _ask(self, question: str) -> None:
-        self.presence.say(question)
+        self.presence.write_message(question)
         self.presence.set_working(False)
         answer = await asyncio.to_thread(sys.stdin.readline)
         self.presence.set_working(True)
-        self.presence.hear(answer.strip())
-        self.presence.say(f"Understood: {answer.strip()}")
+        self.presence.write_answer(answer.strip())
+        self.presence.write_message(f"Understood: {answer.strip()}")
 
     async def git(self, *words: str, codes: tuple[int, ...] = (0,)) -> Finished:
         """Run git in the copy as the person whose sweep this is."""
@@ -162,24 +161,24 @@ class RecordPlayer:
             raise MisfitError(f"git {words[0]} failed: {finished.error_text.strip()}")
         return finished
 
-    async def _think(self, seconds: float) -> None:
+    async def _pause(self, seconds: float) -> None:
         await asyncio.sleep(seconds / self.task.speed)
 
 
-def compose_outcome(play: RecordPlayer, record: Record | None) -> dict[str, Any]:
-    """Return the outcome: what was really seen, with the record's claims laid over it."""
-    before, after = play.verdicts[0], play.verdicts[-1]
+def compose_outcome(player: RecordPlayer, record: Record | None) -> dict[str, Any]:
+    """Return the outcome: what really happened, with the record's claims over it."""
+    before, after = player.verdicts[0], player.verdicts[-1]
     found = "passes" if after else "fails"
     summary = record.summary if record and record.summary else f"The test {found}; nothing was changed."
     return {
-        "changes": play.changes,
+        "changes": player.changes,
         "errored": False,
         "tests_passing_before": before,
         "tests_passing_after": after,
         "summary_markdown": summary,
-        "test_runs": play.runs,
-        "escalations": play.escalations,
-    } | play.claims
+        "test_runs": player.runs,
+        "escalations": player.escalations,
+    } | player.claims
 
 
 def _change(status: str, summary: str) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Shows mngr and people what the offline agent does: working or waiting, and a transcript in mngr's own format."""
+"""Reports what an agent of ours does, as mngr expects it: working or waiting, and a transcript in mngr's format."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SCHEMA: Final = "ATIF-v1.7"
 
 
 class Presence:
-    """The agent as others see it: mngr's `active` file and activity line, and the transcript."""
+    """Writes mngr's `active` file and activity lines, and the transcript."""
 
     def __init__(self, state_folder: Path, host_folder: Path) -> None:
         self._active = state_folder / "active"
@@ -25,7 +25,7 @@ class Presence:
         self._write(header | {"schema_version": SCHEMA})
 
     def set_working(self, is_working: bool) -> None:
-        """Tell mngr that the agent works, or that it waits for a person."""
+        """Mark the agent as working, or as waiting for a person."""
         if is_working:
             self._active.touch()
         else:
@@ -33,25 +33,25 @@ class Presence:
         activity = {"source": "mngr/activity", "type": "activity", "event_id": f"evt-{uuid.uuid4().hex}"}
         _append(self._activity, activity | {"timestamp": _now()})
 
-    def say(self, text: str) -> None:
-        """Say something, in the terminal and in the transcript."""
+    def write_message(self, text: str) -> None:
+        """Write a message of the agent to the terminal and to the transcript."""
         print(text, flush=True)
         self._step("agent", message=text)
 
-    def hear(self, text: str) -> None:
-        """Take down what a person said."""
+    def write_answer(self, text: str) -> None:
+        """Write what a person said to the transcript."""
         self._step("user", message=text)
 
-    def use_tool(self, name: str, arguments: dict[str, Any], shown: str = "") -> str:
-        """Take down that a tool is used; return the id under which its result is to be noted."""
+    def write_tool_call(self, name: str, arguments: dict[str, Any], shown: str = "") -> str:
+        """Write that a tool is used to the transcript; return the id for its result."""
         if shown:
             print(shown, flush=True)
         call = f"call-{uuid.uuid4().hex[:12]}"
         self._step("agent", tool_calls=[{"tool_call_id": call, "function_name": name, "arguments": arguments}])
         return call
 
-    def note_result(self, call: str, content: str, *, is_shown: bool = False) -> None:
-        """Take down what a tool gave."""
+    def write_tool_result(self, call: str, content: str, *, is_shown: bool = False) -> None:
+        """Write what a tool returned to the transcript."""
         if is_shown:
             print(content, flush=True)
         result = {"source_call_id": call, "content": content}

@@ -27,61 +27,65 @@ def main() -> None:
     presence.set_working(False)
 
 
-async def _work(play: RecordPlayer, state_folder: Path) -> None:
+async def _work(player: RecordPlayer, state_folder: Path) -> None:
     try:
-        outcome = compose_outcome(play, await _play(play))
+        outcome = compose_outcome(player, await _play(player))
     except SwarmError as error:
-        # An id that no command line can hold, an interpreter that is gone: reported, and no riddle of a dead process.
-        play.presence.say(f"I cannot go on: {error}.")
-        outcome = {"errored": True, "changes": play.changes, "summary_markdown": f"The agent could not go on: {error}."}
-    write_outcome(play.copy / play.task.outcome, outcome, play.breakage)
-    bundle = await _bundle(play, state_folder)
-    play.presence.say("Done; the result is handed in.")
-    publish_archive(state_folder, play.copy / OUTPUT_FOLDER, bundle, play.breakage)
+        # An id that no command line can hold, an interpreter that is gone: without a report nobody would know why.
+        player.presence.write_message(f"I cannot go on: {error}.")
+        outcome = {
+            "errored": True,
+            "changes": player.changes,
+            "summary_markdown": f"The agent could not go on: {error}.",
+        }
+    write_outcome(player.copy / player.task.outcome, outcome, player.breakage)
+    bundle = await _bundle(player, state_folder)
+    player.presence.write_message("Done; the result is handed in.")
+    publish_archive(state_folder, player.copy / OUTPUT_FOLDER, bundle, player.breakage)
 
 
-async def _play(play: RecordPlayer) -> Record | None:
-    """Take the steps of the record; without any, look whether the test passes."""
-    task = play.task
-    play.presence.say(f"I am {task.agent} and work on {task.test!r}.")
-    record = _record_of(play)
+async def _play(player: RecordPlayer) -> Record | None:
+    """Play the steps of the record; without any, run the test."""
+    task = player.task
+    player.presence.write_message(f"I am {task.agent} and work on {task.test!r}.")
+    record = _record_of(player)
     steps = record.steps if record else ()
     for position, step in enumerate(steps):
         try:
-            await play.take(step)
+            await player.play_step(step)
         except MisfitError as error:
-            play.misfit(str(error), steps[position:])
-            play.verdicts = play.verdicts[:1]
-            await play.run_test("the tree as it is")
+            player.report_misfit(str(error), steps[position:])
+            player.verdicts = player.verdicts[:1]
+            await player.run_test("the tree as it is")
             break
-    if not play.verdicts:
-        await play.run_test("the test as it is")
+    if not player.verdicts:
+        await player.run_test("the test as it is")
     return record
 
 
-def _record_of(play: RecordPlayer) -> Record | None:
-    folder = play.task.records
+def _record_of(player: RecordPlayer) -> Record | None:
+    folder = player.task.records
     try:
-        record = find_record(Path(folder), play.task.test) if folder else None
+        record = find_record(Path(folder), player.task.test) if folder else None
     except BadRecord as error:
-        play.presence.say(f"The record for this test cannot be played: {error}.")
+        player.presence.write_message(f"The record for this test cannot be played: {error}.")
         return None
     if record is None:
-        play.presence.say("There is no record for this test, so I only look whether it passes.")
+        player.presence.write_message("There is no record for this test, so I only look whether it passes.")
     return record
 
 
-async def _bundle(play: RecordPlayer, state_folder: Path) -> Path | None:
-    """Put the commits since the base into a bundle; git refuses an empty one, so no commits give none."""
-    task = play.task
-    count = await play.git("rev-list", "--count", f"{task.base}..{task.branch}")
+async def _bundle(player: RecordPlayer, state_folder: Path) -> Path | None:
+    """Write the commits since the base to a bundle; return None without any: git refuses an empty bundle."""
+    task = player.task
+    count = await player.git("rev-list", "--count", f"{task.base}..{task.branch}")
     if count.text.strip() == "0":
         return None
     path = state_folder / BUNDLE_FILE
-    if play.breakage == "bundle":
+    if player.breakage == "bundle":
         path.write_bytes(b"# v2 git bundle\nthis is none\n")
     else:
-        await play.git("bundle", "create", "--quiet", str(path), f"{task.base}..{task.branch}")
+        await player.git("bundle", "create", "--quiet", str(path), f"{task.base}..{task.branch}")
     return path
 
 

@@ -39,7 +39,7 @@ class BadRecord(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class RecordedStep:
-    """One step: what is done (`name`), with what (`value`), and the rest by name."""
+    """One step: what to do (`name`), its first argument (`value`), and the others by name."""
 
     name: str
     value: Any
@@ -56,7 +56,7 @@ class Record:
 
 
 def parse_record(text: str) -> Record:
-    """Read a record; BadRecord says which step is wrong and how."""
+    """Return the record in a text; raise BadRecord with the step that is wrong."""
     try:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -96,7 +96,7 @@ def _leads_out(path: str) -> bool:
 
 
 def find_record(folder: Path, test: str) -> Record | None:
-    """Return the record for a test, or None; one that is there and broken is BadRecord."""
+    """Return the record for a test, or None; raise BadRecord for one that is broken."""
     broken = ""
     for path in sorted(folder.rglob("*.toml")):
         text = path.read_text(encoding="utf-8", errors="replace")

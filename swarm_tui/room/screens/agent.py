@@ -24,7 +24,7 @@ from swarm_tui.room.widgets.band import Band
 from swarm_tui.room.widgets.lines import Lines, TextLines
 from swarm_tui.room.widgets.peek import PeekLines
 from swarm_tui.room.widgets.transcript import TranscriptLines
-from swarm_tui.transcripts.locate import find_transcript, stream_of
+from swarm_tui.transcripts.locate import find_transcript, substitute_transcript
 from swarm_tui.transcripts.window import FileSource, MemorySource
 
 TABS: Final = {"transcript": "transcript", "screen": "screen", "tries": "tries and files", "file": "file"}
@@ -123,7 +123,7 @@ class AgentScreen(PagingScreen):
         if not self.room.agents.is_local and not record.is_finished and record.launched_at is not None:
             self._follow_remote(record)
             return
-        content = stream_of(record, self.room.agents.kept_screen(record) or "")
+        content = substitute_transcript(record, self.room.agents.kept_screen(record) or "")
         if isinstance(self._source, MemorySource):
             if bytes(self._source.content) != content:
                 self._source.replace(content)
@@ -147,7 +147,7 @@ class AgentScreen(PagingScreen):
             await self.room.agents.follow_transcript(record, source)
         except SwarmError as error:
             self.store.note("warning", f"its transcript cannot be followed: {error}", record.test)
-            source.append(stream_of(record, ""))
+            source.append(substitute_transcript(record, ""))
 
     def _folder(self, record: TestRecord) -> Path | None:
         try:
