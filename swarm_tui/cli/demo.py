@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from swarm_tui.cli.sweep_options import add_mngr_option, add_option
 from swarm_tui.model.text import plain
 
 if TYPE_CHECKING:
@@ -29,11 +30,11 @@ Exit codes: 0 the sweep came to its end (with blocked and failed tests: they bel
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `swarm-tui demo`."""
     parser.add_argument("folder", nargs="?", type=Path, metavar="FOLDER", help="where (default: a temporary folder)")
-    parser.add_argument("--slots", type=int, default=6, metavar="N", help="so many agents work at once (default 6)")
-    parser.add_argument("--speed", type=float, default=1.0, metavar="X", help="so many times as fast")
+    add_option(parser, "slots", default=6)
+    add_option(parser, "speed")
     parser.add_argument("--headless", action="store_true", help="progress on stderr instead of the room")
     parser.add_argument("--json", action="store_true", help="without the room: the end state as JSON on stdout")
-    parser.add_argument("--mngr", metavar="PATH", help="the mngr to use (default: SWARM_MNGR, PATH, our own)")
+    add_mngr_option(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -4,18 +4,11 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from swarm_tui.cli.sweep_options import (
-    add_agent_options,
-    add_display_options,
-    add_offline_options,
-    order_of,
-    show_sweep,
-)
-from swarm_tui.errors import UsageError
+from swarm_tui.cli.sweep_options import add_display_options, add_options, order_of, show_sweep
 from swarm_tui.model.formatting import counted
+from swarm_tui.model.options import THEN
 
 if TYPE_CHECKING:
     from swarm_tui.engine.order import Order
@@ -43,23 +36,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     which.add_argument(
         "--only-failed-of", metavar="SWEEP", help="tests that failed, blocked or stayed unresolved there"
     )
-    agents = add_agent_options(parser)
-    agents.add_argument("--transfer", choices=["mirror", "worktree"], default="mirror", help="how copies are made")
-    agents.add_argument("--provider", default="local", metavar="NAME", help="where the agents run (only local so far)")
-    agents.add_argument("--label", action="append", default=[], metavar="KEY=VALUE", help="a label for all agents")
-    agents.add_argument("--mapper-prompt", type=Path, metavar="FILE", help="instead of our prompt (jinja2)")
-    agents.add_argument("--integrator-prompt", type=Path, metavar="FILE", help="the same for the integrator")
-    then = parser.add_argument_group("then")
-    then.add_argument(
-        "--integrator",
-        choices=["builtin", "agent", "none"],
-        help="who makes one branch of all (default: one of the agents; if that fails, ours)",
-    )
-    then.add_argument("--tutorial", type=Path, metavar="FILE", help="the tutorial whose blocks the tests cite")
-    then.add_argument("--title", default="", help="a few words to know the sweep by")
-    add_display_options(then)
-    offline = add_offline_options(parser)
-    offline.add_argument("--answers-itself", action="store_true", help="questions get the answers that are recorded")
+    groups = add_options(parser, "run")
+    add_display_options(groups[THEN])
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -79,27 +57,9 @@ def run(arguments: argparse.Namespace) -> int:
 def _order(arguments: argparse.Namespace) -> Order:
     from swarm_tui.engine.collect import Selection
 
-    return order_of(
-        arguments,
-        provider=arguments.provider,
-        transfer=arguments.transfer,
-        integrator=arguments.integrator,
-        answers_itself=arguments.answers_itself,
-        pytest_arguments=tuple(arguments.pytest_arguments),
-        selection=Selection(
-            is_only_red=arguments.only == "red",
-            changed_since=arguments.changed_since,
-            only_failed_of=arguments.only_failed_of,
-        ),
-        mapper_prompt=arguments.mapper_prompt,
-        integrator_prompt=arguments.integrator_prompt,
-        tutorial=arguments.tutorial,
-        labels=dict(_label(text) for text in arguments.label),
+    selection = Selection(
+        is_only_red=arguments.only == "red",
+        changed_since=arguments.changed_since,
+        only_failed_of=arguments.only_failed_of,
     )
-
-
-def _label(text: str) -> tuple[str, str]:
-    key, separator, value = text.partition("=")
-    if not separator or not key:
-        raise UsageError(f"--label {text} is no label", "give KEY=VALUE")
-    return key, value
+    return order_of(arguments, selection=selection)

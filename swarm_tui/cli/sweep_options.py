@@ -3,90 +3,89 @@
 from __future__ import annotations
 
 import argparse
-import re
+from collections.abc import Callable, Mapping
+from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
-from swarm_tui.agents.kinds import DEFAULT_AGENT_TYPE
+from swarm_tui.model.options import AGENTS, OPTIONS, Option, RunOptions
 
 if TYPE_CHECKING:
     from swarm_tui.engine.order import Order
     from swarm_tui.journal.folder import SweepFolder
     from swarm_tui.journal.open import OpenedSweep
 
-_DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)([smh]?)")
-_SECONDS: Final = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+def add_options(parser: argparse.ArgumentParser, command: str) -> dict[str, argparse._ArgumentGroup]:
+    """Declare the options of a command that begins a sweep; return the groups, for what the command has besides."""
+    groups: dict[str, argparse._ArgumentGroup] = {}
+    for option in OPTIONS:
+        if command in option.flag.commands:
+            title = option.flag.group
+            if title not in groups:
+                groups[title] = parser.add_argument_group(title)
+            add_option(groups[title], option.field)
+    add_mngr_option(groups[AGENTS])
+    return groups
 
 
-def add_agent_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
-    """Declare who works, and how; return the group, for what one command has besides."""
-    agents = parser.add_argument_group("the agents")
-    agents.add_argument(
-        "--agent", default=DEFAULT_AGENT_TYPE, metavar="TYPE", help="claude, offline, or any agent type of mngr"
-    )
-    agents.add_argument(
-        "--agent-argument", action="append", default=[], metavar="WORD", help="a word for the agent's command line"
-    )
-    agents.add_argument("--slots", type=int, default=4, metavar="N", help="so many agents work at once (default 4)")
-    agents.add_argument("--timeout", type=duration, default=3600.0, metavar="TIME", help="for one agent (default 1h)")
-    agents.add_argument(
-        "--wait-timeout", type=duration, default=1800.0, metavar="TIME", help="to wait for your answer (default 30m)"
-    )
-    agents.add_argument("--keep-agents", action="store_true", help="do not stop agents whose work is harvested")
-    agents.add_argument("--record", action="store_true", help="record the terminal of every agent")
-    agents.add_argument("--pass-env", action="append", default=[], metavar="NAME", help="a variable the agents get")
-    agents.add_argument(
-        "--setup", metavar="CMD", help="run in every copy before it is used to test (uv sync, make ...)"
-    )
-    agents.add_argument("--python", metavar="PATH", help="the project's interpreter (default: its venv, else python3)")
-    agents.add_argument("--mngr", metavar="PATH", help="the mngr to use (default: SWARM_MNGR, PATH, our own)")
-    return agents
+def add_option(parser: argparse._ActionsContainer, field: str, **changed: Any) -> None:
+    """Declare one option by the name of its field, with what this command has differently."""
+    option = next(option for option in OPTIONS if option.field == field)
+    flag, origin = option.flag, get_origin(option.type)
+    settings: dict[str, Any] = {"dest": field, "default": option.default, "help": flag.help}
+    if option.type is bool:
+        settings["action"] = "store_true"
+    elif choices := _choices_of(option.type):
+        settings["choices"] = choices
+    else:
+        settings |= {"type": _reader_of(option), "metavar": flag.metavar}
+        if origin in (tuple, Mapping):
+            settings |= {"action": "append", "default": []}
+    parser.add_argument(flag.name, **settings | changed)
 
 
-def add_offline_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
-    """Declare what the offline agent plays."""
-    offline = parser.add_argument_group("the offline agent")
-    offline.add_argument("--records", type=Path, metavar="FOLDER", help="the recorded work that it plays")
-    offline.add_argument("--speed", type=float, default=1.0, metavar="X", help="so many times as fast")
-    return offline
+def _choices_of(declared: Any) -> list[str]:
+    for part in (declared, *get_args(declared)):
+        if get_origin(part) is Literal:
+            return list(get_args(part))
+    return []
 
 
-def add_display_options(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
+def _reader_of(option: Option) -> Callable[[str], Any]:
+    parse = option.flag.parse
+    if parse is None:
+        return option.type if option.type in (int, float) else str
+
+    def read(text: str) -> Any:
+        try:
+            return parse(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from error
+
+    return read
+
+
+def add_mngr_option(parser: argparse._ActionsContainer) -> None:
+    """Declare which mngr is used: an option of this machine, which no sweep remembers."""
+    parser.add_argument("--mngr", metavar="PATH", help="the mngr to use (default: SWARM_MNGR, PATH, our own)")
+
+
+def add_display_options(parser: argparse._ActionsContainer) -> None:
     """Declare how a sweep is shown."""
     parser.add_argument("--headless", action="store_true", help="progress on stderr instead of the room")
     parser.add_argument("--json", action="store_true", help="with --headless: the end state as JSON on stdout")
-
-
-def duration(text: str) -> float:
-    """Read 90, 90s, 30m or 2h as seconds."""
-    match = _DURATION.fullmatch(text)
-    if match is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is no time: 90s, 30m and 2h are")
-    return float(match.group(1)) * _SECONDS[match.group(2)]
 
 
 def order_of(arguments: argparse.Namespace, **besides: Any) -> Order:
     """Return what is ordered by the options, and by what one command has besides."""
     from swarm_tui.engine.order import Order
 
-    return Order(
-        folder=Path.cwd(),
-        agent_type=arguments.agent,
-        agent_arguments=tuple(arguments.agent_argument),
-        slots=arguments.slots,
-        timeout=arguments.timeout,
-        wait_timeout=arguments.wait_timeout,
-        speed=arguments.speed,
-        keep_agents=arguments.keep_agents,
-        is_recorded=arguments.record,
-        python=arguments.python,
-        records=arguments.records,
-        setup=arguments.setup,
-        title=arguments.title,
-        mngr=arguments.mngr,
-        passed_environment=tuple(arguments.pass_env),
-        **besides,
-    )
+    given = {field.name: getattr(arguments, field.name) for field in fields(RunOptions) if field.name in arguments}
+    given |= {name: tuple(value) for name, value in given.items() if isinstance(value, list)}
+    if "labels" in given:
+        given["labels"] = dict(given["labels"])
+    return Order(folder=Path.cwd(), mngr=arguments.mngr, **given | besides)
 
 
 def show_sweep(folder: SweepFolder, arguments: argparse.Namespace, known: OpenedSweep | None = None) -> int:

@@ -7,14 +7,9 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from swarm_tui.cli.sweep_options import (
-    add_agent_options,
-    add_display_options,
-    add_offline_options,
-    order_of,
-    show_sweep,
-)
+from swarm_tui.cli.sweep_options import add_display_options, add_options, order_of, show_sweep
 from swarm_tui.model.formatting import counted
+from swarm_tui.model.options import AGENTS, THEN
 from swarm_tui.model.text import plain
 
 if TYPE_CHECKING:
@@ -23,16 +18,14 @@ if TYPE_CHECKING:
 
 def add_sweep_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what fill and sync have in common."""
-    agents = add_agent_options(parser)
+    groups = add_options(parser, "tutorial")
+    agents = groups[AGENTS]
     agents.add_argument("--batch", type=int, default=4, metavar="N", help="so many blocks for one agent (default 4)")
     agents.add_argument(
         "--material", action="append", default=[], type=Path, metavar="PATH", help="what they are to read (repeatable)"
     )
-    agents.add_argument("--prompt", type=Path, metavar="FILE", help="instead of our prompt (jinja2)")
-    then = parser.add_argument_group("then")
-    then.add_argument("--title", default="", help="a few words to know the sweep by")
-    add_display_options(then)
-    add_offline_options(parser)
+    agents.add_argument("--prompt", dest="mapper_prompt", metavar="FILE", help="instead of our prompt (jinja2)")
+    add_display_options(groups[THEN])
 
 
 def sweep_tutorial(arguments: argparse.Namespace) -> int:
@@ -49,7 +42,7 @@ def sweep_tutorial(arguments: argparse.Namespace) -> int:
         batch=arguments.batch,
         material=tuple(arguments.material),
     )
-    prepared = asyncio.run(prepare_tutorial(order_of(arguments, mapper_prompt=arguments.prompt), wish, say))
+    prepared = asyncio.run(prepare_tutorial(order_of(arguments), wish, say))
     name = plain(str(arguments.file), 200)
     if prepared is None:
         is_fill = arguments.action == "fill"

@@ -54,7 +54,7 @@ async def begin_demo(options: DemoOptions, progress: Progress) -> SweepFolder:
         answers_itself=options.answers_itself,
         python=sys.executable,
         pytest_arguments=(TESTS,),
-        records=RECORDS,
+        records=str(RECORDS),
         title=TITLE,
         is_private=True,
     )
@@ -66,7 +66,7 @@ async def begin_demo(options: DemoOptions, progress: Progress) -> SweepFolder:
     try:
         keep_user_packages()
         await _disable_modal(settings, repository)
-        order = replace(order, folder=repository, tutorial=repository / TUTORIAL, mngr_settings=settings)
+        order = replace(order, folder=repository, tutorial=str(repository / TUTORIAL), mngr_settings=settings)
         spec, tests = await prepare_sweep(order, progress)
         folder = begin_sweep(spec, tests)
     except BaseException:

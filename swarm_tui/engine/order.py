@@ -6,17 +6,16 @@ import asyncio
 import os
 import shutil
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final
 
 from swarm_tui.adapters.git import Repository
 from swarm_tui.adapters.mngr import Mngr, current_settings, mngr_environment
 from swarm_tui.adapters.mngr_settings import AgentTypes
 from swarm_tui.adapters.packages import how_to_get
 from swarm_tui.adapters.provision import find_mngr
-from swarm_tui.agents.kinds import DEFAULT_AGENT_TYPE, kind_of
+from swarm_tui.agents.kinds import kind_of
 from swarm_tui.agents.prompting import MAPPER_TEMPLATE, check_template, render_prompt
 from swarm_tui.engine.collect import Found, Progress, Selection, find_tests
 from swarm_tui.engine.launch import environment_for, task_for
@@ -25,45 +24,22 @@ from swarm_tui.engine.reach import files_of
 from swarm_tui.engine.start import new_sweep_name, write_sweep
 from swarm_tui.errors import JournalError, ProgramMissing, UsageError
 from swarm_tui.journal.folder import SweepFolder, runs_folder
+from swarm_tui.model.options import OPTIONS, RunOptions, check_options
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.sweep import MngrSettings, SweepSpec, SweptTest, derive_tests
 
 _NEEDED_PROGRAMS: Final = ("git", "tmux", "ps")
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
+@dataclass(frozen=True, kw_only=True)
+class Order(RunOptions):
     """What a person asks for."""
 
     folder: Path
-    agent_type: str = DEFAULT_AGENT_TYPE
-    agent_arguments: tuple[str, ...] = ()
-    provider: str = "local"
-    transfer: Literal["mirror", "worktree"] = "mirror"
-    integrator: Literal["builtin", "agent", "none"] | None = None
-    """None: a coding agent integrates what coding agents have made, and the built-in one what scripts have."""
-    slots: int = 4
-    timeout: float = 3600.0
-    wait_timeout: float = 1800.0
-    speed: float = 1.0
-    answers_itself: bool = False
-    keep_agents: bool = False
-    is_recorded: bool = False
-    python: str | None = None
-    pytest_arguments: tuple[str, ...] = ()
     selection: Selection = field(default_factory=Selection)
-    records: Path | None = None
-    mapper_prompt: Path | None = None
-    integrator_prompt: Path | None = None
-    setup: str | None = None
-    tutorial: Path | None = None
-    title: str = ""
     mngr: str | None = None
     mngr_settings: MngrSettings | None = None
     """For a sweep with a mngr home of its own; else those of the person's environment."""
-    is_private: bool = False
-    passed_environment: tuple[str, ...] = ()
-    labels: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +64,7 @@ async def check_ground(order: Order) -> Preconditions:
             "`git fetch --unshallow` first, or give --transfer worktree",
         )
     identity = await asyncio.to_thread(repository.identity)
-    for path, option in ((order.records, "--records"), (order.tutorial, "--tutorial")):
-        if path is not None and not path.exists():
-            raise UsageError(f"{option} names {path}, which does not exist")
-    if order.records is not None and not order.records.is_dir():
-        raise UsageError(
-            f"--records names {order.records}, which is no folder", "give the folder that holds the records"
-        )
+    _check_paths(order)
     settings = await _settings(order)
     await _check_agent_type(order, settings, repository.root)
     return Preconditions(repository, base, (identity.name, identity.email), settings)
@@ -147,21 +117,28 @@ def begin_sweep(spec: SweepSpec, tests: list[SweptTest]) -> SweepFolder:
 
 def check_order(order: Order) -> None:
     """Refuse what no project could change: numbers that make no sense, programs that are missing."""
-    if order.slots < 1:
-        raise UsageError(f"--slots {order.slots} would let no agent work", "give 1 or more")
-    for option, value in (("--timeout", order.timeout), ("--wait-timeout", order.wait_timeout)):
-        if value <= 0:
-            raise UsageError(f"{option} {value:g} is no time to work in", "give a time above 0, such as 30m")
-    if not 0 < order.speed <= 1e6:
-        raise UsageError(f"--speed {order.speed:g} is no speed", "give a number above 0; 10 is ten times as fast")
+    check_options(order)
     unset = [name for name in order.passed_environment if name not in os.environ]
     if unset:
         raise UsageError(f"--pass-env names {', '.join(unset)}, which is not set here", "export it, or leave it out")
     if order.integrator_prompt is not None:
-        check_template(order.integrator_prompt)
+        check_template(Path(order.integrator_prompt))
     for program in _NEEDED_PROGRAMS:
         if shutil.which(program) is None:
             raise ProgramMissing(f"{program} is not installed", how_to_get(program))
+
+
+def _check_paths(order: Order) -> None:
+    for option in OPTIONS:
+        name, path = option.flag.name, getattr(order, option.field)
+        if path is None or option.flag.path not in ("file", "folder"):
+            continue
+        if not Path(path).exists():
+            raise UsageError(f"{name} names {path}, which does not exist")
+        if option.flag.path == "folder" and not Path(path).is_dir():
+            raise UsageError(
+                f"{name} names {path}, which is no folder", f"give the folder that holds the {option.field}"
+            )
 
 
 async def _settings(order: Order) -> MngrSettings:
@@ -194,47 +171,26 @@ async def _check_agent_type(order: Order, settings: MngrSettings, repository: Pa
 
 def compose_spec(order: Order, found: Found, ground: Preconditions) -> SweepSpec:
     """Return what is written down of a sweep; its name may turn out to be taken."""
-
-    def path(given: Path | None) -> str | None:
-        return str(given.absolute()) if given is not None else None
-
+    options: dict[str, Any] = {option.name: getattr(order, option.name) for option in fields(RunOptions)}
+    paths = {option.field for option in OPTIONS if option.flag.path is not None}
+    options |= {name: str(Path(options[name]).absolute()) for name in paths if options[name] is not None}
     now = time.time()
-    return SweepSpec(
-        sweep=time.strftime("%Y%m%d-%H%M%S", time.gmtime(now)),
-        repository=str(ground.repository.root.resolve()),
-        base=ground.base,
-        base_name=ground.repository.current_branch() or "",
-        created_at=now,
-        title=order.title,
-        agent_type=order.agent_type,
-        agent_arguments=order.agent_arguments,
-        provider=order.provider,
-        transfer=order.transfer,
-        integrator=order.integrator or ("agent" if kind_of(order.agent_type).has_model else "builtin"),
-        slots=order.slots,
-        timeout=order.timeout,
-        wait_timeout=order.wait_timeout,
-        speed=order.speed,
-        answers_itself=order.answers_itself,
-        keep_agents=order.keep_agents,
-        is_recorded=order.is_recorded,
-        python=found.python,
-        pytest_arguments=order.pytest_arguments,
-        run_options=found.run_options,
-        folder=found.folder,
-        root=found.root,
-        import_roots=found.import_roots,
-        identity=ground.identity,
-        passed_environment=tuple(name for name in order.passed_environment if name in os.environ),
-        records=path(order.records),
-        mapper_prompt=path(order.mapper_prompt),
-        integrator_prompt=path(order.integrator_prompt),
-        setup=order.setup,
-        tutorial=path(order.tutorial),
-        is_private=order.is_private,
-        mngr=ground.settings,
-        labels=dict(order.labels),
-    )
+    found_out = {
+        "sweep": time.strftime("%Y%m%d-%H%M%S", time.gmtime(now)),
+        "repository": str(ground.repository.root.resolve()),
+        "base": ground.base,
+        "base_name": ground.repository.current_branch() or "",
+        "created_at": now,
+        "integrator": order.integrator or ("agent" if kind_of(order.agent_type).has_model else "builtin"),
+        "python": found.python,
+        "run_options": found.run_options,
+        "folder": found.folder,
+        "root": found.root,
+        "import_roots": found.import_roots,
+        "identity": ground.identity,
+        "mngr": ground.settings,
+    }
+    return SweepSpec.model_validate(options | found_out)
 
 
 def _check_launch(spec: SweepSpec, test: SweptTest) -> None:

@@ -7,6 +7,8 @@ from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from swarm_tui.model.options import RunOptions
+
 FORMAT_VERSION: Final = 2
 INTEGRATOR_SLUG: Final = "integrator"
 RESERVED_SLUGS: Final = frozenset({"integrated", INTEGRATOR_SLUG, "reviewed"})
@@ -25,10 +27,8 @@ class MngrSettings(BaseModel):
     home: str | None = None
 
 
-class SweepSpec(BaseModel):
-    """What was asked: which tests, from which commit, by which agents, within which limits."""
-
-    model_config = ConfigDict(frozen=True, extra="allow")
+class SweepSpec(BaseModel, RunOptions, frozen=True, extra="allow"):
+    """What was asked, and what was found before the sweep began: the tests' commit, interpreter and folders."""
 
     version: int = FORMAT_VERSION
     sweep: str
@@ -36,26 +36,10 @@ class SweepSpec(BaseModel):
     base: str
     base_name: str = ""
     created_at: float
-    title: str = ""
-    agent_type: str = "offline"
-    agent_arguments: tuple[str, ...] = ()
-    provider: str = "local"
-    transfer: Literal["mirror", "worktree"] = "mirror"
     integrator: Literal["builtin", "agent", "none"] = "builtin"
-    slots: int = 4
-    timeout: float = 3600.0
-    wait_timeout: float = 1800.0
-    speed: float = 1.0
-    answers_itself: bool = False
-    """A demo without a person: a waiting agent gets the answer that its record holds."""
-    keep_agents: bool = False
-    is_recorded: bool = False
-    """The terminal of every agent is recorded into what is kept of it."""
     python: str = ""
-    pytest_arguments: tuple[str, ...] = ()
-    """As they were given, selection and all."""
     run_options: tuple[str, ...] = ()
-    """Those that every run of a single test gets too."""
+    """Those of pytest's arguments that every run of a single test gets too."""
     folder: str = ""
     """Where pytest is run, from the top of the repository."""
     root: str = ""
@@ -63,21 +47,12 @@ class SweepSpec(BaseModel):
     import_roots: tuple[str, ...] = ()
     """Folders of the repository that the project's interpreter imports from; in a copy, the copy's own come first."""
     identity: tuple[str, str] = ("", "")
-    passed_environment: tuple[str, ...] = ()
-    """Names of variables that the agents get from the engine's environment."""
-    records: str | None = None
-    mapper_prompt: str | None = None
-    integrator_prompt: str | None = None
-    setup: str | None = None
-    tutorial: str | None = None
     kind: Literal["tests", "fill", "sync"] = "tests"
     """What an agent gets: one test, or a batch of a tutorial's blocks, to be filled with commands or to get tests."""
     tests_folder: str = ""
     """Where the tests of the tutorial lie, from the top of the repository."""
     material: tuple[str, ...] = ()
     """What the agents of a tutorial are to read about the program, beside its help."""
-    is_private: bool = False
-    """The mngr home and tmux server were made for this sweep alone, so `clean` removes them whole."""
     mngr: MngrSettings
     labels: dict[str, str] = Field(default_factory=dict)
 

@@ -82,7 +82,7 @@ def by_script(root: Path, environment: dict[str, str], agents: int, slots: int, 
     order = Order(
         folder=project.root,
         agent_type="offline",
-        records=project.root / "records",
+        records=str(project.root / "records"),
         python=python,
         slots=slots,
         integrator="none",

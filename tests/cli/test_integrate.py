@@ -24,6 +24,7 @@ def spec_of(repository: Path, base: str, **more: str) -> SweepSpec:
             "repository": str(repository),
             "base": base,
             "created_at": 1.0,
+            "agent_type": "offline",
             "mngr": MngrSettings(path="/nowhere/mngr"),
             **more,
         }

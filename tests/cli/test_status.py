@@ -12,7 +12,6 @@ import pytest
 
 from swarm_tui.cli.progress import follow_sweep
 from swarm_tui.cli.request import find_test
-from swarm_tui.cli.sweep_options import duration
 from swarm_tui.engine.context import EngineContext
 from swarm_tui.errors import UsageError
 from swarm_tui.journal.append import EngineLock
@@ -135,8 +134,3 @@ def test_a_test_is_named_by_what_fits_only_it(context: EngineContext) -> None:
     for name in ("test_", "nothing"):
         with pytest.raises(UsageError):
             find_test(context.state, name)
-
-
-@pytest.mark.parametrize(("text", "seconds"), [("90", 90.0), ("90s", 90.0), ("1.5m", 90.0), ("2h", 7200.0)])
-def test_times_are_written_as_people_write_them(text: str, seconds: float) -> None:
-    assert duration(text) == seconds

@@ -102,6 +102,7 @@ def rehearse(root: Path, tests: int, mngr: QuickMngr, **wishes: object) -> Engin
             "repository": str(project.root),
             "base": base,
             "created_at": time.time(),
+            "agent_type": "offline",
             "integrator": "none",
             "slots": 50,
             "python": "python3",

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any, ClassVar, Final
 
 from swarm_tui.agents.transcript_summary import TranscriptSummary
+from swarm_tui.model.options import RunOptions
 
-DEFAULT_AGENT_TYPE: Final = "claude"
+DEFAULT_AGENT_TYPE: Final = RunOptions.agent_type
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,166 @@
+"""The options of `swarm-tui run`, each declared once: its type and default, its flag on the command line with help and
+rule, and by its name the field of sweep.json.
+
+No pydantic here: `swarm-tui run --help` answers before it could be imported.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Final, Literal, NamedTuple, TypeVar, get_type_hints
+
+from swarm_tui.errors import UsageError
+
+Value = TypeVar("Value")
+
+AGENTS: Final = "the agents"
+THEN: Final = "then"
+OFFLINE_AGENT: Final = "the offline agent"
+
+_DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)([smh]?)")
+_SECONDS: Final = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+class Rule(NamedTuple):
+    """Which values of a number make sense, and what is said of others."""
+
+    is_kept_by: Callable[[float], bool]
+    problem: str
+    hint: str
+
+
+_ALL: Final = ("run", "tutorial")
+_RUN: Final = ("run",)
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """How an option is given on the command line."""
+
+    name: str
+    help: str
+    metavar: str | None = None
+    group: str = AGENTS
+    """The heading below which the help lists it."""
+    commands: tuple[str, ...] = _ALL
+    parse: Callable[[str], Any] | None = None
+    """Reads the word that was given; None where the option's type says how."""
+    rule: Rule | None = None
+    path: Literal["file", "folder", "template"] | None = None
+    """What the path that is given has to lead to; a template is read, and complained of, by who renders it."""
+
+
+def _option(default: Value, name: str, help: str, metavar: str | None = None, **more: Any) -> Value:
+    """Declare a field that has a flag."""
+    return field(default=default, metadata={"flag": Flag(name, help, metavar, **more)})
+
+
+def parse_duration(text: str) -> float:
+    """Return 90, 90s, 30m or 2h as seconds; raise ValueError for anything else."""
+    match = _DURATION.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{text!r} is no time: 90s, 30m and 2h are")
+    return float(match.group(1)) * _SECONDS[match.group(2)]
+
+
+def parse_label(text: str) -> tuple[str, str]:
+    """Return the key and the value of a label."""
+    key, separator, value = text.partition("=")
+    if not separator or not key:
+        raise UsageError(f"--label {text} is no label", "give KEY=VALUE")
+    return key, value
+
+
+_SLOTS: Final = Rule(lambda slots: slots >= 1, "would let no agent work", "give 1 or more")
+_TIME: Final = Rule(lambda seconds: seconds > 0, "is no time to work in", "give a time above 0, such as 30m")
+_SPEED: Final = Rule(lambda speed: 0 < speed <= 1e6, "is no speed", "give a number above 0; 10 is ten times as fast")
+_LABEL: Final = Flag("--label", "a label for all agents", "KEY=VALUE", commands=_RUN, parse=parse_label)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """How a sweep is to be run; in the order of the help."""
+
+    agent_type: str = _option("claude", "--agent", "claude, offline, or any agent type of mngr", "TYPE")
+    agent_arguments: tuple[str, ...] = _option((), "--agent-argument", "a word for the agent's command line", "WORD")
+    slots: int = _option(4, "--slots", "so many agents work at once (default %(default)s)", "N", rule=_SLOTS)
+    timeout: float = _option(
+        3600.0, "--timeout", "for one agent (default 1h)", "TIME", parse=parse_duration, rule=_TIME
+    )
+    wait_timeout: float = _option(
+        1800.0, "--wait-timeout", "to wait for your answer (default 30m)", "TIME", parse=parse_duration, rule=_TIME
+    )
+    keep_agents: bool = _option(False, "--keep-agents", "do not stop agents whose work is harvested")
+    is_recorded: bool = _option(False, "--record", "record the terminal of every agent")
+    passed_environment: tuple[str, ...] = _option((), "--pass-env", "a variable the agents get", "NAME")
+    """Names of variables that the agents get from the engine's environment."""
+    setup: str | None = _option(
+        None, "--setup", "run in every copy before it is used to test (uv sync, make ...)", "CMD"
+    )
+    python: str | None = _option(
+        None, "--python", "the project's interpreter (default: its venv, else python3)", "PATH"
+    )
+    transfer: Literal["mirror", "worktree"] = _option("mirror", "--transfer", "how copies are made", commands=_RUN)
+    provider: str = _option("local", "--provider", "where the agents run (only local so far)", "NAME", commands=_RUN)
+    labels: Mapping[str, str] = field(default_factory=dict, metadata={"flag": _LABEL})
+    mapper_prompt: str | None = _option(
+        None, "--mapper-prompt", "instead of our prompt (jinja2)", "FILE", commands=_RUN, path="template"
+    )
+    integrator_prompt: str | None = _option(
+        None, "--integrator-prompt", "the same for the integrator", "FILE", commands=_RUN, path="template"
+    )
+    integrator: Literal["builtin", "agent", "none"] | None = _option(
+        None,
+        "--integrator",
+        "who makes one branch of all (default: one of the agents; if that fails, ours)",
+        group=THEN,
+        commands=_RUN,
+    )
+    """None: a coding agent integrates what coding agents have made, and the built-in one what scripts have."""
+    tutorial: str | None = _option(
+        None, "--tutorial", "the tutorial whose blocks the tests cite", "FILE", group=THEN, commands=_RUN, path="file"
+    )
+    title: str = _option("", "--title", "a few words to know the sweep by", group=THEN)
+    records: str | None = _option(
+        None, "--records", "the recorded work that it plays", "FOLDER", group=OFFLINE_AGENT, path="folder"
+    )
+    speed: float = _option(1.0, "--speed", "so many times as fast", "X", group=OFFLINE_AGENT, rule=_SPEED)
+    answers_itself: bool = _option(
+        False, "--answers-itself", "questions get the answers that are recorded", group=OFFLINE_AGENT, commands=_RUN
+    )
+    """Without a person: a waiting agent gets the answer that its record holds."""
+    pytest_arguments: tuple[str, ...] = ()
+    """As they were given, selection and all."""
+    is_private: bool = False
+    """The mngr home and tmux server were made for this sweep alone, so `clean` removes them whole."""
+
+
+class Option(NamedTuple):
+    """One option that has a flag."""
+
+    field: str
+    type: Any
+    default: Any
+    flag: Flag
+
+
+def _options() -> tuple[Option, ...]:
+    types = get_type_hints(RunOptions)
+    return tuple(
+        Option(declared.name, types[declared.name], declared.default, declared.metadata["flag"])
+        for declared in fields(RunOptions)
+        if "flag" in declared.metadata
+    )
+
+
+OPTIONS: Final = _options()
+
+
+def check_options(options: RunOptions) -> None:
+    """Refuse the first number that makes no sense."""
+    for option in OPTIONS:
+        rule, value = option.flag.rule, getattr(options, option.field)
+        if rule is not None and not rule.is_kept_by(value):
+            raise UsageError(f"{option.flag.name} {value:g} {rule.problem}", rule.hint)
