@@ -10,22 +10,19 @@ import asyncio
 import contextlib
 import os
 import re
-import signal
-import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 from typing import Final
 
+from swarm_tui.adapters.foreground import run_in_foreground
 from swarm_tui.adapters.mngr import Mngr, mngr_environment
-from swarm_tui.adapters.packages import how_to_get
 from swarm_tui.adapters.probe import LocalProbe, Probed
 from swarm_tui.adapters.process import Finished, run_process
 from swarm_tui.adapters.terminal import TerminalProgram
 from swarm_tui.adapters.tmux import AGENT_WINDOW, SAFE_KEY_TABLE, Tmux
-from swarm_tui.errors import AdapterError, ProgramMissing, SwarmError, UsageError
+from swarm_tui.errors import AdapterError, SwarmError, UsageError
 from swarm_tui.model.sweep import MngrSettings
 
 CALL_TIMEOUT: Final = 10.0
@@ -155,11 +152,7 @@ class Attacher:
         if not approach.is_ended and not prepared.may_start:
             # Were the agent to stop this very moment, mngr would run its command anew.
             words.append("--no-start")
-        with _interrupts_for_the_child():
-            try:
-                return subprocess.run(words, env=self._environment, cwd=self._repository, check=False).returncode
-            except OSError as error:
-                raise ProgramMissing(f"mngr cannot be started: {error.strerror}", how_to_get("mngr")) from error
+        return run_in_foreground(words, cwd=self._repository, environment=self._environment)
 
     def open_pane(self, prepared: Prepared, rows: int, columns: int) -> TerminalProgram:
         """Show a local agent's session in a terminal of our own making."""
@@ -252,7 +245,7 @@ class _OuterTmux(Tmux):
     """The tmux server that we run in, named by its socket."""
 
     def __init__(self, socket: str) -> None:
-        super().__init__(dict(os.environ))
+        super().__init__(os.environ)
         self._socket = socket
 
     async def _call(self, *words: str, stdin: bytes | None = None) -> Finished:
@@ -267,17 +260,3 @@ class _OuterTmux(Tmux):
     async def has_deadly_keys(self) -> bool:
         """Whether mngr has bound its keys on this server."""
         return "mngr" in (await self._ask("list-keys", "-T", "root")).text
-
-
-@contextlib.contextmanager
-def _interrupts_for_the_child() -> Iterator[None]:
-    """Leave ctrl+c to the program in front; a handler, unlike an ignored signal, is not inherited by it."""
-
-    def leave(number: int, frame: FrameType | None) -> None:
-        """Nothing: the program in front has got it too."""
-
-    before = signal.signal(signal.SIGINT, leave)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)

@@ -1,4 +1,7 @@
-"""Runs a full-screen program of a test in a tmux server of its own: keys go in, its screen and a recording come out."""
+"""Runs a full-screen program of a test in a tmux server of its own, types keys, reads its screen and records it.
+
+tmux and not pexpect, since a test compares screens: tmux is the emulator that draws them as agents' terminals do.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,6 @@ import os
 import shlex
 import signal
 import socket
-import subprocess
 import threading
 import time
 from collections.abc import Mapping
@@ -16,14 +18,14 @@ from pathlib import Path
 from typing import Final
 
 from swarm_tui.adapters.cast_writer import CastWriter
-from swarm_tui.adapters.packages import how_to_get
+from swarm_tui.adapters.process import run_process_blocking
 from swarm_tui.adapters.shell import shell_program
-from swarm_tui.errors import AdapterError, ProgramMissing
+from swarm_tui.errors import AdapterError
 
 _CALL_SECONDS: Final = 20.0
-_GOODBYE_SECONDS: Final = 1.0
+_CLOSE_SECONDS: Final = 1.0
 _LONGEST_TYPED: Final = 1_000
-# tmux tells a program what it is; the rest of these would belong to another terminal.
+# tmux sets these for its programs; ours belong to another terminal.
 _OWN_NAMES: Final = frozenset({"TERM", "TMUX", "TMUX_PANE", "COLUMNS", "LINES", "SHLVL", "PWD", "_"})
 _CONFIGURATION: Final = """\
 set -g status off
@@ -39,14 +41,14 @@ set -g focus-events on
 
 @dataclass(frozen=True, slots=True)
 class ScreenShot:
-    """What a terminal shows at one moment, and the exit code of its program once that has ended."""
+    """The screen of a terminal at one moment, and the exit code of its program once that has ended."""
 
     text: str
     exit_code: int | None
 
 
 class DrivenTerminal:
-    """One program in one terminal, with a server to itself; `folder` is short, private, and holds its socket."""
+    """One program in one terminal with a server of its own; `folder`, a short private path, holds the socket."""
 
     def __init__(
         self, line: str, *, name: str, folder: Path, cwd: Path, environment: Mapping[str, str], width: int, height: int
@@ -76,13 +78,13 @@ class DrivenTerminal:
                 *("pipe-pane", "-t", self._target, f"exec cat > {shlex.quote(str(pipe))}"),
             )
         except AdapterError:
-            # Nobody will write to the pipe: let the listener meet its end.
+            # Nobody will write to the pipe: opening and closing it ends the listener.
             os.close(os.open(pipe, os.O_WRONLY))
             raise
         # The program starts only now, so that nothing is missing at the start of the recording.
         gate.write_bytes(b"\n")
 
-    def look(self) -> ScreenShot:
+    def screenshot(self) -> ScreenShot:
         """Return what the terminal shows now, without trailing blanks."""
         shown = self._call(
             *("display-message", "-p", "-t", self._target, "#{pane_dead}", ";"),
@@ -101,18 +103,18 @@ class DrivenTerminal:
             self._call("send-keys", "-l", "-t", self._target, "--", _escaped(text[start : start + _LONGEST_TYPED]))
 
     def resize(self, width: int, height: int) -> None:
-        """Return the terminal another size."""
+        """Give the terminal another size."""
         self._call("resize-window", "-t", self._target, "-x", str(width), "-y", str(height))
         self._cast.resize(width, height)
 
     def close(self) -> None:
-        """Close the terminal; its program is told so as by a closed window."""
-        # The server may be gone already: the program itself may have ended it.
+        """Close the terminal; its program is hung up, as by a closed window."""
+        # The program itself may have ended the server.
         with contextlib.suppress(AdapterError):
             self._call("kill-session", "-t", self._target.removesuffix(":"))
-        self._listener.join(timeout=_GOODBYE_SECONDS)
+        self._listener.join(timeout=_CLOSE_SECONDS)
         # With its only session the server goes too, a moment later.
-        deadline = time.monotonic() + _GOODBYE_SECONDS
+        deadline = time.monotonic() + _CLOSE_SECONDS
         while _is_served(self._socket) and time.monotonic() < deadline:
             time.sleep(0.002)
 
@@ -121,34 +123,23 @@ class DrivenTerminal:
         return int(self._code.read_text()) if self._code.exists() else 128 + signal.SIGKILL
 
     def _listen(self, pipe: Path) -> None:
-        # Opening waits for the writer; without buffering each piece is timed when it comes.
+        # Opening waits for the writer; without a buffer each piece is recorded at its time.
         with open(pipe, "rb", buffering=0) as file, contextlib.closing(self._cast):
             while data := file.read(65_536):
                 self._cast.output(data)
 
     def _call(self, *words: str) -> str:
-        try:
-            finished = subprocess.run(
-                ["tmux", "-u", "-S", str(self._socket), *words],
-                env=self._environment,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=_CALL_SECONDS,
-                check=False,
-            )
-        except FileNotFoundError as error:
-            raise ProgramMissing("tmux is not installed: no terminal can be driven", how_to_get("tmux")) from error
-        except (OSError, ValueError, subprocess.TimeoutExpired) as error:
-            raise AdapterError("tmux does not answer", str(error)) from error
-        if finished.returncode != 0:
-            raise AdapterError("tmux could not drive the terminal", finished.stderr.decode("utf-8", "replace").strip())
-        return finished.stdout.decode("utf-8", "replace")
+        words = ("tmux", "-u", "-S", str(self._socket), *words)
+        finished = run_process_blocking(words, environment=self._environment, timeout=_CALL_SECONDS)
+        if finished.code != 0:
+            raise AdapterError("tmux could not drive the terminal", finished.error_text.strip())
+        return finished.text
 
 
 def _launcher(line: str, gate: Path, code: Path, cwd: Path, environment: Mapping[str, str]) -> str:
-    """Return the script that waits until we listen, then runs the program and writes down how it ended.
+    """Return the script that waits until we record, then runs the program and writes its exit code into a file.
 
-    The program sees no tmux. What the launching shell itself would say of a killed program is not for the screen.
+    The program sees no tmux. What the launching shell would print about a killed program is not shown.
     """
     exports = [
         f"export {name}={shlex.quote(value)}"
@@ -170,7 +161,7 @@ def _launcher(line: str, gate: Path, code: Path, cwd: Path, environment: Mapping
 
 
 def _is_served(path: Path) -> bool:
-    """Return whether somebody listens at a socket."""
+    """Return whether a server listens on a socket."""
     with socket.socket(socket.AF_UNIX) as connection:
         try:
             connection.connect(str(path))
@@ -180,5 +171,5 @@ def _is_served(path: Path) -> bool:
 
 
 def _escaped(word: str) -> str:
-    """Keep tmux from taking a semicolon at the end of a word for the end of its command."""
+    """Return a word that tmux does not end its command at, as it would at a semicolon in the end."""
     return f"{word[:-1]}\\;" if word.endswith(";") else word

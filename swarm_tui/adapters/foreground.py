@@ -1,25 +1,26 @@
-"""Runs a program on the person's own terminal - an editor, a pager, a merge tool - and waits until it is left."""
+"""Runs a program, such as an editor, in the person's own terminal, and waits for its end."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import shlex
+import signal
 import subprocess
 import termios
 import time
 import tty
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from swarm_tui.adapters.packages import how_to_get
-from swarm_tui.adapters.process import scrubbed_environment
-from swarm_tui.errors import AdapterError, ProgramMissing, UsageError
+from swarm_tui.adapters.process_group import spawn_errors
+from swarm_tui.errors import UsageError
 
 ANSWER_TIMEOUT: Final = 1.0
-_ARE_YOU_THERE: Final = b"\x1b[5n"
-_I_AM_THERE: Final = b"\x1b[0n"
+_STATUS_QUERY: Final = b"\x1b[5n"
+_STATUS_ANSWER: Final = b"\x1b[0n"
 
 
 def editor_command() -> tuple[str, ...]:
@@ -34,26 +35,30 @@ def editor_command() -> tuple[str, ...]:
     return ("vi",)
 
 
-def run_in_foreground(arguments: Sequence[str], *, cwd: Path, extra: Mapping[str, str] = {}) -> int:
-    """Run a program with this terminal as its own, and `extra` in its environment; return its exit code."""
-    program = arguments[0]
+def run_in_foreground(arguments: Sequence[str], *, cwd: Path | None, environment: Mapping[str, str]) -> int:
+    """Run a program with this terminal as its own; return its exit code.
+
+    It stays in our process group, which is the one that the terminal's keys go to.
+    """
+    with spawn_errors(arguments[0], cwd), _ignored_interrupts():
+        return subprocess.run(list(arguments), cwd=cwd, env=dict(environment), check=False).returncode
+
+
+@contextlib.contextmanager
+def _ignored_interrupts() -> Iterator[None]:
+    """Leave ctrl+c to the program in front; a handler, unlike an ignored signal, is not inherited by it."""
+    before = signal.signal(signal.SIGINT, lambda *_: None)
     try:
-        return subprocess.run(list(arguments), cwd=cwd, env=scrubbed_environment(extra), check=False).returncode
-    except FileNotFoundError as error:
-        if not cwd.is_dir():
-            raise AdapterError(
-                f"{program} cannot be started in {cwd}", "that folder does not exist any more"
-            ) from error
-        raise ProgramMissing(f"{program} is not installed", how_to_get(program)) from error
-    except OSError as error:
-        raise AdapterError(f"{program} cannot be started", error.strerror or str(error)) from error
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
-def settle_terminal(terminal: int, timeout: float = ANSWER_TIMEOUT) -> bool:
-    """Take off what the terminal still answers to questions of a program that has left; return whether it is quiet now.
+def drop_late_answers(terminal: int, timeout: float = ANSWER_TIMEOUT) -> bool:
+    """Read and drop a terminal's answers to queries of a program that has ended; return whether all have come.
 
-    tmux and vim ask a terminal what it can do, and leave without waiting. A late answer would be read as keys
-    by whoever comes next. Terminals answer in order: with the answer to a question of ours, all others are through.
+    tmux and vim query what a terminal can do, and end without waiting. The next program would read a late answer as
+    keys. Terminals answer in order, so that the answer to a query of ours is the last one.
     """
     try:
         before = termios.tcgetattr(terminal)
@@ -61,16 +66,16 @@ def settle_terminal(terminal: int, timeout: float = ANSWER_TIMEOUT) -> bool:
         return True
     try:
         tty.setraw(terminal, termios.TCSANOW)
-        os.write(terminal, _ARE_YOU_THERE)
+        os.write(terminal, _STATUS_QUERY)
         deadline = time.monotonic() + timeout
-        heard = b""
-        while _I_AM_THERE not in heard:
+        read = b""
+        while _STATUS_ANSWER not in read:
             left = deadline - time.monotonic()
             if left <= 0 or not select.select([terminal], [], [], left)[0]:
                 return False
             if not (content := os.read(terminal, 4096)):
                 return False
-            heard = heard[-len(_I_AM_THERE) :] + content
+            read = read[-len(_STATUS_ANSWER) :] + content
         return True
     except OSError:
         return False

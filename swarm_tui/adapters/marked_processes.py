@@ -1,4 +1,4 @@
-"""Finds and ends the processes that carry a mark in their environment: what one test has left running, and no other."""
+"""Finds and ends the processes that carry a mark in their environment, in whatever group they are."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import contextlib
 import os
 import re
 import signal
-import subprocess
 import time
 from pathlib import Path
 from typing import Final
+
+from swarm_tui.adapters.process import run_process_blocking
 
 _PROCESSES: Final = Path("/proc")
 _VARIABLE: Final = re.compile(r" [A-Za-z_][A-Za-z0-9_]*=")
@@ -28,20 +29,20 @@ def marked_processes(name: str, value: str) -> dict[int, str]:
 def end_marked_processes(name: str, value: str, grace: float = 1.0) -> tuple[str, ...]:
     """End all marked processes, TERM first and KILL after the grace; return the command lines of those ended."""
     deadline = time.monotonic() + _SETTLING_SECONDS
-    # One that is on its way out already is no leftover.
+    # One that is about to end by itself was not left running.
     while (found := marked_processes(name, value)) and time.monotonic() < deadline:
         time.sleep(_POLL_SECONDS)
     ended: dict[int, str] = {}
-    asked: set[int] = set()
+    signalled: set[int] = set()
     deadline = time.monotonic() + grace
     while found:
         ended |= found
         if time.monotonic() >= deadline:
             break
-        # One that ends may start another on its way out.
-        for process in found.keys() - asked:
+        # One that ends may start another before that.
+        for process in found.keys() - signalled:
             _signal(process, signal.SIGTERM)
-        asked |= found.keys()
+        signalled |= found.keys()
         time.sleep(_POLL_SECONDS)
         found = marked_processes(name, value)
     for _ in range(_ROUNDS):
@@ -56,7 +57,7 @@ def end_marked_processes(name: str, value: str, grace: float = 1.0) -> tuple[str
 
 
 def marked_in_proc(mark: bytes) -> dict[int, str]:
-    """Return the marked processes as Linux tells them, in a few milliseconds."""
+    """Return the marked processes by Linux's /proc, which takes a few milliseconds."""
     found: dict[int, str] = {}
     for name in os.listdir(_PROCESSES):
         if not name.isdigit():
@@ -72,8 +73,8 @@ def marked_in_proc(mark: bytes) -> dict[int, str]:
 
 
 def marked_in_ps(mark: str) -> dict[int, str]:
-    """Return the marked processes as `ps` tells them, on systems without /proc."""
-    listing = subprocess.run(["ps", "axeww", "-o", "pid=,command="], capture_output=True, text=True, check=False).stdout
+    """Return the marked processes by `ps`, for systems without /proc."""
+    listing = run_process_blocking(["ps", "axeww", "-o", "pid=,command="]).text
     found: dict[int, str] = {}
     for line in listing.splitlines():
         number, _, command = line.strip().partition(" ")

@@ -11,6 +11,7 @@ from typing import Any, Final, Protocol
 
 from pydantic import ValidationError
 
+from swarm_tui.adapters.environment import scrubbed_environment
 from swarm_tui.adapters.mngr_messages import (
     ActionReport,
     AgentDetails,
@@ -25,7 +26,7 @@ from swarm_tui.adapters.mngr_messages import (
     Plugin,
     checked_address,
 )
-from swarm_tui.adapters.process import Finished, run_process, scrubbed_environment
+from swarm_tui.adapters.process import Finished, run_process
 from swarm_tui.errors import AdapterError, AgentExists, UsageError
 from swarm_tui.model.sweep import MngrSettings
 from swarm_tui.model.text import plain, plain_lines

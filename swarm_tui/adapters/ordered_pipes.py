@@ -1,4 +1,4 @@
-"""Two pipes from one program that tell in which order it wrote to them, where the system can tell.
+"""Reads two pipes of one program in the order in which it wrote to them, where the system allows it.
 
 On Linux each pipe holds one packet only and the kernel queues one event a write, so that reading one packet an event
 gives the exact order of all writes to both. Elsewhere the order is that in which we come to read.
@@ -20,7 +20,7 @@ _WIDE = 1_048_576
 
 
 class OrderedPipes:
-    """The read ends of some pipes, and what else to wait for while they are silent."""
+    """The read ends of some pipes, with other descriptors to wait for at the same time."""
 
     def __init__(self) -> None:
         self._is_exact = sys.platform == "linux"
@@ -29,7 +29,7 @@ class OrderedPipes:
         self._open: set[int] = set()
 
     def add_pipe(self) -> tuple[int, int]:
-        """Open a pipe that is listened to; return its read and its write end."""
+        """Open a pipe to read from; return its read and its write end."""
         if self._epoll is None or sys.platform != "linux":
             read_end, write_end = os.pipe()
             self._watch(read_end, selectors.EVENT_READ)
@@ -42,15 +42,15 @@ class OrderedPipes:
         return read_end, write_end
 
     def watch_readable(self, descriptor: int) -> None:
-        """Wake up, too, when this descriptor can be read."""
+        """Let `read` return, too, when this descriptor can be read."""
         self._watch(descriptor, selectors.EVENT_READ)
 
     def watch_writable(self, descriptor: int) -> None:
-        """Wake up, too, when this descriptor can be written."""
+        """Let `read` return, too, when this descriptor can be written."""
         self._watch(descriptor, selectors.EVENT_WRITE)
 
-    def forget(self, descriptor: int) -> None:
-        """Wake up for this descriptor no more."""
+    def unwatch(self, descriptor: int) -> None:
+        """Wait for this descriptor no longer."""
         if self._epoll is not None:
             self._epoll.unregister(descriptor)
         elif self._selector is not None:
@@ -58,11 +58,11 @@ class OrderedPipes:
 
     @property
     def is_open(self) -> bool:
-        """Return whether somebody may still write to one of the pipes."""
+        """Return whether one of the pipes still has a writer."""
         return bool(self._open)
 
     def read(self, timeout: float) -> Iterator[tuple[int, bytes]]:
-        """Wait for the next write and return what was written; empty for a watched descriptor that is ready."""
+        """Wait for the next write and yield (descriptor, data), without data for a watched descriptor."""
         for descriptor, has_hung_up in self._ready(timeout):
             if descriptor not in self._open:
                 yield descriptor, b""
@@ -77,7 +77,7 @@ class OrderedPipes:
                     yield descriptor, data
 
     def widen(self) -> None:
-        """Return up the order for speed: for a flood that is thrown away, or a program that outlives its command."""
+        """Give up the order for speed, for output that is thrown away or that comes after the command has ended."""
         if self._epoll is None or sys.platform != "linux":
             return
         for descriptor in self._open:
@@ -87,7 +87,7 @@ class OrderedPipes:
             self._epoll.modify(descriptor, select.EPOLLIN)
 
     def close(self) -> None:
-        """Close the read ends: who still writes is told so by the system."""
+        """Close the read ends; a program that still writes gets SIGPIPE."""
         for descriptor in tuple(self._open):
             self._close_pipe(descriptor)
         if self._epoll is not None:
@@ -117,6 +117,6 @@ class OrderedPipes:
         return data
 
     def _close_pipe(self, descriptor: int) -> None:
-        self.forget(descriptor)
+        self.unwatch(descriptor)
         self._open.discard(descriptor)
         os.close(descriptor)

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from swarm_tui.adapters.environment import scrubbed_environment
 from swarm_tui.adapters.interpreters import find_interpreter
-from swarm_tui.adapters.process import run_process, scrubbed_environment
+from swarm_tui.adapters.process import run_process
 from swarm_tui.errors import AdapterError, ProgramMissing
 from swarm_tui.model.text import plain
 

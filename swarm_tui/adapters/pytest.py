@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from swarm_tui.adapters.process import Finished, run_process, scrubbed_environment
+from swarm_tui.adapters.environment import scrubbed_environment
+from swarm_tui.adapters.process import Finished, run_process
 from swarm_tui.errors import AdapterError, ProgramMissing, UsageError
 from swarm_tui.model.text import plain, plain_lines
 

@@ -1,16 +1,13 @@
-"""Records a program in this terminal: by asciinema when it is there, else over a pty of our own."""
+"""Records a program in this terminal, by asciinema when that is installed, else by ourselves."""
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import select
 import shlex
 import shutil
 import signal
-import struct
-import subprocess
 import sys
 import tempfile
 import termios
@@ -18,35 +15,41 @@ import tty
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from swarm_tui.adapters import cast_writer
 from swarm_tui.adapters.cast_writer import CastWriter
+from swarm_tui.adapters.foreground import run_in_foreground
 from swarm_tui.adapters.packages import how_to_get
+from swarm_tui.adapters.process import run_process_blocking
+from swarm_tui.adapters.terminal import spawn_on_terminal
 from swarm_tui.adapters.tmux import AGENT_WINDOW, Tmux
 from swarm_tui.errors import AdapterError, ProgramMissing, SwarmError
 
+if TYPE_CHECKING:
+    import pexpect
+
 _BLOCK: Final = 1 << 16
 _DEFAULT_SIZE: Final = (80, 24)
-# asciinema does not hand on the exit code of what it records; the shell that it starts can write it down.
+# asciinema does not pass on the exit code of what it records; the shell that it starts writes it into a file.
 _KEEP_CODE: Final = '"$@"; echo $? >"$0"'
 
 
 def record_program(
     arguments: Sequence[str], cast: Path, *, environment: Mapping[str, str] | None = None, title: str = ""
 ) -> int:
-    """Run a program in front of the person, record its output into a new file, and return its exit code."""
-    surroundings = dict(os.environ if environment is None else environment)
-    if shutil.which(arguments[0], path=surroundings.get("PATH")) is None:
+    """Run a program in our terminal, record its output into a new file, and return its exit code."""
+    variables = dict(os.environ if environment is None else environment)
+    if shutil.which(arguments[0], path=variables.get("PATH")) is None:
         raise ProgramMissing(f"{arguments[0]} is not installed", how_to_get(arguments[0]))
     if cast.exists():
         raise SwarmError(f"{cast} is there already", "recordings are never written over; give another name")
     try:
         cast.parent.mkdir(parents=True, exist_ok=True)
-        asciinema = shutil.which("asciinema", path=surroundings.get("PATH"))
+        asciinema = shutil.which("asciinema", path=variables.get("PATH"))
         if asciinema is not None and os.isatty(0) and os.isatty(1):
-            return _record_by_asciinema(asciinema, arguments, cast, surroundings, title)
-        return record_on_pty(arguments, cast, environment=surroundings, title=title)
+            return _record_by_asciinema(asciinema, arguments, cast, variables, title)
+        return record_on_pty(arguments, cast, environment=variables, title=title)
     except OSError as error:
         raise AdapterError(f"{cast} cannot be recorded", error.strerror or str(error)) from error
 
@@ -62,23 +65,23 @@ def asciinema_command(asciinema: str, arguments: Sequence[str], cast: Path, titl
 
 
 def record_on_pty(arguments: Sequence[str], cast: Path, *, environment: Mapping[str, str], title: str = "") -> int:
-    """Record a program over a pty of our own; without a terminal it gets one of 80x24 that nobody types into."""
+    """Record a program on a terminal that we make for it; without one of ours, that has 80x24 and gets no keys."""
     columns, rows = _terminal_size()
     writer = CastWriter.begin(cast, columns, rows, title)
-    process, terminal = _start_on_pty(arguments, environment, columns, rows)
+    child = spawn_on_terminal(arguments, rows=rows, columns=columns, environment=environment)
     try:
         with _raw_terminal(), _resizes() as resized:
-            _relay(terminal, resized, writer)
+            _relay(child, resized, writer)
+        child.wait()
     finally:
-        # Whoever leaves early takes the program's terminal away, as closing a window does.
-        os.close(terminal)
+        # When we are interrupted, the program loses its terminal, as when a window is closed.
+        child.close(force=True)
         writer.close()
-    code = process.wait()
-    return code if code >= 0 else 128 - code
+    return 128 + (child.signalstatus or 0) if child.exitstatus is None else child.exitstatus
 
 
 async def record_pane(tmux: Tmux, session: str, cast: Path) -> None:
-    """Record an agent's pane from now on, beginning with what it shows; the recorder ends with the pane."""
+    """Record an agent's pane from now on, beginning with its present screen; the recorder ends with the pane."""
     panes = await tmux.list_panes()
     pane = next((pane for pane in panes if pane.session == session and pane.window == AGENT_WINDOW), None)
     if pane is None:
@@ -96,53 +99,30 @@ async def record_pane(tmux: Tmux, session: str, cast: Path) -> None:
 def _record_by_asciinema(
     asciinema: str, arguments: Sequence[str], cast: Path, environment: dict[str, str], title: str
 ) -> int:
-    told = subprocess.run([asciinema, "--version"], env=environment, capture_output=True, text=True, check=False)
-    version = told.stdout.strip().rpartition(" ")[2]
+    version = run_process_blocking([asciinema, "--version"], environment=environment).text.strip().rpartition(" ")[2]
     with tempfile.TemporaryDirectory(prefix="swarm-record-") as folder:
         code_file = Path(folder) / "code"
         kept = ["sh", "-c", _KEEP_CODE, str(code_file), *arguments]
         words = asciinema_command(asciinema, kept, cast, title, version if version[:1].isdigit() else "")
-        done = subprocess.run(words, env=environment, check=False)
+        asciinema_code = run_in_foreground(words, cwd=None, environment=environment)
         code = code_file.read_text().strip() if code_file.is_file() else ""
-    return int(code) if code.isdigit() else done.returncode
+    return int(code) if code.isdigit() else asciinema_code
 
 
-def _start_on_pty(
-    arguments: Sequence[str], environment: Mapping[str, str], columns: int, rows: int
-) -> tuple[subprocess.Popen[bytes], int]:
-    ours, theirs = os.openpty()
-    _set_size(theirs, columns, rows)
+def _relay(child: pexpect.spawn[bytes], resized: int, writer: CastWriter) -> None:
+    """Pass on what is typed to the program and what it writes to the person, until it has closed its terminal.
 
-    def take_terminal() -> None:
-        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-
-    try:
-        process = subprocess.Popen(
-            list(arguments),
-            stdin=theirs,
-            stdout=theirs,
-            stderr=theirs,
-            env=dict(environment),
-            start_new_session=True,
-            preexec_fn=take_terminal,
-        )
-    except OSError:
-        os.close(ours)
-        raise
-    finally:
-        os.close(theirs)
-    return process, ours
-
-
-def _relay(terminal: int, resized: int, writer: CastWriter) -> None:
-    """Carry what is typed to the program and what it writes to the person, until it has closed its terminal."""
+    pexpect's `interact` needs a terminal of ours, loses what a program writes right before it ends, and does not see
+    that a window gets another size.
+    """
+    terminal = child.child_fd
     sources = [terminal, resized, *([0] if os.isatty(0) else [])]
     while True:
         ready, _, _ = select.select(sources, [], [])
         if resized in ready:
             os.read(resized, _BLOCK)
             columns, rows = _terminal_size()
-            _set_size(terminal, columns, rows)
+            child.setwinsize(rows, columns)
             writer.resize(columns, rows)
         if 0 in ready:
             typed = os.read(0, _BLOCK)
@@ -176,13 +156,9 @@ def _terminal_size() -> tuple[int, int]:
     return (size.columns, size.lines) if size.columns and size.lines else _DEFAULT_SIZE
 
 
-def _set_size(terminal: int, columns: int, rows: int) -> None:
-    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-
-
 @contextlib.contextmanager
 def _raw_terminal() -> Iterator[None]:
-    """Let every key through to the program; the terminal is put back as it was."""
+    """Set our terminal to pass every key on, and restore it afterwards."""
     if not os.isatty(0):
         yield
         return
@@ -196,15 +172,15 @@ def _raw_terminal() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _resizes() -> Iterator[int]:
-    """Return a descriptor that can be read whenever the terminal got another size."""
+    """Return a descriptor that becomes readable when the terminal gets another size."""
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
 
-    def tell(number: int, frame: FrameType | None) -> None:
+    def notify(number: int, frame: FrameType | None) -> None:
         with contextlib.suppress(BlockingIOError):
             os.write(writing, b"r")
 
-    before = signal.signal(signal.SIGWINCH, tell)
+    before = signal.signal(signal.SIGWINCH, notify)
     try:
         yield reading
     finally:

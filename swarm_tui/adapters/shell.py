@@ -1,12 +1,9 @@
-"""Runs one shell line of a test's author to its end and keeps what it wrote, in order and bounded in memory."""
+"""Runs one shell line to its end and keeps what it wrote, in order and bounded in memory."""
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
-import signal
-import subprocess
 import threading
 import time
 from collections import deque
@@ -18,12 +15,12 @@ from pathlib import Path
 from typing import Final
 
 from swarm_tui.adapters.ordered_pipes import OrderedPipes
+from swarm_tui.adapters.process_group import end_group, start_group
 from swarm_tui.errors import AdapterError
 
 TIMED_OUT_CODE: Final = 124
 OUTPUT_LIMIT: Final = 8 * 1024 * 1024
-TERM_GRACE: Final = 2.0
-# A command's own helpers may still be writing when its shell has ended; a server that it left behind is not waited for.
+# A command's children may still be writing when its shell has ended; a server that it left running is not waited for.
 BACKGROUND_GRACE: Final = 0.2
 _SEGMENT_COST: Final = 200
 _LINE_COST: Final = 40
@@ -31,7 +28,7 @@ _POLL_SECONDS: Final = 0.02
 
 
 class OutputSource(StrEnum):
-    """Where a piece of output was written to."""
+    """One of the two outputs of a program."""
 
     STDOUT = "stdout"
     STDERR = "stderr"
@@ -39,7 +36,7 @@ class OutputSource(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Bytes that were written one after the other to one of the two outputs."""
+    """Bytes that were written to one output, with nothing written to the other one in between."""
 
     source: OutputSource
     data: bytes
@@ -47,7 +44,7 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class ShellRun:
-    """What became of a shell line."""
+    """How a shell line ended, and what it wrote."""
 
     code: int
     segments: tuple[Segment, ...]
@@ -74,7 +71,7 @@ class SegmentCollector:
         return any(self._left_out.values())
 
     def add(self, source: OutputSource, data: bytes) -> None:
-        """Keep these bytes; what is too much goes from the middle."""
+        """Append bytes; what is beyond the limit is dropped from the middle."""
         if self._head_cost < self._half:
             self._head_cost += _append(self._head, source, data)
             return
@@ -85,7 +82,7 @@ class SegmentCollector:
             self._left_out[old_source] += len(old_data)
 
     def segments(self) -> tuple[Segment, ...]:
-        """Return all that was kept, with a line in the middle that says what was left out."""
+        """Return what was kept, with a line in the middle that says how much was left out."""
         gaps = [
             (source, bytearray(f"\n[... {count:,} bytes left out ...]\n".encode()))
             for source, count in self._left_out.items()
@@ -95,22 +92,22 @@ class SegmentCollector:
 
 
 class BackgroundOutput:
-    """What programs write that a command left running behind it; read on, so that they never wait for a reader."""
+    """Reads what programs write that a command left running, so that they never block on a full pipe."""
 
     def __init__(self, pipes: OrderedPipes, sources: Mapping[int, OutputSource], limit: int) -> None:
         self._pipes = pipes
         self._sources = sources
         self._collector = SegmentCollector(limit)
         pipes.widen()
-        self._thread = threading.Thread(target=self._listen, name="background-output", daemon=True)
+        self._thread = threading.Thread(target=self._collect, name="background-output", daemon=True)
         self._thread.start()
 
     def finish(self) -> tuple[Segment, ...]:
-        """Return what was written after the command ended; nothing while a program that it started goes on."""
+        """Return what was written after the command ended; nothing while one of the programs still runs."""
         self._thread.join(timeout=1.0)
         return () if self._thread.is_alive() else self._collector.segments()
 
-    def _listen(self) -> None:
+    def _collect(self) -> None:
         while self._pipes.is_open:
             for descriptor, data in self._pipes.read(timeout=60.0):
                 self._collector.add(self._sources[descriptor], data)
@@ -122,7 +119,7 @@ class BackgroundOutput:
 
 @cache
 def shell_program() -> str:
-    """Return the shell that lines are run with: bash, as tutorials are written for it, else the system's sh."""
+    """Return the shell for command lines: bash, for which tutorials are written, else the system's sh."""
     return shutil.which("bash") or "/bin/sh"
 
 
@@ -135,11 +132,11 @@ def run_shell(
     timeout: float = 30.0,
     output_limit: int = OUTPUT_LIMIT,
 ) -> ShellRun:
-    """Run a shell line in a session of its own; when it overstays or we are interrupted, it and its group are ended."""
+    """Run a shell line in a session of its own; when it overstays or we are interrupted, its group is ended."""
     started = time.monotonic()
     running = _RunningShell(line, cwd, environment, stdin, output_limit)
     try:
-        running.listen_until(started + timeout)
+        running.read_until(started + timeout)
     except BaseException:
         # Ctrl+c in the middle of a test must not leave its command behind.
         running.end()
@@ -153,12 +150,12 @@ def run_shell(
         seconds=time.monotonic() - started,
         is_timed_out=is_timed_out,
         is_truncated=running.collector.is_full,
-        background=running.leave_background(output_limit),
+        background=running.collect_background(output_limit),
     )
 
 
 class _RunningShell:
-    """A shell that runs: its pipes, and what it has written so far."""
+    """A shell that was started, its pipes, and what it has written so far."""
 
     def __init__(self, line: str, cwd: Path, environment: Mapping[str, str], stdin: bytes, output_limit: int) -> None:
         self.collector = SegmentCollector(output_limit)
@@ -173,20 +170,19 @@ class _RunningShell:
         else:
             stdin_reader = os.open(os.devnull, os.O_RDONLY)
         try:
-            self.process = subprocess.Popen(
+            self.process = start_group(
                 [shell_program(), "-c", line],
                 cwd=cwd,
-                env=dict(environment),
+                environment=environment,
                 stdin=stdin_reader,
                 stdout=stdout_writer,
                 stderr=stderr_writer,
-                start_new_session=True,
             )
-        except (OSError, ValueError) as error:
+        except AdapterError:
             self._pipes.close()
             if self._stdin_writer is not None:
                 os.close(self._stdin_writer)
-            raise AdapterError(f"the command cannot be started in {cwd}", str(error)) from error
+            raise
         finally:
             for descriptor in (stdin_reader, stdout_writer, stderr_writer):
                 os.close(descriptor)
@@ -201,43 +197,42 @@ class _RunningShell:
     def has_ended(self) -> bool:
         return self.process.poll() is not None
 
-    def listen_until(self, deadline: float) -> None:
-        """Read what it writes until it has ended (and its helpers, for a moment more) or the deadline has come."""
+    def read_until(self, deadline: float) -> None:
+        """Read its output until it has ended (then for a moment more that of its children) or until the deadline."""
         while not self.has_ended:
             left = deadline - time.monotonic()
             if left <= 0:
                 return
-            self._listen(left if self._exit_notice is not None else min(left, _POLL_SECONDS))
-        self._forget_exit()
+            self._read(left if self._exit_notice is not None else min(left, _POLL_SECONDS))
+        self._stop_watching_exit()
         deadline = time.monotonic() + BACKGROUND_GRACE
         while self._pipes.is_open and (left := deadline - time.monotonic()) > 0:
-            self._listen(left)
+            self._read(left)
 
     def end(self) -> None:
-        """End what is left of the shell and its process group, if the shell has not ended by itself."""
+        """End the shell's process group if the shell has not ended by itself."""
         if not self.has_ended:
-            self._signal(signal.SIGTERM)
-            deadline = time.monotonic() + TERM_GRACE
-            while not self.has_ended and (left := deadline - time.monotonic()) > 0:
-                self._listen(min(left, _POLL_SECONDS))
-            self._signal(signal.SIGKILL)
-            self.process.wait()
-            self.listen_until(time.monotonic())
-        self._forget_exit()
+            # Its pipes are read meanwhile: a program may wait for that before it ends.
+            ending = threading.Thread(target=end_group, args=(self.process,), name="end-shell")
+            ending.start()
+            while ending.is_alive():
+                self._read(_POLL_SECONDS)
+            self.read_until(time.monotonic())
+        self._stop_watching_exit()
         self._close_stdin()
 
-    def leave_background(self, output_limit: int) -> BackgroundOutput | None:
-        """Read on behind the caller's back, if somebody still holds the pipes."""
+    def collect_background(self, output_limit: int) -> BackgroundOutput | None:
+        """Return a reader of what background programs still write; None when the pipes are closed."""
         if self._pipes.is_open:
             return BackgroundOutput(self._pipes, self._sources, output_limit)
         self.close()
         return None
 
     def close(self) -> None:
-        """Listen no more."""
+        """Close the pipes."""
         self._pipes.close()
 
-    def _listen(self, timeout: float) -> None:
+    def _read(self, timeout: float) -> None:
         was_full = self.collector.is_full
         for descriptor, data in self._pipes.read(timeout):
             if descriptor in self._sources:
@@ -260,20 +255,15 @@ class _RunningShell:
 
     def _close_stdin(self) -> None:
         if self._stdin_writer is not None:
-            self._pipes.forget(self._stdin_writer)
+            self._pipes.unwatch(self._stdin_writer)
             os.close(self._stdin_writer)
             self._stdin_writer = None
 
-    def _forget_exit(self) -> None:
+    def _stop_watching_exit(self) -> None:
         if self._exit_notice is not None:
-            self._pipes.forget(self._exit_notice)
+            self._pipes.unwatch(self._exit_notice)
             os.close(self._exit_notice)
             self._exit_notice = None
-
-    def _signal(self, number: int) -> None:
-        # It may have ended meanwhile; macOS answers with a refusal for a group of zombies.
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.process.pid, number)
 
 
 def _append(
@@ -281,7 +271,7 @@ def _append(
     source: OutputSource,
     data: bytes,
 ) -> int:
-    """Append bytes, joined with the last segment while that is of the same source; return what they cost."""
+    """Append bytes, to the last segment where that is of the same source; return their cost."""
     if segments and segments[-1][0] is source and len(segments[-1][1]) < 65_536:
         segments[-1][1].extend(data)
         return _cost(data)
@@ -290,7 +280,7 @@ def _append(
 
 
 def _cost(data: bytes | bytearray) -> int:
-    """Return what it takes to keep some bytes; short lines are dear, because each becomes an object."""
+    """Return roughly how much memory some bytes take; short lines take more, because each becomes an object."""
     return len(data) + _LINE_COST * data.count(b"\n")
 
 

@@ -1,43 +1,54 @@
-"""A program in a terminal of its own, for panes inside the room: pexpect behind a small class."""
+"""Starts programs in a terminal of their own by pexpect: for panes inside the room, and for recordings."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import signal
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from swarm_tui.adapters.packages import how_to_get
+from swarm_tui.adapters.process_group import signal_group
 from swarm_tui.errors import AdapterError, ProgramMissing
 
+if TYPE_CHECKING:
+    import pexpect
+
 READ_SIZE = 1 << 13
-"""So much is taken at a time that a flood of output leaves room for keys in between."""
+"""Few enough bytes at a time for keys to be sent while a flood of output is read."""
+
+
+def spawn_on_terminal(
+    words: Sequence[str], *, rows: int, columns: int, environment: Mapping[str, str], cwd: Path | None = None
+) -> pexpect.spawn[bytes]:
+    """Start a program on a new terminal, as the leader of a new session."""
+    import pexpect
+
+    try:
+        return pexpect.spawn(
+            words[0],
+            list(words[1:]),
+            dimensions=(rows, columns),
+            env=dict(environment),
+            cwd=str(cwd) if cwd is not None else None,
+            timeout=None,
+            encoding=None,
+        )
+    except pexpect.ExceptionPexpect as error:
+        raise ProgramMissing(f"{words[0]} is not installed", how_to_get(words[0])) from error
+    except OSError as error:
+        raise AdapterError(f"no terminal could be opened: {error.strerror or error}") from error
 
 
 class TerminalProgram:
-    """A running program and the master side of its terminal. Nothing here blocks."""
+    """A program on a terminal of its own. No method blocks."""
 
     def __init__(
         self, words: Sequence[str], *, rows: int, columns: int, environment: Mapping[str, str], cwd: Path | None = None
     ) -> None:
-        import pexpect
-
-        try:
-            self._child = pexpect.spawn(
-                words[0],
-                list(words[1:]),
-                dimensions=(rows, columns),
-                env=dict(environment),
-                cwd=str(cwd) if cwd is not None else None,
-                timeout=None,
-                encoding=None,
-            )
-        except pexpect.ExceptionPexpect as error:
-            raise ProgramMissing(f"{words[0]} is not installed", how_to_get(words[0])) from error
-        except OSError as error:
-            raise AdapterError(f"no terminal could be opened: {error.strerror or error}") from error
-        # By default pexpect sleeps for 50 ms before it sends, which a person feels at every key.
-        self._child.delaybeforesend = None
+        self._child = spawn_on_terminal(words, rows=rows, columns=columns, environment=environment, cwd=cwd)
         self._pending = bytearray()
         os.set_blocking(self.descriptor, False)
 
@@ -48,6 +59,7 @@ class TerminalProgram:
 
     def read(self) -> bytes | None:
         """Return some output, b"" when there is none now, None when the program has ended."""
+        # pexpect's own `read_nonblocking` loses what a program writes right before it ends.
         try:
             return os.read(self.descriptor, READ_SIZE) or None
         except BlockingIOError:
@@ -56,7 +68,8 @@ class TerminalProgram:
             return None
 
     def send(self, content: bytes) -> None:
-        """Type something; what the terminal does not take yet goes with the next call."""
+        """Type something; what the terminal does not accept yet is sent with the next call."""
+        # pexpect's own `send` waits until the terminal has accepted everything.
         self._pending += content
         try:
             while self._pending:
@@ -69,7 +82,7 @@ class TerminalProgram:
 
     @property
     def has_pending(self) -> bool:
-        """Whether something typed still waits to be taken."""
+        """Whether something typed still waits to be sent."""
         return bool(self._pending)
 
     def resize(self, rows: int, columns: int) -> None:
@@ -77,6 +90,9 @@ class TerminalProgram:
             self._child.setwinsize(rows, columns)
 
     def close(self) -> None:
-        """End the program: its terminal hangs up."""
+        """Close the terminal and end the program, with what it has started in its group."""
+        is_alive = self._child.isalive()
         with contextlib.suppress(Exception):
             self._child.close(force=True)
+        if is_alive and self._child.pid is not None:
+            signal_group(self._child.pid, signal.SIGKILL)

@@ -9,11 +9,12 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
+from swarm_tui.adapters.environment import scrubbed_environment
 from swarm_tui.adapters.interpreters import find_interpreter
 from swarm_tui.adapters.mngr import Mngr, current_settings, mngr_environment
 from swarm_tui.adapters.packages import how_to_get
 from swarm_tui.adapters.probe import can_list_processes
-from swarm_tui.adapters.process import run_process, scrubbed_environment
+from swarm_tui.adapters.process import run_process
 from swarm_tui.adapters.provision import NEEDED_PYTHON, PLUGIN_PACKAGES, MngrFound, find_mngr
 from swarm_tui.adapters.tmux import Tmux
 from swarm_tui.agents.kinds import DEFAULT_AGENT_TYPE, AgentKind, kind_of

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from swarm_tui.adapters.process import scrubbed_environment
+from swarm_tui.adapters.environment import scrubbed_environment
 
 MARK_NAME: Final = "SWARM_E2E_SESSION"
 

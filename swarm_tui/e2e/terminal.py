@@ -84,7 +84,7 @@ class Terminal:
 
     def screen(self) -> CapturedText:
         """Return the present screen, and write it into the transcript."""
-        return self._captured(self._driven.look())
+        return self._captured(self._driven.screenshot())
 
     def wait_for(self, wanted: str | re.Pattern[str], timeout: float = DEFAULT_WAIT) -> CapturedText:
         """Wait until the screen contains a text, or matches a compiled expression; return the screen."""
@@ -101,7 +101,7 @@ class Terminal:
         __tracebackhide__ = True
         deadline = time.monotonic() + timeout
         pause = _FIRST_PAUSE
-        while (shot := self._driven.look()).exit_code is None:
+        while (shot := self._driven.screenshot()).exit_code is None:
             if time.monotonic() >= deadline:
                 self._fail("to end", f"it still runs after {timeout:g} s", shot)
             time.sleep(pause)
@@ -115,7 +115,7 @@ class Terminal:
             return
         self._is_closed = True
         try:
-            shot = self._driven.look()
+            shot = self._driven.screenshot()
             self._captured(shot)
             self._add_to_transcript(["# closed while it ran" if shot.exit_code is None else f"? {shot.exit_code}"])
         finally:
@@ -125,7 +125,7 @@ class Terminal:
         __tracebackhide__ = True
         deadline = time.monotonic() + timeout
         pause = _FIRST_PAUSE
-        while not is_met((shot := self._driven.look()).text):
+        while not is_met((shot := self._driven.screenshot()).text):
             if shot.exit_code is not None:
                 self._fail(expected, f"its program has ended with {shot.exit_code}", shot)
             if time.monotonic() >= deadline:

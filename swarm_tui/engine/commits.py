@@ -137,4 +137,4 @@ def _with_own_index(repository: Repository, work: Callable[[Repository], bytes])
         own = repository.git_directory / "index"
         if own.exists():
             shutil.copyfile(own, index)
-        return work(repository.seen_with({"GIT_INDEX_FILE": str(index)}, repository.root))
+        return work(repository.with_environment({"GIT_INDEX_FILE": str(index)}, repository.root))

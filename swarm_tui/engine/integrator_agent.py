@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from swarm_tui.adapters.environment import scrubbed_environment
 from swarm_tui.adapters.git import clone_into
 from swarm_tui.adapters.mngr_messages import CreateRequest
 from swarm_tui.adapters.probe import LocalProbe, Probed
-from swarm_tui.adapters.process import run_process, scrubbed_environment
+from swarm_tui.adapters.process import run_process
 from swarm_tui.agents.contract import ARCHIVE_PATH, BUNDLE_FILE, PACKED_OUTPUT_FOLDER
 from swarm_tui.agents.integrator.inputs import INPUTS_FILE, IntegratorInputs
 from swarm_tui.agents.kinds import AgentKind, kind_of

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, Protocol
 
-from swarm_tui.adapters.process import Finished, run_process, scrubbed_environment
+from swarm_tui.adapters.environment import scrubbed_environment
+from swarm_tui.adapters.process import Finished, run_process
 from swarm_tui.errors import UsageError
 
 LOCAL: Final = "local"

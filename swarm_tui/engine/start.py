@@ -9,7 +9,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
-from swarm_tui.adapters.process import scrubbed_environment, start_detached
+from swarm_tui.adapters.environment import scrubbed_environment
+from swarm_tui.adapters.process import start_detached
 from swarm_tui.errors import JournalError, SwarmError
 from swarm_tui.journal.append import JournalWriter
 from swarm_tui.journal.folder import SweepFolder, create_runs_folder

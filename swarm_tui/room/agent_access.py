@@ -8,7 +8,7 @@ from pathlib import Path
 from swarm_tui.adapters.attach import Attacher
 from swarm_tui.adapters.mngr import Mngr, mngr_environment
 from swarm_tui.adapters.mngr_messages import is_agent_name
-from swarm_tui.adapters.stream import stream_process
+from swarm_tui.adapters.process import stream_process
 from swarm_tui.agents.kinds import kind_of
 from swarm_tui.errors import AdapterError, SwarmError
 from swarm_tui.journal.folder import SweepFolder
@@ -56,14 +56,14 @@ class AgentAccess:
         words += ["--tail", str(RECORDS_FOLLOWED), "--follow", "--format", "jsonl"]
         rest = b""
 
-        def take(piece: bytes) -> None:
+        def add_records(piece: bytes) -> None:
             nonlocal rest
             *lines, rest = (rest + piece).split(b"\n")
             kept = [line for line in lines if line.startswith(b"{") and b'"source":"event_watcher"' not in line]
             if kept and len(source.content) < REMOTE_BYTES:
                 source.append(b"\n".join(kept) + b"\n")
 
-        await stream_process(words, environment=self._environment, take=take)
+        await stream_process(words, environment=self._environment, on_output=add_records)
 
     def kept_screen(self, record: TestRecord) -> str | None:
         """Return the last screen of an agent as it was kept at its end; None without one."""

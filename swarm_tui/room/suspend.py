@@ -8,7 +8,7 @@ from typing import Any
 
 from textual.app import App, SuspendNotSupported
 
-from swarm_tui.adapters.foreground import settle_terminal
+from swarm_tui.adapters.foreground import drop_late_answers
 from swarm_tui.model.text import plain
 
 
@@ -26,7 +26,7 @@ def step_aside(app: App[Any], body: Callable[[], str]) -> str:
             except Exception as error:
                 problem = plain(str(error), 300) or type(error).__name__
             if sys.__stdin__ is not None:
-                settle_terminal(sys.__stdin__.fileno())
+                drop_late_answers(sys.__stdin__.fileno())
     except SuspendNotSupported:
         problem = "this terminal cannot be handed over"
     return problem

@@ -120,7 +120,7 @@ def _replaceable(review: Review, branch: str, built_on: str) -> str | None:
     What is made builds on `built_on`, so nothing before that is lost.
     """
     repository = review.repository
-    if repository.is_other_name(branch_ref(branch)):
+    if repository.is_symbolic(branch_ref(branch)):
         raise UsageError(f"{branch} is another name of another branch", "name a new one: --apply BRANCH")
     now = repository.ref(branch_ref(branch))
     if now is None:

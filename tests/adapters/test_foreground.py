@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
-from swarm_tui.adapters.foreground import settle_terminal
+from swarm_tui.adapters.foreground import drop_late_answers
 
 
 class Pair(NamedTuple):
@@ -32,23 +32,23 @@ def is_silent(terminal: int) -> bool:
 
 def test_late_answers_are_taken_off_up_to_the_answer_to_our_own_question(pair: Pair) -> None:
     os.write(pair.person, b"\x1b[?62;22c\x1bP>|terminal(q6)\x1b\\\x1b[0n")
-    assert settle_terminal(pair.program)
+    assert drop_late_answers(pair.program)
     assert is_silent(pair.program)
 
 
 def test_the_terminal_is_asked_and_left_as_it_was(pair: Pair) -> None:
     before = termios.tcgetattr(pair.program)
     os.write(pair.person, b"\x1b[0n")
-    settle_terminal(pair.program)
+    drop_late_answers(pair.program)
     assert os.read(pair.person, 100).endswith(b"\x1b[5n")
     assert termios.tcgetattr(pair.program) == before
 
 
 def test_a_terminal_that_never_answers_is_not_waited_for_without_end(pair: Pair) -> None:
     os.write(pair.person, b"\x1b[?6c")
-    assert not settle_terminal(pair.program, timeout=0.01)
+    assert not drop_late_answers(pair.program, timeout=0.01)
 
 
 def test_what_is_no_terminal_has_nothing_to_answer() -> None:
     with open(os.devnull) as nothing:
-        assert settle_terminal(nothing.fileno())
+        assert drop_late_answers(nothing.fileno())

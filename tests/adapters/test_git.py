@@ -18,6 +18,7 @@ from swarm_tui.adapters.git import (
     clone_into,
     create_bundle,
     fetch_bundle,
+    init_repository,
 )
 from swarm_tui.adapters.git.objects import ObjectSpace
 from swarm_tui.errors import AdapterError, ProgramTimeout, SwarmError, UsageError
@@ -117,6 +118,50 @@ def test_the_settings_of_a_hook_that_started_us_do_not_lead_us_away(
     repository = Repository.open(project.root)
     assert repository.head() == project.git("rev-parse", "main")
     assert repository.dirty_paths() == ()
+
+
+@pytest.mark.parametrize("name", ["$OTHER", "${OTHER}", "~", "a $OTHER b"])
+def test_a_folder_named_like_a_variable_is_that_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    other = GitProject(tmp_path / "other")
+    other.commit("other", {"x": "x"})
+    monkeypatch.setenv("OTHER", str(other.root))
+    monkeypatch.setenv("HOME", str(other.root))
+    monkeypatch.chdir(tmp_path)
+    made = init_repository(Path(name), branch="main", identity=("Ada", "ada@example.org"))
+    assert made.root == tmp_path / name
+    assert Repository.open(Path(name)).root == Repository.open(tmp_path / name).root == tmp_path / name
+    assert sorted(os.listdir(other.root)) == [".git", "x"]
+
+
+def test_every_variable_of_a_hook_is_kept_from_git_and_stays_in_our_environment(
+    project: GitProject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = GitProject(tmp_path / "other")
+    other.commit("other", {"x": "x"})
+    tip = project.git("rev-parse", "main")
+    git = str(other.root / ".git")
+    hook = {"GIT_DIR": git, "GIT_COMMON_DIR": git, "GIT_WORK_TREE": str(other.root), "GIT_PREFIX": "x/"}
+    hook |= {"GIT_OBJECT_DIRECTORY": f"{git}/objects", "GIT_QUARANTINE_PATH": f"{git}/objects", "GIT_NAMESPACE": "n"}
+    for variable, value in hook.items():
+        monkeypatch.setenv(variable, value)
+    repository = Repository.open(project.root)
+    assert (repository.root, repository.common_directory) == (project.root, project.root / ".git")
+    assert repository.head() == tip
+    repository.update_ref("refs/heads/new", tip, old=None)
+    assert repository.branches() == {"main": tip, "new": tip}
+    with ObjectSpace(repository) as space:
+        assert space.entry(repository.tree_of("HEAD"), "a.txt") is not None
+    assert {name: os.environ[name] for name in hook} == hook
+
+
+def test_a_worktree_shares_the_directory_of_its_repository(project: GitProject, tmp_path: Path) -> None:
+    project.git("worktree", "add", "--quiet", "-b", "side", str(tmp_path / "side"))
+    side = Repository.open(tmp_path / "side")
+    assert side.root == tmp_path / "side"
+    assert side.common_directory.resolve() == project.root / ".git"
+    assert side.current_branch() == "side"
 
 
 def test_looking_changes_nothing(project: GitProject, repository: Repository) -> None:
@@ -234,8 +279,8 @@ def test_a_branch_that_is_another_name_is_never_followed(project: GitProject, re
     first = repository.head()
     project.git("symbolic-ref", "refs/heads/alias", "refs/heads/main")
     second = project.git("commit-tree", "HEAD^{tree}", "-p", "HEAD", "-m", "second")
-    assert repository.is_other_name("refs/heads/alias")
-    assert not repository.is_other_name("refs/heads/main")
+    assert repository.is_symbolic("refs/heads/alias")
+    assert not repository.is_symbolic("refs/heads/main")
     repository.update_ref("refs/heads/alias", second, old=first)
     assert (repository.ref("refs/heads/main"), repository.ref("refs/heads/alias")) == (first, second)
 

@@ -296,10 +296,10 @@ def test_a_kept_process_that_died_is_started_anew(project: GitProject) -> None:
 
     kept = KeptProcess(start)
     question = project.git("rev-parse", "HEAD:a.txt").encode() + b"\n"
-    assert kept.ask(question, read_object) == ("blob", b"one\n")
+    assert kept.request(question, read_object) == ("blob", b"one\n")
     started[0].kill()
     started[0].wait()
-    assert kept.ask(question, read_object) == ("blob", b"one\n")
+    assert kept.request(question, read_object) == ("blob", b"one\n")
     assert len(started) == 2
     kept.close()
     assert started[1].poll() is not None
@@ -308,4 +308,4 @@ def test_a_kept_process_that_died_is_started_anew(project: GitProject) -> None:
 def test_a_kept_process_that_ends_instead_of_answering_is_an_error_in_words(project: GitProject) -> None:
     kept = KeptProcess(lambda: Repository.open(project.root).start("cat-file", "--no-such-option"))
     with pytest.raises(GitError, match="no-such-option"):
-        kept.ask(b"x\n", read_object)
+        kept.request(b"x\n", read_object)

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from swarm_tui.adapters.environment import scrubbed_environment
 from swarm_tui.adapters.mngr_messages import CreateRequest
 from swarm_tui.adapters.probe import (
     LocalAgent,
@@ -22,7 +23,6 @@ from swarm_tui.adapters.probe import (
     is_at_prompt,
     parse_processes,
 )
-from swarm_tui.adapters.process import scrubbed_environment
 from swarm_tui.adapters.tmux import Pane, Tmux
 from tests.isolation import IsolatedMngr
 from tests.waiting import eventually

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from swarm_tui.adapters.process import is_secret_name, run_process, scrubbed_environment, start_detached
+from swarm_tui.adapters.environment import is_secret_name, scrubbed_environment
+from swarm_tui.adapters.process import run_process, start_detached
 from swarm_tui.errors import AdapterError, ProgramMissing, ProgramTimeout
 from tests.waiting import eventually
 

@@ -17,7 +17,8 @@ import pytest
 
 from swarm_tui.adapters import recorder
 from swarm_tui.adapters.cast_writer import CastWriter
-from swarm_tui.adapters.process import run_process, scrubbed_environment
+from swarm_tui.adapters.environment import scrubbed_environment
+from swarm_tui.adapters.process import run_process
 from swarm_tui.adapters.tmux import Tmux
 from swarm_tui.errors import AdapterError, ProgramMissing, SwarmError
 from swarm_tui.report.recordings import read_cast

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from swarm_tui.adapters.process import run_process, scrubbed_environment
+from swarm_tui.adapters.environment import scrubbed_environment
+from swarm_tui.adapters.process import run_process
 from swarm_tui.adapters.tmux import Tmux
 from swarm_tui.errors import AdapterError, NoTmuxServer, UsageError
 from tests.waiting import eventually

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from swarm_tui.adapters.process import scrubbed_environment
+from swarm_tui.adapters.environment import scrubbed_environment
 from swarm_tui.adapters.pytest_runs import run_chosen_tests
 from swarm_tui.journal.folder import list_sweeps
 from swarm_tui.model.outcome import IntegratorOutcome, parse_integrator_outcome

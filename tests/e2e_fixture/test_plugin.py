@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from swarm_tui.adapters.process import scrubbed_environment
+from swarm_tui.adapters.environment import scrubbed_environment
 
 pytestmark = pytest.mark.slow
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from swarm_tui.adapters.git import NoSpaceForGit, Repository
-from swarm_tui.adapters.git.command import GitResult, complaint
+from swarm_tui.adapters.git.command import GitResult, error_of
 from swarm_tui.agents.integrator.branches import read_branches
 from swarm_tui.engine.archive import unpack_archive
 from swarm_tui.engine.commits import bring_commits
@@ -75,7 +75,7 @@ class CrowdedRepository(Repository):
         if "fetch" not in arguments:
             return super().run(*arguments, **how)  # type: ignore[arg-type]
         words = b"fatal: sha1 file '.git/objects/pack/tmp_pack_x' write error. Out of diskspace\n"
-        raise complaint(GitResult(128, b"", words), arguments, self.root)
+        raise error_of(GitResult(128, b"", words), arguments, self.root)
 
 
 @pytest.mark.parametrize("has_bundle", [True, False])

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swarm_tui.adapters.process import scrubbed_environment
+from swarm_tui.adapters.environment import scrubbed_environment
 from swarm_tui.adapters.terminal import TerminalProgram
 from swarm_tui.room.emulator import Emulator
 

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from swarm_tui.adapters.environment import scrubbed_environment
 from swarm_tui.adapters.git import Repository
-from swarm_tui.adapters.process import run_process, scrubbed_environment
+from swarm_tui.adapters.process import run_process
 from swarm_tui.model import state
 from swarm_tui.model.harvest import HarvestReport
 from swarm_tui.triage.review import Review

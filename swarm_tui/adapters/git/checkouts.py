@@ -1,4 +1,4 @@
-"""Copies of a repository on disk for agents, rankings and test runs; the user's own checkout is never one of them."""
+"""Makes copies of a repository on disk, for agents, rankings and test runs, and new repositories."""
 
 from __future__ import annotations
 
@@ -6,17 +6,16 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from swarm_tui.adapters.git import command
 from swarm_tui.adapters.git.names import checked_branch
 from swarm_tui.adapters.git.objects import ObjectSpace, write_alternates
-from swarm_tui.adapters.git.repository import Repository
+from swarm_tui.adapters.git.repository import Repository, import_gitpython
 from swarm_tui.errors import UsageError
 
 
 def clone_into(repository: Repository, folder: Path, *, commit: str, branch: str | None = None) -> Repository:
     """Make a clone with `commit` checked out, on a new branch or detached, without any remote or other ref.
 
-    It borrows the objects of the first one: quick and small, and not for longer than that one lives.
+    It borrows the objects of the first one, which makes it quick and small, and valid only while that one is there.
     """
     if folder.exists() and any(folder.iterdir()):
         raise UsageError(f"{folder} is not empty", "give a folder that does not exist yet")
@@ -32,9 +31,9 @@ def clone_into(repository: Repository, folder: Path, *, commit: str, branch: str
 def check_out_tree(
     space: ObjectSpace, tree: str, folder: Path, *, parent: str, is_verbatim: bool = False
 ) -> Repository:
-    """Make a repository whose checkout is this tree, committed on top of `parent`; it lives as long as the space.
+    """Make a repository whose checkout is this tree, committed on top of `parent`; it is valid as long as the space.
 
-    With `is_verbatim` files are as they are stored: no line ending is converted, and no filter runs.
+    With `is_verbatim`, files are written as they are stored: no line ending is converted, and no filter runs.
     """
     scratch = _borrow_objects(space.original, folder, space.object_folders)
     if is_verbatim:
@@ -47,7 +46,7 @@ def check_out_tree(
 def _borrow_objects(repository: Repository, folder: Path, object_folders: Sequence[Path]) -> Repository:
     """Make a repository that has all the commits of another one, and none of its refs and settings.
 
-    `git clone --shared` would heed what the user has set for clones, and does not share what is shallow.
+    `git clone --shared` would apply the user's settings for clones, and does not share a shallow history.
     """
     folder.mkdir(parents=True, exist_ok=True)
     form = f"--object-format={repository.object_format}"
@@ -62,15 +61,17 @@ def _borrow_objects(repository: Repository, folder: Path, object_folders: Sequen
 
 
 def change_tree(space: ObjectSpace, scratch: Repository, tree: str, *, parent: str) -> None:
-    """Check another tree out in a scratch repository; what git ignores there stays, all else goes."""
+    """Check another tree out in a scratch repository, and remove all other files but ignored ones."""
     commit = space.made_up_commit(tree, parent)
     scratch.run("checkout", "--quiet", "--force", "--detach", commit, timeout=600)
     scratch.run("clean", "--quiet", "-ffd", timeout=600)
 
 
 def init_repository(folder: Path, *, branch: str, identity: tuple[str, str]) -> Repository:
-    """Make a new repository in a folder, with who commits set in it alone."""
-    command.gitpython().init(folder, initial_branch=checked_branch(branch))
+    """Make a new repository in a folder, with the identity for commits in its own configuration."""
+    folder.mkdir(parents=True, exist_ok=True)
+    # `Repo.init` expands a `$NAME` in the path, whatever it is told.
+    import_gitpython().GitCommandWrapperType(folder).init(initial_branch=checked_branch(branch))
     repository = Repository.open(folder)
     for name, value in zip(("user.name", "user.email"), identity, strict=True):
         repository.run("config", "--local", name, value)

@@ -1,22 +1,18 @@
-"""Runs one git command through GitPython: no shell, no pager, no hooks, no prompts, and errors in words."""
+"""Runs one git command: no shell, no pager, no hooks, no prompts, and errors in words."""
 
 from __future__ import annotations
 
-import contextlib
 import os
-import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final
 
-from swarm_tui.adapters.packages import how_to_get
-from swarm_tui.errors import AdapterError, ProgramMissing, ProgramTimeout, UsageError
+from swarm_tui.adapters.environment import own_environment
+from swarm_tui.adapters.process_group import communicate, start_group
+from swarm_tui.errors import AdapterError, ProgramTimeout, UsageError
 from swarm_tui.model.text import plain
-
-if TYPE_CHECKING:
-    import git
 
 OLDEST_VERSION: Final = (2, 38)
 
@@ -24,15 +20,15 @@ _ENVIRONMENT: Final = {
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_LITERAL_PATHSPECS": "1",
-    # A partial clone would fetch what a mere look needs, and write it into the user's object store.
+    # A partial clone would fetch what a command reads, and write it into the user's object store.
     "GIT_NO_LAZY_FETCH": "1",
-    # Older gits know only this: nothing here ever needs the network, bundles and copies are files.
+    # Older gits know only this variable. Nothing here needs the network: bundles and copies are files.
     "GIT_ALLOW_PROTOCOL": "file",
     "GIT_EDITOR": ":",
     "LANGUAGE": "C",
     "LC_ALL": "C",
 }
-# Each of these, set by a user, changes what a command prints or does behind our back.
+# Each of these, set by a user, would change what a command prints or does.
 _SETTINGS: Final = (
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
@@ -43,18 +39,6 @@ _SETTINGS: Final = (
     "maintenance.auto=false",
 )
 _GLOBAL_OPTIONS: Final = ("--no-pager", *(word for setting in _SETTINGS for word in ("-c", setting)))
-# A git hook sets these for the programs it starts; they would lead every command to that repository.
-_HOOK_VARIABLES: Final = (
-    "GIT_DIR",
-    "GIT_WORK_TREE",
-    "GIT_INDEX_FILE",
-    "GIT_PREFIX",
-    "GIT_COMMON_DIR",
-    "GIT_OBJECT_DIRECTORY",
-    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
-    "GIT_QUARANTINE_PATH",
-    "GIT_NAMESPACE",
-)
 
 _SIGNS_OF_MISSING_OBJECTS: Final = (
     "unable to read",
@@ -82,12 +66,12 @@ class GitError(AdapterError):
 
 
 class NoSpaceForGit(GitError):
-    """The disk is full or cannot be written: the same command may do its work when there is room."""
+    """The disk is full or cannot be written; the same command may succeed later."""
 
 
 @dataclass(frozen=True, slots=True)
 class GitResult:
-    """What a git command left."""
+    """The exit code and the output of a git command."""
 
     code: int
     stdout: bytes
@@ -95,89 +79,56 @@ class GitResult:
 
     @property
     def text(self) -> str:
-        """Return the decoded standard output without its last newline."""
+        """Return standard output, decoded, without its last newline."""
         return self.stdout.decode("utf-8", "replace").removesuffix("\n")
 
     @property
     def error_text(self) -> str:
-        """Return what git complained about, as one harmless line."""
+        """Return git's error message as one line without control characters."""
         return plain(self.stderr.decode("utf-8", "replace"), 500)
 
     @property
     def fields(self) -> list[str]:
-        """Return the parts of an output that was asked for with -z; a name keeps its bytes."""
+        """Return the parts of an output that -z separates with NUL; names keep their bytes."""
         parts = os.fsdecode(self.stdout).split("\0")
         return parts[:-1] if parts and not parts[-1].strip() else parts
 
 
-def gitpython() -> type[git.Repo]:
-    """Import GitPython, late: it costs 60 ms, and fails where git is missing."""
-    try:
-        from git import Repo
-    except ImportError as error:
-        raise ProgramMissing("git is not installed", how_to_get("git")) from error
-    return Repo
-
-
-def forget_hook() -> None:
-    """Leave the repository of the git hook that started us, if one did."""
-    for name in _HOOK_VARIABLES:
-        os.environ.pop(name, None)
-
-
-def start(
-    program: git.Git, arguments: Sequence[str], environment: Mapping[str, str], *, has_stdin: bool = True
+def start_git(
+    program: str,
+    arguments: Sequence[str],
+    folder: Path | None,
+    environment: Mapping[str, str],
+    *,
+    has_stdin: bool,
 ) -> subprocess.Popen[bytes]:
     """Start a git command; the caller ends it."""
     if any("\0" in argument for argument in arguments):
         raise UsageError("a name that is given to git holds a NUL byte", "names of commits and files never do")
-    words = [program.GIT_PYTHON_GIT_EXECUTABLE or "git", *_GLOBAL_OPTIONS, *arguments]
-    from git.exc import GitCommandNotFound
+    return start_group(
+        [program, *_GLOBAL_OPTIONS, *arguments],
+        cwd=folder,
+        environment=own_environment() | _ENVIRONMENT | dict(environment),
+        stdin=subprocess.PIPE if has_stdin else subprocess.DEVNULL,
+    )
 
+
+def finish_git(
+    process: subprocess.Popen[bytes], stdin: bytes | None, timeout: float, arguments: Sequence[str]
+) -> GitResult:
+    """Return what a started command left; when it overstays or we are interrupted, its group is ended."""
     try:
-        handle = program.execute(
-            words,
-            istream=subprocess.PIPE if has_stdin else None,
-            as_process=True,
-            env={**_ENVIRONMENT, **environment},
-            # A helper that git starts must end with it, and must not wait for words on our terminal.
-            start_new_session=True,
-        )
-    except GitCommandNotFound as error:
-        raise ProgramMissing("git is not installed", how_to_get("git")) from error
-    process = cast("subprocess.Popen[bytes]", handle.proc)
-    # GitPython ends a process when its handle is collected; from here on the process is ours.
-    handle.proc = None
-    return process
-
-
-def finish(process: subprocess.Popen[bytes], stdin: bytes | None, timeout: float, shown: str) -> GitResult:
-    """Wait for a started command."""
-    try:
-        stdout, stderr = process.communicate(stdin, timeout=timeout)
+        stdout, stderr = communicate(process, stdin, timeout)
     except subprocess.TimeoutExpired:
-        end(process)
         raise ProgramTimeout(
-            f"`git {shown}` did not end within {timeout:g} s and was stopped",
+            f"`git {plain(' '.join(arguments[:2]), 60)}` did not end within {timeout:g} s and was stopped",
             "the disk may be slow or the repository very large; try again",
         ) from None
-    except BaseException:
-        end(process)
-        raise
     return GitResult(process.returncode, stdout, stderr)
 
 
-def end(process: subprocess.Popen[bytes]) -> None:
-    """End a command and the helpers that it has started."""
-    if process.poll() is None:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
-    with contextlib.suppress(BrokenPipeError):
-        process.communicate()
-
-
-def complaint(answer: GitResult, arguments: Sequence[str], where: Path) -> AdapterError | UsageError:
-    """Turn what git complained about into an error that says what to do."""
+def error_of(answer: GitResult, arguments: Sequence[str], where: Path) -> AdapterError | UsageError:
+    """Return the error for a failed command, with what the user can do about it."""
     words = answer.error_text
     lowered = words.lower()
     if "not a git repository" in lowered:

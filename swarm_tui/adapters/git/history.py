@@ -138,7 +138,7 @@ class DiffReader:
         # A line that names no object is given back, and makes git write out all that comes before it.
         question = f"{old} {new}\n".encode() + _END_OF_DIFF
         try:
-            return self._process.ask(question, _read_diff), False
+            return self._process.request(question, _read_diff), False
         except _TooLong as error:
             return error.start, True
 

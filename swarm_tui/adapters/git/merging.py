@@ -127,7 +127,7 @@ class Merger:
     def _merge_now(self, base: str, ours: str, theirs: str) -> MergeResult:
         sides = self._sides(base, ours, theirs)
         if self._way is MergeWay.KEPT_PROCESS:
-            raw = self._process.ask(_batch_line(sides), _read_merge)
+            raw = self._process.request(_batch_line(sides), _read_merge)
             return self._parse_batch(iter(os.fsdecode(raw).split("\0")[:-2]), sides)
         answer = self._space.repository.run(*_MERGE, *_side_arguments(sides), codes=(0, 1))
         return self._result(answer.code == 0, filter(None, answer.fields), sides)

@@ -60,7 +60,7 @@ class ObjectSpace:
         (folder / "objects/info").mkdir(parents=True)
         (folder / "tree").mkdir()
         write_alternates(folder / "objects", self.object_folders[1:])
-        self.repository = repository.seen_with(
+        self.repository = repository.with_environment(
             {
                 "GIT_DIR": str(repository.git_directory.absolute()),
                 "GIT_WORK_TREE": str(folder / "tree"),
@@ -136,7 +136,7 @@ class ObjectSpace:
         """Return the kind and the content of an object, such as ("blob", b"...")."""
         if not is_commit_id(name):
             raise GitError(f"{name!r} is no object id", "this is a fault of swarm-tui")
-        found = self._reader.ask(name.encode() + b"\n", read_object)
+        found = self._reader.request(name.encode() + b"\n", read_object)
         if found is None:
             raise GitError(
                 f"object {name} is missing",

@@ -1,7 +1,8 @@
-"""A repository as everybody here sees it: commits, refs and what is asked of them; never the user's checkout."""
+"""A repository: its commits, refs and configuration; nothing here writes to the user's checkout or index."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,13 +18,13 @@ from swarm_tui.errors import ProgramMissing, UsageError
 from swarm_tui.model.text import plain
 
 if TYPE_CHECKING:
-    import git
+    from swarm_tui.adapters.git.program import Repo
 
-_NO_TIMEOUT_NEEDED: Final = 60.0
+_TIMEOUT: Final = 60.0
 
 
 class RefMoved(GitError):
-    """A ref was not what it was said to be, so it was left as it is."""
+    """A ref did not hold the expected commit, so it was not changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,44 +41,43 @@ class Identity:
 class Repository:
     """One repository on this machine, opened by any folder inside it."""
 
-    def __init__(
-        self, repo: git.Repo, environment: Mapping[str, str] | None = None, run_in: Path | None = None
-    ) -> None:
+    def __init__(self, repo: Repo, environment: Mapping[str, str] | None = None, run_in: Path | None = None) -> None:
         self._repo = repo
         self._environment = dict(environment or {})
-        self._program = repo.git if run_in is None else type(repo.git)(run_in)
+        self._git = repo.git if run_in is None else type(repo.git)(run_in)
         self.git_directory = Path(repo.git_dir)
-        self.common_directory = Path(repo.common_dir)
+        self.common_directory = _common_directory(self.git_directory)
         self.is_bare = repo.working_tree_dir is None
         self.root = self.git_directory if repo.working_tree_dir is None else Path(repo.working_tree_dir)
 
     @classmethod
     def open(cls, folder: Path) -> Repository:
         """Open the repository that a folder belongs to."""
-        command.forget_hook()
-        repo_class = command.gitpython()
+        repo_class = import_gitpython()
         from git.exc import InvalidGitRepositoryError, NoSuchPathError
 
         try:
-            repository = cls(repo_class(folder, search_parent_directories=True))
+            # Of a relative path GitPython would expand a `~`, and by default of every path each `$NAME`.
+            repo = repo_class(str(folder.absolute()), search_parent_directories=True, expand_vars=False)
         except NoSuchPathError:
             raise UsageError(f"{plain(str(folder))} does not exist") from None
         except (InvalidGitRepositoryError, PermissionError):
             raise UsageError(
                 f"{plain(str(folder))} is not in a git repository", "go to a folder of the project, or `git init` there"
             ) from None
+        repository = cls(repo)
         if repository.version < command.OLDEST_VERSION:
             raise ProgramMissing(
                 f"git {'.'.join(map(str, repository.version))} is too old: 2.38 or newer is needed", how_to_get("git")
             )
         return repository
 
-    def seen_with(self, environment: Mapping[str, str], run_in: Path) -> Repository:
-        """Return the same repository with variables that all its commands get, and the folder they run in."""
+    def with_environment(self, environment: Mapping[str, str], run_in: Path) -> Repository:
+        """Return the same repository, whose commands get these variables and run in that folder."""
         return Repository(self._repo, {**self._environment, **environment}, run_in)
 
     def close(self) -> None:
-        """Let go of what GitPython holds open."""
+        """Close what GitPython holds open."""
         self._repo.close()
 
     # Commands
@@ -88,33 +88,28 @@ class Repository:
         stdin: bytes | None = None,
         environment: Mapping[str, str] | None = None,
         codes: Collection[int] = (0,),
-        timeout: float = _NO_TIMEOUT_NEEDED,
+        timeout: float = _TIMEOUT,
     ) -> GitResult:
-        """Run a git command in this repository; a code that is not in `codes` is an error in words."""
-        process = command.start(
-            self._program,
-            arguments,
-            {**self._environment, **(environment or {})},
-            has_stdin=stdin is not None,
-        )
-        answer = command.finish(process, stdin, timeout, plain(" ".join(arguments[:2]), 60))
+        """Run a git command in this repository; raise an error with what to do for a code that is not in `codes`."""
+        answer = self._git.run(arguments, {**self._environment, **(environment or {})}, stdin, timeout)
         if answer.code not in codes:
-            raise command.complaint(answer, arguments, self.root)
+            raise command.error_of(answer, arguments, self.root)
         return answer
 
     def start(self, *arguments: str) -> Popen[bytes]:
-        """Start a git command that is fed and read while it runs; the caller ends it."""
-        return command.start(self._program, arguments, self._environment)
+        """Start a git command that is written to and read from while it runs; the caller ends it."""
+        return self._git.start(arguments, self._environment)
 
-    @cached_property
+    @property
     def version(self) -> tuple[int, ...]:
         """The version of git, such as (2, 39, 5)."""
-        answer = self.run("version")
-        digits = answer.text.removeprefix("git version ").split(".")
-        numbers = [int(part) for part in digits[:3] if part.isdigit()]
-        if len(numbers) < 2:
-            raise GitError(f"git does not say which version it is: {plain(answer.text, 80)!r}", "reinstall git")
-        return tuple(numbers)
+        try:
+            version = self._git.version_info
+        except IndexError:
+            version = ()
+        if len(version) < 2:
+            raise GitError("git does not say which version it is", "reinstall git")
+        return version
 
     # Commits
 
@@ -128,7 +123,7 @@ class Repository:
         if answer.code == 0 and is_commit_id(commit):
             return commit
         if "dubious ownership" in answer.error_text:
-            raise command.complaint(answer, ("rev-parse",), self.root)
+            raise command.error_of(answer, ("rev-parse",), self.root)
         if self.run("rev-parse", "--verify", "--quiet", "HEAD", codes=(0, 1, 128)).code and revision == "HEAD":
             raise UsageError(f"{self.root} has no commits yet", "commit something first")
         raise UsageError(f"there is no commit {plain(revision, 80)!r} in {self.root}", self._why_missing())
@@ -151,7 +146,7 @@ class Repository:
         return self.run("rev-parse", "--verify", "--end-of-options", f"{revision}^{{tree}}").text.split("\n")[-1]
 
     def head(self) -> str:
-        """Return the commit that is checked out; a repository without commits is an error."""
+        """Return the commit that is checked out; raise UsageError in a repository without commits."""
         return self.resolve("HEAD")
 
     def current_branch(self) -> str | None:
@@ -160,7 +155,7 @@ class Repository:
         return answer.text or None
 
     def is_ancestor(self, old: str, new: str) -> bool:
-        """Whether the commit `old` is the commit `new` or one of its ancestors."""
+        """Return whether the commit `old` is the commit `new` or one of its ancestors."""
         arguments = ("merge-base", "--is-ancestor", checked_revision(old), checked_revision(new))
         return self.run(*arguments, codes=(0, 1)).code == 0
 
@@ -171,7 +166,7 @@ class Repository:
 
     @cached_property
     def is_shallow(self) -> bool:
-        """Whether history was cut off when this repository was cloned."""
+        """Return whether history was cut off when this repository was cloned."""
         return self.run("rev-parse", "--is-shallow-repository").text == "true"
 
     @cached_property
@@ -180,7 +175,7 @@ class Repository:
         return self.run("rev-parse", "--show-object-format").text
 
     @property
-    def no_commit(self) -> str:
+    def null_commit(self) -> str:
         """The id that stands for "no such ref" in a compare-and-swap."""
         return "0" * (64 if self.object_format == "sha256" else 40)
 
@@ -201,13 +196,13 @@ class Repository:
         answer = self.run("rev-parse", "--verify", "--quiet", f"{checked_ref(name)}^{{commit}}", codes=(0, 1, 128))
         return answer.text if answer.code == 0 else None
 
-    def is_other_name(self, name: str) -> bool:
-        """Whether a full ref name stands for another ref, so that setting the one would move the other."""
+    def is_symbolic(self, name: str) -> bool:
+        """Return whether a full ref name is symbolic, so that setting it would move another ref."""
         return self.run("symbolic-ref", "--quiet", checked_ref(name), codes=(0, 1)).code == 0
 
     def update_ref(self, name: str, new: str, *, old: str | None, reason: str = "swarm-tui") -> None:
         """Set a ref to `new` if it still holds `old` (None: if it does not exist); else raise RefMoved."""
-        expected = old or self.no_commit
+        expected = old or self.null_commit
         self._swap_ref(
             checked_ref(name), "update-ref", "--no-deref", "-m", plain(reason), checked_ref(name), new, expected
         )
@@ -223,7 +218,7 @@ class Repository:
         words = answer.error_text
         if "but expected" in words or "already exists" in words or "unable to resolve" in words:
             raise RefMoved(f"{name} has changed meanwhile, so it was left as it is", "look at it and try again")
-        raise command.complaint(answer, arguments, self.root)
+        raise command.error_of(answer, arguments, self.root)
 
     def checked_out_branches(self) -> dict[str, Path]:
         """Return the branches that are checked out, here or in another worktree, each with its folder."""
@@ -246,7 +241,7 @@ class Repository:
         return answer.text if answer.code == 0 else None
 
     def identity(self) -> Identity:
-        """Return who git says is committing here; nobody is an error that says what to set."""
+        """Return who commits here according to git; raise UsageError, which says what to set, when that is unknown."""
         answer = self.run("var", "GIT_COMMITTER_IDENT", codes=(0, 1, 128))
         name, _, rest = answer.text.partition(" <")
         email = rest.partition(">")[0]
@@ -258,13 +253,28 @@ class Repository:
         return Identity(plain(name), plain(email))
 
     def signs_commits(self) -> bool:
-        """Whether the user's config wants commits to be signed."""
+        """Return whether the user's config wants commits to be signed."""
         return self.setting("commit.gpgsign", "bool") == "true"
 
     def dirty_paths(self, *, has_untracked: bool = True) -> tuple[str, ...]:
-        """Return the paths of the checkout that differ from its commit; nothing is refreshed or written."""
+        """Return the paths of the checkout that differ from its commit, without refreshing the index."""
         if self.is_bare:
             return ()
         untracked = "--untracked-files=normal" if has_untracked else "--untracked-files=no"
         fields = self.run("status", "--porcelain", "-z", "--no-renames", untracked).fields
         return tuple(field[3:] for field in fields)
+
+
+def import_gitpython() -> type[Repo]:
+    """Return our class of GitPython's repositories; raise ProgramMissing when there is no git."""
+    try:
+        from swarm_tui.adapters.git.program import Repo
+    except ImportError as error:
+        raise ProgramMissing("git is not installed", how_to_get("git")) from error
+    return Repo
+
+
+def _common_directory(git_directory: Path) -> Path:
+    """Return the git directory that all worktrees share. GitPython would believe a hook's GIT_COMMON_DIR."""
+    pointer = git_directory / "commondir"
+    return git_directory / os.fsdecode(pointer.read_bytes()).strip() if pointer.is_file() else git_directory

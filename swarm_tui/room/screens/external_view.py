@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from swarm_tui.adapters.environment import scrubbed_environment
 from swarm_tui.adapters.foreground import editor_command, run_in_foreground
 from swarm_tui.adapters.git.checkouts import check_out_tree
 from swarm_tui.errors import SwarmError
@@ -23,7 +24,7 @@ def leave_for(screen: FixesScreen, words: Sequence[str], folder: Path, extra: Ma
     """Return the terminal to a program until it ends; return what went wrong, or ""."""
 
     def hand_over() -> str:
-        code = run_in_foreground(words, cwd=folder, extra=extra)
+        code = run_in_foreground(words, cwd=folder, environment=scrubbed_environment(extra))
         return f"{words[0]} ended with {code}" if code else ""
 
     trouble = step_aside(screen.app, hand_over)

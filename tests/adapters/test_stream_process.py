@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from swarm_tui.adapters.stream import stream_process
+from swarm_tui.adapters.process import stream_process
 from swarm_tui.errors import AdapterError, ProgramMissing
 from tests.waiting import eventually
 
@@ -18,12 +18,12 @@ async def test_pieces_come_while_it_runs_and_cancelling_ends_all_of_it(tmp_path:
     pieces: list[bytes] = []
     has_come = asyncio.Event()
 
-    def take(piece: bytes) -> None:
+    def collect(piece: bytes) -> None:
         pieces.append(piece)
         has_come.set()
 
     script = f"echo first; sleep 100 & echo $! > {tmp_path}/child; wait"
-    task = asyncio.create_task(stream_process(["sh", "-c", script], environment=dict(os.environ), take=take))
+    task = asyncio.create_task(stream_process(["sh", "-c", script], environment=dict(os.environ), on_output=collect))
     async with asyncio.timeout(10):
         await has_come.wait()
     await eventually(
@@ -38,11 +38,13 @@ async def test_pieces_come_while_it_runs_and_cancelling_ends_all_of_it(tmp_path:
     await eventually(lambda: not status.exists() or " Z " in status.read_text(), "its end")
 
 
-async def test_a_program_that_fails_says_its_last_words() -> None:
+async def test_the_last_line_of_a_program_that_fails_is_its_error() -> None:
     with pytest.raises(AdapterError, match="no such agent"):
-        await stream_process(["sh", "-c", "echo no such agent >&2; exit 3"], environment=dict(os.environ), take=print)
+        await stream_process(
+            ["sh", "-c", "echo no such agent >&2; exit 3"], environment=dict(os.environ), on_output=print
+        )
 
 
-async def test_a_program_that_is_not_there_is_told_of() -> None:
+async def test_a_missing_program_is_an_error() -> None:
     with pytest.raises(ProgramMissing):
-        await stream_process(["/nowhere/mngr", "event"], environment=dict(os.environ), take=print)
+        await stream_process(["/nowhere/mngr", "event"], environment=dict(os.environ), on_output=print)

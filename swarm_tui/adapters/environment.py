@@ -1,0 +1,52 @@
+"""The environment that outside programs are started with: the variables that must not reach them are dropped here."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Final
+
+_DROPPED_NAMES: Final = frozenset(
+    {
+        # Another tmux server: mngr would look for its agents there and find them all stopped.
+        "TMUX",
+        "TMUX_PANE",
+        # Set while a git hook runs: git would work on that repository whatever folder it is given.
+        "GIT_DIR",
+        "GIT_WORK_TREE",
+        "GIT_INDEX_FILE",
+        "GIT_PREFIX",
+        "GIT_COMMON_DIR",
+        "GIT_OBJECT_DIRECTORY",
+        "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+        "GIT_QUARANTINE_PATH",
+        "GIT_NAMESPACE",
+    }
+)
+_SECRET_WORDS: Final = frozenset({"TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIALS", "APIKEY"})
+_SECRET_ENDINGS: Final = ("API_KEY", "ACCESS_KEY", "SECRET_KEY", "PRIVATE_KEY", "ACCESS_KEY_ID")
+
+
+def is_secret_name(name: str) -> bool:
+    """Return whether a variable of that name is likely to hold a secret."""
+    words = name.upper().split("_")
+    return bool(_SECRET_WORDS.intersection(words)) or name.upper().endswith(_SECRET_ENDINGS)
+
+
+def own_environment() -> dict[str, str]:
+    """Return our environment without the variables that name another tmux server or another repository."""
+    return {name: value for name, value in os.environ.items() if name not in _DROPPED_NAMES}
+
+
+def scrubbed_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return our own environment without pytest's variables and without secrets, and with `extra`.
+
+    mngr's tmux server keeps the environment of the first program that starts it, for every later agent:
+    a token is passed on only when the caller names it in `extra`.
+    """
+    kept = {
+        name: value
+        for name, value in own_environment().items()
+        if not name.startswith("PYTEST_") and not is_secret_name(name)
+    }
+    return kept | dict(extra or {})

@@ -1,0 +1,53 @@
+"""GitPython's `Repo`, with commands that run in the way of this package; imported late, since that costs 60 ms."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import git
+
+from swarm_tui.adapters.git.command import GitResult, error_of, finish_git, start_git
+
+
+class Git(git.Git):
+    """Runs commands in a process group of their own, with our options, and never in another repository.
+
+    GitPython's own way leaves a command running when we are interrupted, passes on every variable that a git hook
+    has set, and takes input from files only.
+    """
+
+    def __init__(self, working_dir: str | os.PathLike[str] | None = None) -> None:
+        # Of a string, GitPython would expand each `$NAME`.
+        super().__init__(Path(working_dir) if working_dir is not None else None)
+
+    def start(
+        self, arguments: Sequence[str], environment: Mapping[str, str], *, has_stdin: bool = True
+    ) -> subprocess.Popen[bytes]:
+        """Start a git command; the caller ends it."""
+        folder = Path(self.working_dir) if self.working_dir is not None else None
+        return start_git(self.GIT_PYTHON_GIT_EXECUTABLE or "git", arguments, folder, environment, has_stdin=has_stdin)
+
+    def run(
+        self, arguments: Sequence[str], environment: Mapping[str, str], stdin: bytes | None, timeout: float
+    ) -> GitResult:
+        """Run a git command to its end."""
+        process = self.start(arguments, environment, has_stdin=stdin is not None)
+        return finish_git(process, stdin, timeout, arguments)
+
+    def execute(self, command: Any, *_: Any, **options: Any) -> Any:
+        """Run a command for a method of GitPython, such as `version_info` or `Repo.init`; return its output."""
+        result = self.run(command[1:], {}, None, options.get("kill_after_timeout") or 60.0)
+        if result.code:
+            raise error_of(result, command[1:], Path(self.working_dir or "."))
+        return result.text
+
+
+class Repo(git.Repo):
+    """A repository of GitPython whose commands run through `Git`."""
+
+    GitCommandWrapperType = Git
+    git: Git
