@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Final
@@ -165,6 +166,17 @@ def test_a_widget_does_not_keep_what_the_sweep_is() -> None:
 
 def test_every_module_says_in_its_first_line_what_it_is_for() -> None:
     assert [shown(path) for path in sources() if not ast.get_docstring(parsed(path))] == []
+
+
+def test_no_docstring_gives_or_tells() -> None:
+    """A function returns or raises, a command does: a docstring names which."""
+
+    def vague_docstrings(_: Path, tree: ast.Module) -> list[str]:
+        documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+        texts = [ast.get_docstring(node) or "" for node in ast.walk(tree) if isinstance(node, documented)]
+        return [text for text in texts if re.match(r"(Gives?|Tells?)\b", text)]
+
+    assert violations(vague_docstrings, sources()) == {}
 
 
 def test_no_class_name_stands_for_two_things() -> None:

@@ -69,7 +69,7 @@ class ProbeFailure:
 
 
 class Probe(Protocol):
-    """Tells the states of agents without asking mngr."""
+    """Reads the states of agents without a call of mngr."""
 
     async def probe(self) -> Probed | ProbeFailure: ...
 

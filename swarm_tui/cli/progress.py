@@ -27,7 +27,7 @@ _NO_ROOM: Final = 1 << 16
 
 
 def say(text: str) -> None:
-    """Tell a person something beside the output that was asked for."""
+    """Print a message on stderr, apart from the output of the command."""
     print(text, file=sys.stderr, flush=True)
 
 

@@ -163,7 +163,7 @@ async def _wait_for_archive(
 
 
 class _Voice:
-    """Tells the sweep what its integrator says."""
+    """Records in the journal what the integrator reports."""
 
     def __init__(self, context: EngineContext, place: AgentPlace, kind: AgentKind) -> None:
         self.summary = kind.new_summary()

@@ -1,4 +1,4 @@
-"""Tells an event as one line that a person reads in the log."""
+"""Writes an event as one line of the log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tells a person who looks elsewhere that someone waits or that the sweep has ended: bell, desktop, terminal title."""
+"""Notifies a person who looks elsewhere: an agent waits, or the sweep has ended. Bell, desktop, terminal title."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tells a review to scripts and people without a screen: the JSON, the list, the text of a pull request. Pure."""
+"""Formats a review: as JSON, as a list, and as the text of a pull request. Pure."""
 
 from __future__ import annotations
 

@@ -259,7 +259,7 @@ class ObjectSpace:
 
 
 def _environment_of_author(author: Identity, authored: str) -> dict[str, str]:
-    """Tell git who wrote a commit. What it would refuse, and agents can write all the same, becomes harmless."""
+    """Return the variables that name the author of a commit; replace values that git would refuse."""
     is_date = not authored or _DATE.fullmatch(authored) is not None
     return {
         "GIT_AUTHOR_NAME": "unknown" if _NO_NAME.fullmatch(author.name) else author.name,
