@@ -1,4 +1,4 @@
-"""Tells what a Claude Code agent is doing from its session file, the events of our hook, and its debug log."""
+"""Reads what a Claude Code agent is doing from its session file, the events of our hook, and its debug log."""
 
 from __future__ import annotations
 
