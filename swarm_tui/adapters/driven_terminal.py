@@ -103,7 +103,7 @@ class DrivenTerminal:
             self._call("send-keys", "-l", "-t", self._target, "--", _escaped(text[start : start + _LONGEST_TYPED]))
 
     def resize(self, width: int, height: int) -> None:
-        """Give the terminal another size."""
+        """Resize the terminal."""
         self._call("resize-window", "-t", self._target, "-x", str(width), "-y", str(height))
         self._cast.resize(width, height)
 
