@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import importlib
 import os
 import sys
 import time
@@ -21,16 +20,16 @@ from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
-from swarm_tui.room.actions import SCREENS
+from swarm_tui.room.actions import screen_entry
 from swarm_tui.room.colours import Looks
 from swarm_tui.room.crash import write_crash_report
 from swarm_tui.room.draw.arrange import GROUPINGS, SORTINGS, GridOptions, Zoom
-from swarm_tui.room.key_queue import Turns
+from swarm_tui.room.key_queue import KeyQueue
 from swarm_tui.room.marks import Marks
 from swarm_tui.room.notices import POP_TITLE, PUSH_TITLE, Notices
 from swarm_tui.room.screens.base import RoomScreen
 from swarm_tui.room.settings import TERMINAL_THEME, Settings, first_theme, state_folder
-from swarm_tui.room.store import Changes, Store
+from swarm_tui.room.store import Store, SweepChanged
 
 GRID = "sweep"
 if TYPE_CHECKING:
@@ -87,12 +86,11 @@ class RoomApp(App[str]):
             sort=remembered.sort if remembered.sort in SORTINGS else "file",
         )
         self.key_at = 0.0
-        self._turns = Turns(self, super().on_event)
+        self._key_queue = KeyQueue(self, super().on_event)
         self._screens: dict[str, RoomScreen] = {}
         self._history: list[str] = []
         self._engine_checked_at = 0.0
-        self._passed_on_at = 0.0
-        self._noticed_at = 0.0
+        self._flushed_at = 0.0
         self.theme = self._first_theme()
         self.looks = Looks(self, is_ascii)
         self.set_class(is_ascii, "-ascii")
@@ -115,10 +113,7 @@ class RoomApp(App[str]):
     def _screen_of(self, name: str) -> RoomScreen:
         screen = self._screens.get(name)
         if screen is None:
-            module, _, kind = next(entry.place for entry in SCREENS if entry.name == name).partition(":")
-            screen = getattr(importlib.import_module(module), kind)()
-            assert isinstance(screen, RoomScreen)
-            self._screens[name] = screen
+            screen = self._screens[name] = screen_entry(name).load()()
             self.install_screen(screen, name)
         return screen
 
@@ -128,7 +123,7 @@ class RoomApp(App[str]):
         if here is None or name == here.NAME:
             return
         if self.given_review is not None and name != self.home:
-            here.say("this is the review of a branch: there is no sweep to show")
+            here.show_message("this is the review of a branch: there is no sweep to show")
             return
         self._history = [*[seen for seen in self._history if seen != name][-20:], here.NAME]
         self._bring_up(name)
@@ -162,21 +157,21 @@ class RoomApp(App[str]):
         self.open_screen(GRID)
         screen = self._screen_of(GRID)
         assert isinstance(screen, SweepScreen)
-        screen.go_to(test)
+        screen.tests.go_to(test)
 
     def show_only(self, tests: Iterable[str], name: str) -> None:
         """Go to the grid and show only these tests there."""
         self.choice = replace(self.choice, only=frozenset(tests), only_name=name, words="", pills=frozenset())
         self.open_screen(GRID)
 
-    def resume_sweep(self, screen: RoomScreen) -> None:
-        """Start an engine that goes on with this sweep; it outlives the room."""
+    def resume_sweep(self) -> str:
+        """Start an engine that goes on with this sweep and outlives the room; return a sentence about it."""
         from swarm_tui.adapters.process import start_detached
 
         folder = self.store.folder
         words = [sys.executable, "-m", "swarm_tui", "resume", str(folder.root), "--headless"]
         start_detached(words, cwd=Path.cwd(), environment=os.environ, log=folder.engine_log)
-        screen.say(f"an engine is started; {folder.engine_log.name} tells what it does")
+        return f"an engine is started; {folder.engine_log.name} tells what it does"
 
     def open_review(self) -> Review:
         """Open what the merge view shows; slow, and for a thread."""
@@ -189,7 +184,7 @@ class RoomApp(App[str]):
         from swarm_tui.room.screens.fixes import FixesScreen
 
         screen = self._screens.get("fixes")
-        return screen.closing_line if isinstance(screen, FixesScreen) else ""
+        return screen.plan.closing_line if isinstance(screen, FixesScreen) else ""
 
     def leave(self) -> None:
         """Leave the room."""
@@ -201,6 +196,16 @@ class RoomApp(App[str]):
             self.exit(
                 "You have left the room; the agents go on. `swarm-tui` brings you back, `swarm-tui stop` stops them."
             )
+
+    def show_transcript(self, test: str) -> None:
+        """Open the transcript of a test's agent, following."""
+        from swarm_tui.room.screens.agent import AgentScreen
+
+        self.current_test = test
+        self.open_screen("agent")
+        screen = self._screens["agent"]
+        assert isinstance(screen, AgentScreen)
+        screen.show_transcript()
 
     # Agents, for the screens that have one under their cursor.
 
@@ -239,8 +244,8 @@ class RoomApp(App[str]):
         while True:
             has_more = self.store.catch_up()
             now = time.monotonic()
-            if not has_more or now - self._passed_on_at > FLUSH_SECONDS:
-                self._pass_on(now)
+            if not has_more or now - self._flushed_at > FLUSH_SECONDS:
+                self._flush_changes(now)
             if not has_more and not is_frozen:
                 # Ten thousand records are walked by the collector for 70 ms: they are here to stay.
                 is_frozen = True
@@ -249,37 +254,38 @@ class RoomApp(App[str]):
                 gc.enable()
             await asyncio.sleep(0 if has_more else FLUSH_SECONDS)
 
-    def _pass_on(self, now: float) -> None:
+    def _flush_changes(self, now: float) -> None:
         is_second = now - self._engine_checked_at >= 1.0
         if is_second:
             self._engine_checked_at = now
             self.store.check_engine()
-        changes = self.store.drain()
+        change = self.store.drain()
         screen = self.room_screen
         if screen is None or not screen.is_mounted:
             return
-        if changes.is_reset or changes.tests or changes.has_news or is_second:
-            self._passed_on_at = now
-            screen.take_in(changes)
-            self._say_answers(screen, changes)
+        if change.tests or change.facts or is_second:
+            self._flushed_at = now
+            screen.apply_change(change)
+            self._show_answers(screen, change)
         if is_second and self.store.is_loaded:
-            self.notices.look(self.store.state)
+            self.notices.update(self.store.state)
 
-    def _say_answers(self, screen: RoomScreen, changes: Changes) -> None:
-        for answer in changes.answered:
-            if answer.startswith("!"):
-                self.store.note("error", answer[1:])
-                screen.say(f"{answer[1:]} (6 tells more)", "error")
+    def _show_answers(self, screen: RoomScreen, change: SweepChanged) -> None:
+        for answer in change.answers:
+            if answer.is_done:
+                screen.show_message(answer.text, "good")
             else:
-                screen.say(answer, "good")
+                self.store.note("error", answer.text)
+                screen.show_message(f"{answer.text} (6 tells more)", "error")
 
     # Marks, memory, looks.
 
-    def marks_undo(self) -> None:
-        self.marks = self.marks.undone()
-
-    def marks_redo(self) -> None:
-        self.marks = self.marks.redone()
+    def change_marks(self, marks: Marks) -> None:
+        """Mark these tests; the current screen shows it."""
+        changed = self.marks.tests ^ marks.tests
+        self.marks = marks
+        if self.room_screen is not None:
+            self.room_screen.apply_change(SweepChanged(tests=changed))
 
     @property
     def shown_pills(self) -> frozenset[str]:
@@ -313,7 +319,7 @@ class RoomApp(App[str]):
     def open_help(self, screen: RoomScreen) -> None:
         from swarm_tui.room.screens.help import HelpScreen
 
-        self.push_screen(HelpScreen(screen), lambda action: screen.do(action) if action is not None else None)
+        self.push_screen(HelpScreen(screen), lambda action: screen.perform(action) if action is not None else None)
 
     def open_palette(self, screen: RoomScreen) -> None:
         from swarm_tui.room.screens.palette import PaletteScreen
@@ -333,19 +339,19 @@ class RoomApp(App[str]):
         return not (action in ("hint_leave", "copy_or_hint") and getattr(self.screen, "TAKES_ALL_KEYS", False))
 
     def action_hint_leave(self) -> None:
-        self._say("ctrl+q does nothing here, for in an agent's tmux it destroys the agent. q leaves the room.")
+        self._show_message("ctrl+q does nothing here, for in an agent's tmux it destroys the agent. q leaves the room.")
 
     def action_copy_or_hint(self) -> None:
         selection = self.screen.get_selected_text()
         if selection:
             self.copy_to_clipboard(selection)
-            self._say("copied")
+            self._show_message("copied")
         else:
-            self._say("q leaves the room; the agents go on")
+            self._show_message("q leaves the room; the agents go on")
 
-    def _say(self, text: str) -> None:
+    def _show_message(self, text: str) -> None:
         if self.room_screen is not None:
-            self.room_screen.say(text)
+            self.room_screen.show_message(text)
 
     # The terminal.
 
@@ -357,7 +363,7 @@ class RoomApp(App[str]):
     async def on_event(self, event: events.Event) -> None:
         if isinstance(event, events.Key) and not event.is_forwarded:
             self.key_at = self.store.clock()
-            await self._turns.take(event)
+            await self._key_queue.put(event)
         else:
             await super().on_event(event)
 

@@ -1,4 +1,4 @@
-"""Hands on one key after the other: each goes to where the one before has led, however fast somebody types.
+"""Delivers one key after the other: each goes to where the one before has led, however fast somebody types.
 
 Textual gives a key to the widget that has the focus when the key is read. When several are read at once, the first
 may open another screen, and the others would still go to the old one: of `3` and `y` the verdict would get lost.
@@ -17,69 +17,69 @@ from textual.message_pump import MessagePump
 from textual.screen import Screen
 from textual.timer import Timer
 
-PATIENCE: Final = 0.5
+TIMEOUT_SECONDS: Final = 0.5
 """What has not answered a key after so many seconds holds the next ones up no longer."""
 
 
-class Turns:
+class KeyQueue:
     """The keys that wait for the one before them."""
 
-    def __init__(self, app: App[Any], hand_on: Callable[[events.Key], Awaitable[None]]) -> None:
+    def __init__(self, app: App[Any], deliver: Callable[[events.Key], Awaitable[None]]) -> None:
         self._app = app
-        self._hand_on = hand_on
+        self._deliver = deliver
         self._waiting: deque[events.Key] = deque()
         self._is_busy = False
-        self._turn = 0
-        self._patience: Timer | None = None
+        self._number = 0
+        self._timeout: Timer | None = None
 
-    async def take(self, event: events.Key) -> None:
-        """Hand on a key, now or when the ones before it have done what they do."""
+    async def put(self, event: events.Key) -> None:
+        """Deliver a key, now or when the ones before it have been handled."""
         if not self._is_busy:
             await self._begin(event)
             return
         self._waiting.append(event)
-        self._lose_patience_later()
+        self._time_out_later()
 
-    def _lose_patience_later(self) -> None:
-        if self._waiting and self._patience is None:
-            self._patience = self._app.set_timer(PATIENCE, partial(self._end, self._turn))
+    def _time_out_later(self) -> None:
+        if self._waiting and self._timeout is None:
+            self._timeout = self._app.set_timer(TIMEOUT_SECONDS, partial(self._end, self._number))
 
     async def _begin(self, event: events.Key) -> None:
         self._is_busy = True
-        self._turn += 1
+        self._number += 1
         screen = self._app.screen
         receiver = screen.focused or screen
-        await self._hand_on(event)
-        self._follow(receiver, screen, self._turn)
+        await self._deliver(event)
+        self._follow(receiver, screen, self._number)
 
-    def _follow(self, node: MessagePump, screen: Screen[Any], turn: int) -> None:
-        """Wait for a widget and for those around it: what one does not want, the next one gets."""
+    def _follow(self, node: MessagePump, screen: Screen[Any], number: int) -> None:
+        """Wait for a widget and for those around it: a key that one leaves alone goes to the next one."""
 
         def answered() -> None:
             around = node._parent
             if node is not screen and around is not None:
-                self._follow(around, screen, turn)
+                self._follow(around, screen, number)
             else:
-                self._settle(screen, turn)
+                self._settle(screen, number)
 
         if not node.call_later(answered):
-            self._settle(screen, turn)
+            self._settle(screen, number)
 
-    def _settle(self, screen: Screen[Any], turn: int) -> None:
-        """End the turn; when the key has opened another screen, as soon as that is there."""
+    def _settle(self, screen: Screen[Any], number: int) -> None:
+        """End with this key; when the key has opened another screen, as soon as that is there."""
         now = self._app.screen
         if now is screen:
-            self._app.call_later(self._end, turn)
+            self._app.call_later(self._end, number)
         else:
-            self._follow(now.focused or now, now, turn)
+            self._follow(now.focused or now, now, number)
 
-    async def _end(self, turn: int) -> None:
-        if turn != self._turn or not self._is_busy:
+    async def _end(self, number: int) -> None:
+        if number != self._number or not self._is_busy:
             return
         self._is_busy = False
-        if self._patience is not None:
-            self._patience.stop()
-            self._patience = None
+        if self._timeout is not None:
+            self._timeout.stop()
+            self._timeout = None
         if self._waiting:
             await self._begin(self._waiting.popleft())
-            self._lose_patience_later()
+            self._time_out_later()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from swarm_tui.room.actions import EVERYWHERE, SCREENS, TABLES, Action, key_name
+from swarm_tui.room.actions import EVERYWHERE, SCREENS, Action, actions_in, key_name
 
 
 def keys_page() -> str:
@@ -19,8 +19,8 @@ def keys_page() -> str:
         "```",
     ]
     for entry in SCREENS:
-        lines += ["", f"## {entry.key} {entry.title}", "", *_table(TABLES[entry.name])]
-    lines += ["", "## Everywhere", "", *_table(EVERYWHERE)]
+        lines += ["", f"## {entry.key} {entry.title}", "", *_table(actions_in(entry.name))]
+    lines += ["", "## Everywhere", "", *_table(actions_in(EVERYWHERE))]
     return "\n".join(lines) + "\n"
 
 

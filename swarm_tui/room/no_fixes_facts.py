@@ -5,16 +5,16 @@ from __future__ import annotations
 from swarm_tui.model.states import Result, State
 from swarm_tui.model.text import plain
 from swarm_tui.room.draw.cells import short_name
-from swarm_tui.room.draw.no_fixes import StandingFacts
+from swarm_tui.room.draw.no_fixes import NoFixesFacts
 from swarm_tui.room.notices import FINISHED_MARKS
 from swarm_tui.room.store import EngineState, Store
 
 
-def standing_facts(store: Store) -> StandingFacts:
+def no_fixes_facts(store: Store) -> NoFixesFacts:
     """Return where the sweep stands now."""
     state, spec = store.state, store.opened.spec
     integration, counts = state.integration, state.counts
-    return StandingFacts(
+    return NoFixesFacts(
         sweep=plain(spec.sweep, 60),
         integration=integration.state,
         detail=integration.detail,

@@ -26,20 +26,20 @@ class Notices:
         self._ended: str | None = None
         self._title = ""
 
-    def look(self, state: SweepState) -> None:
-        """Look at the state; the first look only remembers."""
+    def update(self, state: SweepState) -> None:
+        """Notify of what differs from the state before; the first call only remembers."""
         waiting, ended = state.counts["waiting"], state.ended_why
         is_first = self._waiting is None
         before = self._waiting or 0
         is_ended_now = ended is not None and ended != self._ended
         self._waiting, self._ended = waiting, ended
         if not is_first and waiting > before:
-            self._tell(f"{counted(waiting, 'test')} {'waits' if waiting == 1 else 'wait'} for an answer")
+            self._notify(f"{counted(waiting, 'test')} {'waits' if waiting == 1 else 'wait'} for an answer")
         if not is_first and is_ended_now:
-            self._tell(f"the sweep is over: {ended}")
+            self._notify(f"the sweep is over: {ended}")
         self._set_title(state)
 
-    def _tell(self, text: str) -> None:
+    def _notify(self, text: str) -> None:
         if self._kind == "bell":
             self._write("\x07")
         elif self._kind == "desktop":

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from swarm_tui.errors import JournalError, UsageError
 from swarm_tui.journal.folder import write_beside
-from swarm_tui.room.actions import all_actions
+from swarm_tui.room.actions import SCOPES, actions_in
 
 if TYPE_CHECKING:
     from textual.app import App
@@ -118,7 +118,9 @@ def _table(config: dict[str, Any], name: str, path: Path) -> dict[str, Any]:
 
 
 def _read_keys(table: dict[str, Any], path: Path) -> dict[str, tuple[str, ...]]:
-    known = {action.id for action in all_actions()}
+    # Only the screens that are named are imported for it: most people name none.
+    scopes = {name.partition(".")[0] for name in table}
+    known = {action.id for scope in scopes & set(SCOPES) for action in actions_in(scope)}
     keys = {}
     for name, value in table.items():
         if name not in known:

@@ -1,4 +1,4 @@
-"""What the room knows of one sweep: fold and follow over its folder, and what changed since the last look.
+"""What the room knows of one sweep: fold and follow over its folder, and what changed since the last call.
 
 Everything on the screen comes from here. Nothing here draws, and nothing here is changed by a screen:
 a screen asks the engine (`ask`) and the engine's events change the state.
@@ -10,7 +10,7 @@ import platform
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import Enum, StrEnum
 from typing import Any, Final, TypeVar, cast
 
 from swarm_tui.errors import JournalError
@@ -29,7 +29,7 @@ from swarm_tui.model.requests import Request, RequestKind
 from swarm_tui.model.state import LogLine, TestRecord
 from swarm_tui.model.states import State
 
-Fact = TypeVar("Fact")
+Insight = TypeVar("Insight")
 
 SLICE: Final = 1 << 18
 """How much of a journal is read at once: about 10 ms of work, so that keys are answered while a long one loads."""
@@ -55,16 +55,44 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
-    """What is different since the last look."""
+class Answer:
+    """What the engine answered to a request of this room, as a sentence."""
 
-    tests: frozenset[str]
-    is_reset: bool
-    """Everything is different: the journal was opened, or began anew."""
-    has_news: bool
+    text: str
+    is_done: bool
+
+
+class Fact(Enum):
+    """What can have changed besides single tests."""
+
+    EVERYTHING = "everything"
+    """The journal was opened or began anew, or a screen has come up."""
+    JOURNAL = "journal"
     """Something was appended, if only a line of the log."""
-    answered: tuple[str, ...]
-    """What the engine said to requests of this room, as sentences; failures begin with "!"."""
+    VIEW = "view"
+    """How a person looks at the sweep: filter, options, size of the terminal. The sweep itself has not changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class SweepChanged:
+    """What changed since the screen was brought up to date last; without anything, only time has passed."""
+
+    tests: frozenset[str] = frozenset()
+    """Tests with another record, another mark or another pending request."""
+    facts: frozenset[Fact] = frozenset()
+    answers: tuple[Answer, ...] = ()
+
+    @property
+    def is_everything(self) -> bool:
+        return Fact.EVERYTHING in self.facts
+
+    @property
+    def is_view(self) -> bool:
+        return Fact.VIEW in self.facts
+
+
+EVERYTHING_CHANGED: Final = SweepChanged(facts=frozenset({Fact.EVERYTHING}))
+VIEW_CHANGED: Final = SweepChanged(facts=frozenset({Fact.VIEW}))
 
 
 class Store:
@@ -81,14 +109,13 @@ class Store:
         self.is_loaded = False
         self.pending: dict[str, Asked] = {}
         self.room_log: list[LogLine] = []
-        self._is_reset = True
-        self._has_news = False
-        self._answered: list[str] = []
+        self._facts: set[Fact] = {Fact.EVERYTHING}
+        self._answers: list[Answer] = []
         self._slice = SLICE
-        self.ledger = Insights()
-        self.ledger.take(state.tests())
+        self.insights = Insights()
+        self.insights.take(state.tests())
         self._changed: set[str] = set()
-        self._facts: dict[str, tuple[float, int, Any]] = {}
+        self._insights: dict[str, tuple[float, int, Any]] = {}
         self.check_engine()
 
     @property
@@ -103,6 +130,10 @@ class Store:
     def record(self, test: str | None) -> TestRecord | None:
         return self.state.records.get(test) if test is not None else None
 
+    def records_of(self, tests: Iterable[str]) -> list[TestRecord]:
+        """Return the records of these tests, without those that the sweep does not have."""
+        return [record for test in tests if (record := self.state.records.get(test)) is not None]
+
     def log(self) -> list[LogLine]:
         """Return the journal's log and the room's own lines in the order of time."""
         if not self.room_log:
@@ -112,7 +143,7 @@ class Store:
     # Reading.
 
     def catch_up(self) -> bool:
-        """Take in a slice of what was appended; True when more is waiting."""
+        """Read a slice of what was appended; True when more is waiting."""
         offset = self.opened.follower.offset
         try:
             is_restarted = self.opened.catch_up(self._slice)
@@ -125,13 +156,14 @@ class Store:
             self._set_trouble(str(error))
             return False
         self._set_trouble("")
-        self._is_reset |= is_restarted
         has_moved = self.opened.follower.offset != offset
-        self._has_news |= has_moved or is_restarted
+        if has_moved:
+            self._facts.add(Fact.JOURNAL)
         if is_restarted:
-            self.ledger = Insights()
+            self._facts.add(Fact.EVERYTHING)
+            self.insights = Insights()
         changed = self.state.drain_changed()
-        self.ledger.take(self.state.records[test] for test in changed)
+        self.insights.take(self.state.records[test] for test in changed)
         self._changed |= changed
         has_more = size > self.opened.follower.offset
         if has_more and not has_moved and size - offset > self._slice:
@@ -141,18 +173,18 @@ class Store:
         self._slice = SLICE
         has_more = has_more and has_moved
         self.is_loaded = self.is_loaded or not has_more
-        self._take_answers()
+        self._collect_answers()
         return has_more
 
     def _set_trouble(self, trouble: str) -> None:
         if trouble != self.trouble:
             self.trouble = trouble
-            self._has_news = True
+            self._facts.add(Fact.JOURNAL)
             if trouble:
                 self.note("error", trouble)
 
     def check_engine(self) -> bool:
-        """Look whether the engine lives; True when that is different from before."""
+        """Find out whether the engine lives; True when that is different from before."""
         state = self.state
         if living_engine(self.folder.lock) is not None:
             engine = EngineState.LIVING
@@ -166,37 +198,35 @@ class Store:
         self.engine = engine
         return is_different
 
-    def drain(self) -> Changes:
+    def drain(self) -> SweepChanged:
         """Return what changed since the last call."""
-        changes = Changes(frozenset(self._changed), self._is_reset, self._has_news, tuple(self._answered))
-        self._changed = set()
-        self._is_reset = self._has_news = False
-        self._answered = []
-        return changes
+        change = SweepChanged(frozenset(self._changed), frozenset(self._facts), tuple(self._answers))
+        self._changed, self._facts, self._answers = set(), set(), []
+        return change
 
     def patterns(self) -> list[Pattern]:
         """Return what fails alike, at most a second old while the sweep changes."""
-        return self._fresh("patterns", self.ledger.patterns)
+        return self._cached("patterns", self.insights.patterns)
 
     def blockers(self) -> list[Blocker]:
         """Return what somebody else must do, at most a second old while the sweep changes."""
-        return self._fresh("blockers", self.ledger.blockers)
+        return self._cached("blockers", self.insights.blockers)
 
     def seconds_left(self) -> float | None:
         """Return the forecast to the end."""
         queued = self.state.counts[State.QUEUED.value]
         if self.engine is not EngineState.LIVING or (self.state.is_held and queued):
             return None
-        return self._fresh("left", lambda: self.ledger.seconds_left(queued, self.state.slots, self.clock()))
+        return self._cached("left", lambda: self.insights.seconds_left(queued, self.state.slots, self.clock()))
 
-    def _fresh(self, name: str, tell: Callable[[], Fact]) -> Fact:
+    def _cached(self, name: str, compute: Callable[[], Insight]) -> Insight:
         now = self.clock()
-        known = self._facts.get(name)
+        known = self._insights.get(name)
         if known is not None and (known[1] == self.state.last_seq or 0 <= now - known[0] < 1.0):
-            return cast(Fact, known[2])
-        fact = tell()
-        self._facts[name] = (now, self.state.last_seq, fact)
-        return fact
+            return cast(Insight, known[2])
+        insight = compute()
+        self._insights[name] = (now, self.state.last_seq, insight)
+        return insight
 
     # Asking.
 
@@ -239,21 +269,22 @@ class Store:
         """Write a line into the log of this room: what failed here explains itself there."""
         self.room_log.append(LogLine(self.clock(), level, text, test))
         del self.room_log[:-1000]
-        self._has_news = True
+        self._facts.add(Fact.JOURNAL)
 
-    def _take_answers(self) -> None:
+    def _collect_answers(self) -> None:
         for name in [name for name in self.pending if name in self.state.answers]:
             asked = self.pending.pop(name)
             answer = self.state.answers[name]
-            what = tell_request(asked.request)
+            what = request_words(asked.request)
             if answer.is_done:
-                self._answered.append(f"{what}: done" + (f", {answer.detail}" if answer.detail else ""))
+                text = f"{what}: done" + (f", {answer.detail}" if answer.detail else "")
             else:
-                self._answered.append(f"!{what}: {answer.detail or 'the engine could not'}")
-            self._is_reset |= len(asked.request.tests) > 0
+                text = f"{what}: {answer.detail or 'the engine could not'}"
+            self._answers.append(Answer(text, answer.is_done))
+            self._changed.update(asked.request.tests)
 
 
-def tell_request(request: Request) -> str:
+def request_words(request: Request) -> str:
     """Return a request in a few words: `stop 3 tests`."""
     match request.kind:
         case RequestKind.SLOTS:

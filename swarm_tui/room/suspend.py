@@ -1,4 +1,4 @@
-"""The room steps aside: its terminal is somebody else's until they leave, and then the room's again, as it was."""
+"""Lends the room's terminal to another program until that ends."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from swarm_tui.adapters.foreground import drop_late_answers
 from swarm_tui.model.text import plain
 
 
-def step_aside(app: App[Any], body: Callable[[], str]) -> str:
-    """Run something that has the terminal for itself; return what it says went wrong, or "".
+def lend_terminal(app: App[Any], body: Callable[[], str]) -> str:
+    """Run something that has the terminal for itself; return what went wrong, or "".
 
     Nothing is painted meanwhile and no error leaves the body: a suspended Textual that does either hangs
     (Textual #6692).

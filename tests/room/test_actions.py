@@ -1,22 +1,12 @@
 """The table of actions and what is made of it."""
 
-import importlib
 import os
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from swarm_tui.room.actions import (
-    EVERYWHERE,
-    SCREENS,
-    TABLES,
-    Action,
-    ScreenEntry,
-    actions_of,
-    all_actions,
-    keys_of,
-)
+from swarm_tui.room.actions import EVERYWHERE, SCOPES, SCREENS, Action, KeyMap, ScreenEntry, actions_in
 from swarm_tui.room.app import first_zoom
 from swarm_tui.room.draw.arrange import Zoom
 from swarm_tui.room.draw.footer import draw_footer
@@ -27,38 +17,31 @@ DEADLY = {"ctrl+q", "ctrl+t", "ctrl+z"}
 """mngr's tmux binds the first two to destroying and stopping an agent."""
 
 
-def screen_class(entry: ScreenEntry) -> type:
-    module, _, name = entry.place.partition(":")
-    kind = getattr(importlib.import_module(module), name)
-    assert isinstance(kind, type)
-    return kind
+def actions_of(entry: ScreenEntry) -> tuple[Action, ...]:
+    return entry.load()().actions
+
+
+def do_nothing() -> None:
+    """Carry out an action of a test."""
 
 
 @pytest.mark.parametrize("entry", SCREENS, ids=lambda entry: entry.name)
-def test_every_action_of_a_screen_can_be_carried_out(entry: ScreenEntry) -> None:
-    kind = screen_class(entry)
-    methods = {action.method for action in actions_of(entry.name)}
-    opening = {f"open_{other.name}" for other in SCREENS}
-    assert not [method for method in methods - opening if not callable(getattr(kind, f"do_{method}", None))]
-
-
-@pytest.mark.parametrize("entry", SCREENS, ids=lambda entry: entry.name)
-def test_every_reason_belongs_to_an_action(entry: ScreenEntry) -> None:
-    kind = screen_class(entry)
-    methods = {action.method for table in TABLES.values() for action in table}
-    reasons = {name.removeprefix("why_not_") for name in dir(kind) if name.startswith("why_not_")}
-    assert reasons <= methods
+def test_a_screen_has_its_own_actions_and_those_that_work_everywhere(entry: ScreenEntry) -> None:
+    assert entry.name == entry.load().NAME
+    own, everywhere = actions_in(entry.name), actions_in(EVERYWHERE)
+    assert [action.id for action in actions_of(entry)] == [action.id for action in (*own, *everywhere)]
 
 
 def test_ids_are_unique_and_no_key_is_deadly() -> None:
-    counts = Counter(action.id for action in all_actions())
+    every = [action for scope in SCOPES for action in actions_in(scope)]
+    counts = Counter(action.id for action in every)
     assert [name for name, number in counts.items() if number > 1] == []
-    assert not [action for action in all_actions() if DEADLY & set(action.keys)]
+    assert not [action for action in every if DEADLY & set(action.keys)]
 
 
-@pytest.mark.parametrize("scope", TABLES)
+@pytest.mark.parametrize("scope", SCOPES)
 def test_within_a_screen_a_key_means_one_thing(scope: str) -> None:
-    counts = Counter(key for action in TABLES[scope] for key in action.keys)
+    counts = Counter(key for action in actions_in(scope) for key in action.keys)
     assert [key for key, number in counts.items() if number > 1] == []
 
 
@@ -67,26 +50,38 @@ def test_every_screen_has_its_number() -> None:
 
 
 def test_a_screens_own_action_takes_a_key_away() -> None:
-    own = Action("fixes.mine", ("n",), "", "")
-    keys = keys_of((own, Action("room.other", ("n", "N"), "", "")), {})
-    assert keys["n"] is own
-    assert keys["N"].id == "room.other"
+    own = Action("fixes.mine", ("n",), "", "", do_nothing)
+    other = Action("room.other", ("n", "N"), "", "", do_nothing)
+    keys = KeyMap((own, other), {})
+    assert keys.action_for("n") is own
+    assert keys.action_for("N") is other
+    assert (keys.first_key(own), keys.first_key(other)) == ("n", "N")
+    assert (keys.keys(own), keys.keys(other)) == (("n",), ("N",))
 
 
 def test_the_config_moves_keys() -> None:
-    keys = keys_of(EVERYWHERE, {"room.help": ("f1",)})
-    assert keys["f1"].id == "room.help"
-    assert "?" not in keys
+    keys = KeyMap(actions_in(EVERYWHERE), {"room.help": ("f1",)})
+    moved = keys.action_for("f1")
+    assert moved is not None
+    assert moved.id == "room.help"
+    assert keys.first_key(moved) == "f1"
+    assert keys.action_for("?") is None
 
 
 @pytest.mark.parametrize("width", range(20, 200, 7))
 def test_the_footer_shows_whole_entries_and_always_the_help(width: int) -> None:
-    actions = actions_of("sweep")
-    footer = draw_footer(actions, lambda action: action.keys[0] if action.keys else "", lambda action: "", width)
+    actions = [action._replace(why_not=lambda: "") for action in actions_of(SCREENS[0])]
+    footer = draw_footer(actions, KeyMap(actions, {}), width)
     assert width_of(footer) == width
     assert text_of(footer).endswith("? keys ")
     labels = {action.label for action in actions}
     assert {part.text.strip() for part in footer if part.role == "dim"} <= labels
+
+
+def test_what_is_not_possible_is_faint_in_the_footer() -> None:
+    actions = [Action("a.b", ("x",), "act", "", do_nothing, lambda: "no"), Action("a.c", ("y",), "go", "", do_nothing)]
+    roles = {part.text.strip(): part.role for part in draw_footer(actions, KeyMap(actions, {}), 60) if part.role}
+    assert roles == {"x": "faint", "act": "faint", "y": "key", "go": "dim"}
 
 
 def test_the_page_of_keys_is_what_the_table_says() -> None:

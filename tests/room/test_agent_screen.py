@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from swarm_tui.room.screens.agent_cast import CastScreen
 from swarm_tui.room.screens.message import MessageScreen
+from swarm_tui.room.screens.recording import RecordingScreen
 from tests.room.agent_sweeps import AgentSweep, agent_screen, make_sweep, room_on, shown
 from tests.room.scenes import text_on_screen
 from tests.transcripts.records import call, result, step
@@ -202,7 +202,7 @@ async def test_a_recording_is_played_paused_sped_up_and_sought(sweep: AgentSweep
         app.current_test = "tests/test_a.py::test_three"
         await pilot.press("2", "shift+tab", "end", "enter")
         await shown(app, pilot, "second 0")
-        assert isinstance(app.screen, CastScreen)
+        assert isinstance(app.screen, RecordingScreen)
         await pilot.press("space")
         await shown(app, pilot, "paused")
         await pilot.press("right", "right")

@@ -77,7 +77,7 @@ async def test_the_cursor_stays_on_its_test_through_all_zooms(folder: SweepFolde
 async def test_w_leads_to_who_waits_then_to_who_is_blocked_then_to_the_others(folder: SweepFolder) -> None:
     async with room_on(folder, WIDE) as (app, pilot):
         grid, records = home(app).grid, app.store.state.records
-        wanting = app.store.ledger.wanting(app.store.clock())
+        wanting = app.store.insights.wanting(app.store.clock())
         await press(pilot, "j", "j")
         walked: list[str] = []
         for _ in wanting:

@@ -66,7 +66,7 @@ async def merge_view(
     async with app.run_test(size=size) as pilot:
         screen = app.screen
         assert isinstance(screen, FixesScreen)
-        await until(pilot, lambda: screen.merge is not None and screen.merge.preview is not None)
+        await until(pilot, lambda: screen.review_state is not None and screen.review_state.preview is not None)
         yield app, screen, pilot
 
 
@@ -80,8 +80,8 @@ async def until(pilot: Pilot[str], is_so: Callable[[], bool]) -> None:
 
 
 def verdicts_of(screen: FixesScreen) -> list[str]:
-    assert screen.merge is not None
-    given = (screen.merge.review.verdict(fix) for fix in screen.merge.fixes)
+    assert screen.review_state is not None
+    given = (screen.review_state.review.verdict(fix) for fix in screen.review_state.fixes)
     return [verdict.value if verdict else "" for verdict in given]
 
 
@@ -119,11 +119,11 @@ async def test_a_diff_that_was_read_ahead_is_in_the_same_frame_as_the_cursor(
     project: GitProject, tmp_path: Path
 ) -> None:
     async with merge_view(project, tmp_path) as (_, screen, pilot):
-        merge = screen.merge
+        merge = screen.review_state
         assert merge is not None
         await until(pilot, lambda: merge.known_diff(merge.fixes[1]) is not None)
         screen.lines.move(1)
-        assert screen.diff.diff is merge.known_diff(merge.fixes[1])
+        assert screen.details.diff.diff is merge.known_diff(merge.fixes[1])
 
 
 async def test_a_conflict_is_told_and_the_later_fix_can_be_reverted_too(project: GitProject, tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ async def test_a_conflict_is_told_and_the_later_fix_can_be_reverted_too(project:
         await until(pilot, lambda: "conflicts with #3 in lib.py" in text_on_screen(app))
         assert "plan conflict #2 with #3" in text_on_screen(app)
         await pilot.press("c", "r")
-        await until(pilot, lambda: screen.merge is not None and screen.merge.preview is not None)
+        await until(pilot, lambda: screen.review_state is not None and screen.review_state.preview is not None)
         assert verdicts_of(screen) == ["", "revert", "revert"]
         assert "plan clean" in text_on_screen(app)
 
@@ -149,7 +149,7 @@ async def test_apply_asks_and_leaves_the_checkout_alone(project: GitProject, tmp
         await pilot.press("A")
         assert "nothing is reverted" in text_on_screen(app)
         await pilot.press("n")
-        await until(pilot, lambda: screen.merge is not None and screen.merge.preview is not None)
+        await until(pilot, lambda: screen.review_state is not None and screen.review_state.preview is not None)
         work_tree = {name: text for name, text in photograph(project.root).items() if not name.startswith(".git")}
         await pilot.press("A", "r")
         await until(pilot, lambda: "Your checkout is not touched" in text_on_screen(app))
@@ -180,7 +180,7 @@ async def test_a_filter_shows_the_fixes_that_match(project: GitProject, tmp_path
 async def test_the_plan_as_a_whole_is_one_diff(project: GitProject, tmp_path: Path) -> None:
     async with merge_view(project, tmp_path) as (app, screen, pilot):
         await pilot.press("n")
-        await until(pilot, lambda: screen.merge is not None and screen.merge.preview is not None)
+        await until(pilot, lambda: screen.review_state is not None and screen.review_state.preview is not None)
         await pilot.press("D")
         await until(pilot, lambda: "The plan as a whole" in text_on_screen(app))
         assert "+    return x // 2" in text_on_screen(app)
@@ -233,6 +233,6 @@ async def test_a_branch_that_was_gone_for_a_moment_is_there_again(project: GitPr
     async with merge_view(project, tmp_path) as (app, screen, pilot):
         tip = project.git("rev-parse", "integrated")
         project.git("branch", "--delete", "--force", "integrated")
-        await until(pilot, lambda: screen.merge is None and "No fixes" in text_on_screen(app))
+        await until(pilot, lambda: screen.review_state is None and "No fixes" in text_on_screen(app))
         project.git("branch", "integrated", tip)
         await until(pilot, lambda: "3 fixes" in text_on_screen(app))

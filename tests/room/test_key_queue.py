@@ -35,8 +35,8 @@ async def test_keys_after_a_change_of_screen_go_to_the_new_one(folder: SweepFold
         screen = app.room_screen
         assert screen is not None
         assert screen.NAME == "blocked"
-        assert screen.list is not None
-        assert screen.list.cursor == 2
+        assert screen.focused_lines is not None
+        assert screen.focused_lines.cursor == 2
         assert app.current_test == app.shown_order()[0], "nothing has moved in the grid"
 
 

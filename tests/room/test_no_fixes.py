@@ -10,12 +10,12 @@ from textual.pilot import Pilot
 
 from swarm_tui.journal.append import EngineLock
 from swarm_tui.model import events as happened
-from swarm_tui.room.draw.no_fixes import StandingFacts, draw_standing, tell_standing
+from swarm_tui.room.draw.no_fixes import NoFixesFacts, draw_no_fixes, no_fixes_message
 from swarm_tui.room.draw.parts import width_of
 from tests.room.larder import begin_larder
 from tests.room.scenes import Scene, room_on, text_on_screen
 
-FACTS = StandingFacts(
+FACTS = NoFixesFacts(
     sweep="20261118",
     integration="none",
     detail="",
@@ -48,21 +48,21 @@ FACTS = StandingFacts(
         (replace(FACTS, is_simulated=True, integration="done"), "`swarm-tui demo` makes real ones"),
     ],
 )
-def test_it_says_how_far_the_sweep_is_and_what_to_do(facts: StandingFacts, words: str) -> None:
-    assert words in tell_standing(facts)[1]
+def test_it_says_how_far_the_sweep_is_and_what_to_do(facts: NoFixesFacts, words: str) -> None:
+    assert words in no_fixes_message(facts)[1]
 
 
 def test_while_it_integrates_it_says_what_the_integrator_does() -> None:
     facts = replace(FACTS, done=12, integration="integrating", last_line="measures 3 fixes with 4 tests")
-    _, text, role = tell_standing(facts)
-    assert any("measures 3 fixes" in part.text for line in draw_standing(facts, text, role, 80) for part in line)
+    _, text, role = no_fixes_message(facts)
+    assert any("measures 3 fixes" in part.text for line in draw_no_fixes(facts, text, role, 80) for part in line)
 
 
 @pytest.mark.parametrize("width", [20, 40, 78, 198])
 def test_every_line_fits(width: int) -> None:
     for facts in (FACTS, replace(FACTS, integration="failed", detail="x" * 300)):
-        _, text, role = tell_standing(facts)
-        lines = draw_standing(facts, text, role, width)
+        _, text, role = no_fixes_message(facts)
+        lines = draw_no_fixes(facts, text, role, width)
         assert all(width_of(line) <= width for line in lines), [line for line in lines if width_of(line) > width]
 
 

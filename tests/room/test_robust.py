@@ -69,7 +69,7 @@ async def test_an_engine_that_dies_is_told_and_resuming_offered(tmp_path: Path) 
         assert "R starts one" in text_on_screen(app)
         assert app.room_screen is not None
         resume = next(action for action in app.room_screen.actions if action.id == "sweep.resume")
-        assert app.room_screen.why_not(resume) == ""
+        assert resume.why_not() == ""
 
 
 async def test_what_failed_explains_itself_in_the_log(tmp_path: Path) -> None:
@@ -88,15 +88,15 @@ def test_notices_ring_when_someone_begins_to_wait_and_at_the_end() -> None:
     written: list[str] = []
     notices = Notices(written.append, "bell", "20261118\x1b[2J")
     state = SweepState().apply_all([happened.Queued(test="a"), happened.Queued(test="b")])
-    notices.look(state)
+    notices.update(state)
     assert "\x07" not in [text for text in written if not text.startswith("\x1b]2;")]
     state.apply(happened.Seen(test="a", state=State.WAITING))
-    notices.look(state)
+    notices.update(state)
     assert written.count("\x07") == 1
-    notices.look(state)
+    notices.update(state)
     state.apply(happened.EngineEnded())
-    notices.look(state)
-    notices.look(state)
+    notices.update(state)
+    notices.update(state)
     assert written.count("\x07") == 2
     titles = [text for text in written if text.startswith("\x1b]2;")]
     assert titles == ["\x1b]2;swarm 20261118 0/2\x07", "\x1b]2;swarm 20261118 0/2 ?1\x07"]
@@ -107,9 +107,9 @@ def test_notices_can_go_to_the_desktop_or_nowhere() -> None:
         written: list[str] = []
         notices = Notices(written.append, kind, "s")
         state = SweepState().apply_all([happened.Queued(test="a")])
-        notices.look(state)
+        notices.update(state)
         state.apply(happened.Seen(test="a", state=State.WAITING))
-        notices.look(state)
+        notices.update(state)
         assert [text for text in written if not text.startswith("\x1b]2;")] == ([expected] if expected else [])
 
 

@@ -14,7 +14,7 @@ from swarm_tui.model import events as happened
 from swarm_tui.model.requests import RequestKind
 from swarm_tui.model.states import Result, State
 from swarm_tui.model.sweep import MngrSettings, SweepSpec
-from swarm_tui.room.store import EngineState, Store
+from swarm_tui.room.store import Answer, EngineState, Fact, Store, SweepChanged
 
 
 @pytest.fixture
@@ -42,13 +42,11 @@ def test_it_tells_what_changed_once(folder: SweepFolder) -> None:
     assert not store.catch_up()
     assert store.is_loaded
     first = store.drain()
-    assert first.is_reset
-    assert first.tests == {"a", "b"}
+    assert first == SweepChanged(frozenset({"a", "b"}), frozenset({Fact.EVERYTHING, Fact.JOURNAL}))
     write(folder, happened.Launched(test="b"))
     store.catch_up()
-    assert store.drain().tests == {"b"}
-    assert store.drain().tests == frozenset()
-    assert not store.drain().has_news
+    assert store.drain() == SweepChanged(frozenset({"b"}), frozenset({Fact.JOURNAL}))
+    assert store.drain() == SweepChanged()
 
 
 def test_a_folder_without_a_journal_is_an_empty_sweep(folder: SweepFolder) -> None:
@@ -67,7 +65,7 @@ def test_a_journal_that_begins_anew_is_read_anew(folder: SweepFolder) -> None:
     folder.events.unlink()
     write(folder, happened.Queued(test="c"))
     store.catch_up()
-    assert store.drain().is_reset
+    assert store.drain() == SweepChanged(frozenset({"c"}), frozenset({Fact.EVERYTHING, Fact.JOURNAL}))
     assert list(store.state.records) == ["c"]
 
 
@@ -158,7 +156,11 @@ def test_what_was_asked_is_pending_until_it_is_answered(folder: SweepFolder) -> 
     write(folder, happened.RequestAnswered(request=more.id, is_done=False, detail="the host is full"))
     store.catch_up()
     assert store.pending_for("a") is None
-    assert store.drain().answered == ("stop 1 test: done", "!7 slots: the host is full")
+    assert store.drain() == SweepChanged(
+        frozenset({"a"}),
+        frozenset({Fact.EVERYTHING, Fact.JOURNAL}),
+        (Answer("stop 1 test: done", is_done=True), Answer("7 slots: the host is full", is_done=False)),
+    )
     assert store.wanted_slots == 0
 
 
@@ -175,7 +177,7 @@ def test_patterns_and_cost_follow_the_journal(folder: SweepFolder) -> None:
     store.catch_up()
     (pattern,) = store.patterns()
     assert pattern.tests == ("a", "b")
-    assert store.ledger.cost == 3.0
+    assert store.insights.cost == 3.0
     write(folder, happened.Queued(test="a", reason="again"))
     store.catch_up()
     now[0] += 2.0

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from swarm_tui.room.actions import Action, key_name
+from swarm_tui.room.actions import Action, KeyMap, key_name
 from swarm_tui.room.draw.parts import Line, Part, cut_line, spread, whole_entries, width_of
 
 
-def draw_footer(
-    actions: Sequence[Action],
-    key_of: Callable[[Action], str],
-    why_not: Callable[[Action], str],
-    width: int,
-) -> Line:
+def draw_footer(actions: Sequence[Action], keys: KeyMap, width: int) -> Line:
     """Return the footer: whole entries only, what is not possible now dimmed, the key of the help always there."""
     entries: list[list[Part]] = []
     last: list[Part] = []
     for action in actions:
-        key = key_of(action)
+        key = keys.first_key(action)
         if not action.label or not key:
             continue
-        role, label_role = ("faint", "faint") if why_not(action) else ("key", "dim")
+        role, label_role = ("faint", "faint") if action.why_not() else ("key", "dim")
         entry = [Part(key_name(key), role, f"do:{action.id}"), Part(f" {action.label}", label_role, f"do:{action.id}")]
         if action.id == "room.help":
             last = entry

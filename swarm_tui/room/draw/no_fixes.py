@@ -10,7 +10,7 @@ from swarm_tui.room.draw.parts import Line, Part, cut_line, wrap_text
 
 
 @dataclass(frozen=True, slots=True)
-class StandingFacts:
+class NoFixesFacts:
     """Where a sweep stands on its way to fixes."""
 
     sweep: str
@@ -33,7 +33,7 @@ class StandingFacts:
     """Tests whose agents have changed the program, and what they say of it."""
 
 
-def tell_standing(facts: StandingFacts) -> tuple[str, str, str]:
+def no_fixes_message(facts: NoFixesFacts) -> tuple[str, str, str]:
     """Return the title, a sentence or two, and their role."""
     done = f"{facts.done:,} of {counted(facts.total, 'test')} {'is' if facts.done == 1 else 'are'} done"
     detail = f": {plain(facts.detail, 500)}" if facts.detail else ""
@@ -64,7 +64,7 @@ def tell_standing(facts: StandingFacts) -> tuple[str, str, str]:
     return "Not integrated", f"{done}. There is no integrated branch: {by_hand}.", "warning"
 
 
-def draw_standing(facts: StandingFacts, text: str, role: str, width: int) -> list[Line]:
+def draw_no_fixes(facts: NoFixesFacts, text: str, role: str, width: int) -> list[Line]:
     """Return the panel's lines: what was told, who is still at work, and what is to come."""
     lines: list[Line] = [[Part(row, role)] for row in wrap_text(text, width, 12)]
     if facts.integration == "none" and facts.is_living:

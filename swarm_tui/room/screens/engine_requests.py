@@ -1,4 +1,4 @@
-"""What is asked of the engine about tests: stop, retry, hold, release; shown with names before it is done."""
+"""Requests to the engine: stop, retry, hold or release tests, each confirmed with the names of the tests; slots."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from swarm_tui.model.requests import RequestKind
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.states import State
 from swarm_tui.room.draw.cells import short_name
-from swarm_tui.room.screens.base import RESET, RoomScreen
 from swarm_tui.room.screens.dialog import Choosable, ConfirmScreen, PickScreen
+from swarm_tui.room.screens.services import ScreenServices
+from swarm_tui.room.store import SweepChanged
 
 
-class Wish(NamedTuple):
-    """One thing that can be asked for tests."""
+class TestRequest(NamedTuple):
+    """One thing that can be asked of the engine for tests."""
 
     kind: RequestKind
     key: str
@@ -26,77 +27,82 @@ class Wish(NamedTuple):
     none_fits: str
 
 
-WISHES: Final = (
-    Wish(
+TEST_REQUESTS: Final = (
+    TestRequest(
         RequestKind.STOP, "s", "stop", "the agent is stopped, what it did so far is kept",
         lambda record: not record.is_finished, "all of them have ended",
     ),
-    Wish(
+    TestRequest(
         RequestKind.RETRY, "r", "retry", "a new agent begins from the base commit",
         lambda record: record.is_finished, "none of them has ended",
     ),
-    Wish(
+    TestRequest(
         RequestKind.HOLD, "h", "hold", "not launched until it is released",
         lambda record: record.state is State.QUEUED and not record.is_held, "none of them is in the queue",
     ),
-    Wish(
+    TestRequest(
         RequestKind.RELEASE, "l", "release", "may be launched again",
         lambda record: record.is_held, "none of them is held",
     ),
 )  # fmt: skip
 
 
-def ask_about(screen: RoomScreen, tests: Sequence[str]) -> None:
-    """Let the person pick what to ask for these tests, confirm it, and ask the engine."""
-    store = screen.store
-    records = [record for test in tests if (record := store.record(test)) is not None]
-    entries = []
-    for wish in WISHES:
-        number = sum(wish.is_possible(record) for record in records)
-        entries.append(
-            Choosable(
-                value=wish.kind.value,
-                text=f"{wish.text} {number:,}" if number else wish.text,
-                detail=wish.detail,
-                key=wish.key,
-                why_not="" if number else wish.none_fits,
+class EngineRequests:
+    """Asks the engine for what a person wants of tests or of the whole sweep."""
+
+    def __init__(self, screen: ScreenServices) -> None:
+        self._screen = screen
+
+    def why_no_tests(self) -> str:
+        return "" if self._screen.current_tests() else "no test is marked or under the cursor"
+
+    def choose(self) -> None:
+        """Let the person choose what to ask for the current tests, confirm it, and send it to the engine."""
+        records = self._screen.store.records_of(self._screen.current_tests())
+        entries = []
+        for request in TEST_REQUESTS:
+            number = sum(request.is_possible(record) for record in records)
+            entries.append(
+                Choosable(
+                    value=request.kind.value,
+                    text=f"{request.text} {number:,}" if number else request.text,
+                    detail=request.detail,
+                    key=request.key,
+                    why_not="" if number else request.none_fits,
+                )
             )
-        )
-    title = short_name(records[0]) if len(records) == 1 else counted(len(records), "test")
+        title = short_name(records[0]) if len(records) == 1 else counted(len(records), "test")
 
-    def picked(values: tuple[str, ...] | None) -> None:
-        if values:
-            wish = next(wish for wish in WISHES if wish.kind.value == values[0])
-            _confirm(screen, wish, [record for record in records if wish.is_possible(record)])
+        def confirm(values: tuple[str, ...] | None) -> None:
+            for request in TEST_REQUESTS:
+                if values == (request.kind.value,):
+                    self._confirm(request, [record.test for record in records if request.is_possible(record)])
 
-    screen.app.push_screen(PickScreen(title, entries), picked)
+        self._screen.room.push_screen(PickScreen(title, entries), confirm)
 
+    def _confirm(self, request: TestRequest, tests: list[str]) -> None:
+        def send(is_yes: bool | None) -> None:
+            if is_yes:
+                self.send(request.kind, tests)
+            else:
+                self._screen.show_message("nothing was done")
 
-def _confirm(screen: RoomScreen, wish: Wish, records: list[TestRecord]) -> None:
-    names = [record.test for record in records]
+        question = f"{request.text.capitalize()} {counted(len(tests), 'test')}?"
+        self._screen.room.push_screen(ConfirmScreen(question, tests), send)
 
-    def answered(is_yes: bool | None) -> None:
-        if is_yes:
-            ask_engine(screen, wish.kind, names)
-        else:
-            screen.say("nothing was done")
-
-    question = f"{wish.text.capitalize()} {counted(len(names), 'test')}?"
-    screen.app.push_screen(ConfirmScreen(question, names), answered)
-
-
-def ask_engine(screen: RoomScreen, kind: RequestKind, tests: Sequence[str] = (), *, slots: int | None = None) -> None:
-    """Ask the engine; what is on the screen shows the wish at once and the truth when the engine has answered."""
-    reason = screen.store.why_not_ask()
-    if reason:
-        screen.say(reason, "warning")
-        return
-    try:
-        screen.store.ask(kind, tests, slots=slots)
-    except SwarmError as error:
-        screen.store.note("error", f"{kind.value} could not be asked: {error}")
-        screen.say(str(error), "error")
-        return
-    if tests:
-        screen.say(f"{kind.value}: asked for {counted(len(tests), 'test')}")
-    screen.take_in(RESET)
+    def send(self, kind: RequestKind, tests: Sequence[str] = (), *, slots: int | None = None) -> None:
+        """Send a request; the screen shows it as pending until the engine has answered."""
+        store = self._screen.store
+        reason = store.why_not_ask()
+        if reason:
+            self._screen.show_message(reason, "warning")
+            return
+        try:
+            store.ask(kind, tests, slots=slots)
+        except SwarmError as error:
+            store.note("error", f"{kind.value} could not be asked: {error}")
+            self._screen.show_message(str(error), "error")
+            return
+        if tests:
+            self._screen.show_message(f"{kind.value}: asked for {counted(len(tests), 'test')}")
+        self._screen.apply_change(SweepChanged(tests=frozenset(tests)))

@@ -1,270 +1,354 @@
 """Screen 3: the merge view. One ranked fix after the other: its diff, its evidence, and a verdict by one key.
 
-Verdicts are a plan until it is applied; what the plan gives is computed beside the repository.
+Verdicts are a plan until it is applied; what the plan makes of the branch is computed beside the repository.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Iterable
+from functools import partial
+from typing import ClassVar
 
-from swarm_tui.errors import SwarmError
+from textual.containers import Container
+from textual.widget import Widget
+from textual.worker import WorkType
+
 from swarm_tui.model.fixes import Fix
-from swarm_tui.model.verdicts import Verdict
+from swarm_tui.model.text import plain
+from swarm_tui.room.actions import Action
+from swarm_tui.room.draw.arrange import fits_words
 from swarm_tui.room.draw.fixes import draw_report
-from swarm_tui.room.merge_state import MergeState
-from swarm_tui.room.screens.fixes_view import FixesView
-from swarm_tui.room.test_runs import TestRunFacts
+from swarm_tui.room.draw.parts import Part
+from swarm_tui.room.review_state import ReviewState
+from swarm_tui.room.screens.applying import PlanApplication
+from swarm_tui.room.screens.base import RoomScreen
+from swarm_tui.room.screens.conflict import ConflictResolution
+from swarm_tui.room.screens.external_view import ExternalView
+from swarm_tui.room.screens.fix_details import FixDetails
+from swarm_tui.room.screens.no_fixes_panel import NoFixesPanel
+from swarm_tui.room.screens.plan_panel import PlanPanel
+from swarm_tui.room.screens.review_loader import ReviewLoader
+from swarm_tui.room.screens.test_run_commands import TestRunCommands
+from swarm_tui.room.screens.verdict_commands import VerdictCommands
+from swarm_tui.room.store import SweepChanged
+from swarm_tui.room.widgets.fix_lines import FixLines
 from swarm_tui.room.widgets.lines import Lines
 
+EVIDENCE_ROWS = 34
+"""From this height on the evidence has a place of its own under the diff."""
+LIST_ROWS = 14
+"""So high is the list at most where it stands above the diff."""
 
-class FixesScreen(FixesView):
+
+class FixesScreen(RoomScreen):
     """The walk through the ranked fixes."""
 
-    # Verdicts.
+    NAME = "fixes"
+    TITLE_WORD = "fixes"
+    SIDE_BY_SIDE = 150
+    can_filter: ClassVar[bool] = True
+    DEFAULT_CSS = """
+    FixesScreen #plan, FixesScreen #effect { height: 1; }
+    FixesScreen #effect { dock: bottom; margin-bottom: 1; }
+    FixesScreen #body { height: 1fr; }
+    FixesScreen #fixes { width: 1fr; max-height: 40%; }
+    FixesScreen #reading { width: 1fr; height: 1fr; layout: vertical; }
+    FixesScreen.-wide #fixes { width: 40%; max-width: 84; max-height: 100%; }
+    FixesScreen #diff, FixesScreen #evidence { width: 1fr; height: 1fr; }
+    FixesScreen.-tall #evidence { height: 40%; }
+    FixesScreen #evidence { display: none; }
+    FixesScreen.-evidence #evidence { display: block; }
+    FixesScreen.-evidence #diff { display: none; }
+    FixesScreen.-tall.-evidence #diff { display: block; }
+    FixesScreen #no-fixes { height: 1fr; display: none; }
+    FixesScreen.-bare #no-fixes { display: block; }
+    FixesScreen.-bare #body { display: none; }
+    """
 
-    def _why_no_verdict(self) -> str:
-        if self.merge is None:
-            return self.trouble or ("the branch is still being read" if self.is_opening else "there are no fixes yet")
-        return "" if self.lines.current is not None else "there is no fix under the cursor"
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines = FixLines(self._cursor_moved)
+        self.lines.add_class("main")
+        self.details = FixDetails(self)
+        self.plan = PlanPanel(self, self.details, self._redraw_fixes)
+        self.no_fixes = NoFixesPanel(self)
+        self.loader = ReviewLoader(self, self._review_opened, self._review_closed)
+        self.verdicts = VerdictCommands(self, self.lines)
+        self.test_runs = TestRunCommands(self, self._show_test_run)
+        self.conflict = ConflictResolution(self)
+        self.application = PlanApplication(self, self.plan)
+        self.external = ExternalView(self)
+        self.wants_evidence: bool | None = None
+        self._last_fix: Fix | None = None
 
-    why_not_keep = why_not_revert = why_not_later = why_not_clear = why_not_evidence = _why_no_verdict
+    def compose_body(self) -> Iterable[Widget]:
+        yield self.plan.band
+        yield self.no_fixes.lines
+        yield Container(self.lines, self.details.reading, id="body")
+        yield self.details.effect
 
-    def _give(self, verdict: Verdict) -> None:
-        merge, fix = self.merge, self.lines.current
-        assert merge is not None, "asked for by why_not"
-        assert fix is not None, "asked for by why_not"
-        merge.review.give(fix, verdict)
-        if verdict is not Verdict.CLEAR:
-            self._to_next_open(fix)
-        self.verdicts_changed()
+    def own_actions(self) -> tuple[Action, ...]:
+        why_no_fix = self.why_no_fix
+        return (
+            *self.verdicts.actions(),
+            Action(
+                "fixes.evidence", ("e",), "evidence",
+                "Show or hide what speaks for it: message, agents, tests, block", self.switch_evidence, why_no_fix,
+            ),
+            Action(
+                "fixes.resolve", ("c",), "conflict", "What can be done when its revert conflicts with a fix that stays",
+                self.conflict.offer, self.conflict.why_not,
+            ),
+            *self.test_runs.actions(),
+            Action(
+                "fixes.apply", ("A",), "apply", "Make the plan so, on a branch of its own; asks first",
+                self.application.offer, self.application.why_not,
+            ),
+            Action(
+                "fixes.report", ("R",), "report", "What the integrator left out, made uniform, and asks about",
+                self.open_report, self.why_no_report,
+            ),
+            Action(
+                "fixes.net", ("D",), "", "What the plan as a whole does to the base, until you move",
+                self.plan.show_net_diff, why_no_fix,
+            ),
+            Action(
+                "fixes.pager", ("o",), "", "Open the commit in git's pager", self.external.open_commit, why_no_fix
+            ),
+            Action(
+                "fixes.tree", ("O",), "", "Open the tree of the plan in your editor, in a scratch folder",
+                self.external.open_tree, why_no_fix,
+            ),
+            Action(
+                "fixes.diff_down", ("J",), "diff", "Scroll the diff down",
+                partial(self._scroll_reading, 3), is_listed=False,
+            ),
+            Action(
+                "fixes.diff_up", ("K",), "", "Scroll the diff up", partial(self._scroll_reading, -3), is_listed=False
+            ),
+            Action("fixes.next_hunk", ("]",), "", "To the next hunk", self.go_to_next_hunk),
+            Action("fixes.previous_hunk", ("[",), "", "To the previous hunk", self.go_to_previous_hunk),
+            Action(
+                "fixes.next_match", ("ctrl+n",), "", "To the next fix that matches the filter",
+                partial(self._go_to_match, 1), is_listed=False,
+            ),
+            Action(
+                "fixes.previous_match", ("ctrl+p",), "", "To the previous one",
+                partial(self._go_to_match, -1), is_listed=False,
+            ),
+            Action(
+                "fixes.open", ("enter",), "show test", "Show the test whose agent made it, in the grid",
+                self.show_test, self.why_no_test, is_listed=False,
+            ),
+        )  # fmt: skip
 
-    def _to_next_open(self, fix: Fix) -> None:
-        assert self.merge is not None, "only called with a review"
-        still_open = {found.id for found in self.merge.review.open_fixes}
-        place = self.lines.shown.index(fix)
-        after = [
-            number for number in range(place + 1, len(self.lines.shown)) if self.lines.shown[number].id in still_open
-        ]
-        before = [number for number in range(place) if self.lines.shown[number].id in still_open]
-        if after or before:
-            self.lines.move_to((after or before)[0])
-        elif not still_open:
-            self.say("every fix has its verdict: A applies the plan", "good")
+    # What its controllers ask for.
 
-    def do_keep(self) -> None:
-        self._give(Verdict.KEEP)
+    @property
+    def review_state(self) -> ReviewState | None:
+        return self.loader.state
 
-    def do_revert(self) -> None:
-        self._give(Verdict.REVERT)
+    @property
+    def current_fix(self) -> Fix | None:
+        return self.lines.current
 
-    def do_later(self) -> None:
-        self._give(Verdict.LATER)
+    def why_no_fix(self) -> str:
+        if self.review_state is None:
+            reading = "the branch is still being read" if self.loader.is_opening else "there are no fixes yet"
+            return self.loader.problem or reading
+        return "" if self.current_fix is not None else "there is no fix under the cursor"
 
-    def do_clear(self) -> None:
-        self._give(Verdict.CLEAR)
+    def reviewed_fix(self) -> tuple[ReviewState, Fix]:
+        state, fix = self.review_state, self.current_fix
+        assert state is not None, "not possible without a review"
+        assert fix is not None, "not possible without a fix"
+        return state, fix
 
-    def why_not_undo(self) -> str:
-        return "" if self.merge is not None else "there is nothing to undo"
-
-    why_not_redo = why_not_undo
-
-    def do_undo(self) -> None:
-        self._step(is_undo=True)
-
-    def do_redo(self) -> None:
-        self._step(is_undo=False)
-
-    def _step(self, *, is_undo: bool) -> None:
-        assert self.merge is not None, "asked for by why_not"
-        fix = self.merge.review.undo() if is_undo else self.merge.review.redo()
-        if fix is None:
-            self.say("you have given no verdict to undo" if is_undo else "nothing was undone")
-            return
+    def show_fix(self, fix: Fix) -> None:
         if fix in self.lines.shown:
             self.lines.move_to(self.lines.shown.index(fix))
-        self.verdicts_changed()
 
-    # Looking.
+    def show_verdicts(self) -> None:
+        self.plan.show_verdicts()
 
-    def do_evidence(self) -> None:
-        self.wants_evidence = not self.has_class("-evidence")
-        self.place_evidence()
-        fix = self.lines.current
-        if fix is not None:
-            self.call_after_refresh(self.show_evidence, fix)
+    def start(self, work: WorkType[None], group: str, *, is_exclusive: bool = True) -> None:
+        # A function, not its coroutine: a worker that is replaced before it begins leaves nothing unawaited.
+        self.run_worker(work, group=f"fixes: {group}", exclusive=is_exclusive, exit_on_error=False)
 
-    def _reading(self) -> Lines:
-        return self.evidence if self.has_class("-evidence") and not self.has_class("-tall") else self.diff
+    # What is shown.
 
-    def do_diff_down(self) -> None:
-        self._reading().scroll_rows(self._reading().first_visible + 3)
+    def show_change(self, change: SweepChanged) -> None:
+        self.loader.update()
+        if self.review_state is None:
+            self._show_no_fixes()
 
-    def do_diff_up(self) -> None:
-        self._reading().scroll_rows(self._reading().first_visible - 3)
+    def _show_no_fixes(self) -> None:
+        self.details.effect.show([])
+        if self.loader.is_opening or not self.store.is_loaded:
+            self.plan.band.show([[Part(" reading the integrated branch …", "dim")]])
+            return
+        self.plan.band.show([])
+        self.add_class("-bare")
+        self.no_fixes.show(self.loader.problem)
 
-    def do_diff_page(self) -> None:
-        self._reading().scroll_rows(self._reading().first_visible + self._reading().visible_rows - 1)
+    def _review_opened(self) -> None:
+        state = self.review_state
+        assert state is not None, "it was opened"
+        self.lines.state = state
+        self._show_fixes()
+        # Where the person was; at first, and when that fix is gone, where there is something to decide.
+        shown = [fix.id for fix in self.lines.shown]
+        wanted = [fix.id for fix in (*((self._last_fix,) if self._last_fix else ()), *state.review.open_fixes)]
+        self.lines.cursor = next((shown.index(fix) for fix in wanted if fix in shown), 0)
+        self.lines.show_line(self.lines.cursor)
+        self._draw_title()
+        if self.has_class("-bare"):
+            self.remove_class("-bare")
+            self.call_after_refresh(self.focus_main)
+        self.show_verdicts()
+        self.details.show(self.lines.shown)
+        self.start(partial(self._preview_each_alone, state), "alone")
 
-    def do_next_hunk(self) -> None:
-        if not self.diff.move_hunk(1):
-            self.say("this was the last hunk")
+    def _review_closed(self) -> None:
+        self._last_fix = self.current_fix
+        self.lines.state = None
+        self.lines.shown = []
+        self.lines.redraw()
 
-    def do_previous_hunk(self) -> None:
-        if not self.diff.move_hunk(-1):
-            self.say("this was the first hunk")
+    async def _preview_each_alone(self, state: ReviewState) -> None:
+        await state.preview_each_alone(lambda: state is self.review_state, self._redraw_fix)
+
+    def _redraw_fix(self, fix: Fix) -> None:
+        if fix in self.lines.shown:
+            self.lines.lines_changed((self.lines.shown.index(fix),))
+
+    def _redraw_fixes(self) -> None:
+        self.lines.lines_changed(range(len(self.lines.shown)))
+
+    def _show_fixes(self) -> None:
+        fixes = self.review_state.fixes if self.review_state is not None else ()
+        self.lines.shown = [fix for fix in fixes if fits_words(self.filter_words, _searched_text(fix))]
+        self.lines.redraw()
+        self._place_list()
+        self._draw_title()
+
+    def _draw_title(self) -> None:
+        total, shown = len(self.review_state.fixes) if self.review_state else 0, len(self.lines.shown)
+        title = f"Ranked {total}" + (f" · {shown} match /{self.filter_words}" if self.filter_words else "")
+        self.lines.title(title, f"{min(self.lines.cursor + 1, shown)} of {shown}")
+
+    def _cursor_moved(self) -> None:
+        self._draw_title()
+        self.details.show(self.lines.shown)
+        self.draw_footer()
+
+    def _show_test_run(self) -> None:
+        self.plan.show()
+        self.details.show_effect()
+        if self.has_class("-evidence"):
+            self.details.show_evidence(keeps_place=True)
+
+    # The frame.
+
+    @property
+    def focused_lines(self) -> Lines | None:
+        return self.no_fixes.lines if self.has_class("-bare") else self.lines
+
+    def on_resize(self, event: object) -> None:
+        self.set_class(self.size.height >= EVIDENCE_ROWS, "-tall")
+        self._place_evidence()
+        self._place_list()
+
+    def on_lines_resized(self, event: Lines.Resized) -> None:
+        super().on_lines_resized(event)
+        self.details.show_evidence(keeps_place=True)
+
+    def _place_list(self) -> None:
+        """Beside the diff the list is as high as that; above it, no higher than it must be."""
+        needed = min(LIST_ROWS, len(self.review_state.fixes) + 2 if self.review_state is not None else LIST_ROWS)
+        self.lines.styles.height = "1fr" if self.has_class("-wide") else needed
+
+    def _place_evidence(self) -> None:
+        is_shown = self.size.height >= EVIDENCE_ROWS if self.wants_evidence is None else self.wants_evidence
+        self.set_class(is_shown, "-evidence")
+
+    def draw_frame(self) -> None:
+        if self.room.given_review is None:
+            super().draw_frame()
+            return
+        title = [Part(" "), Part(plain(self.store.opened.spec.sweep, 100), "strong"), Part(" · ", "faint")]
+        self.header.show([[*title, Part("fixes", "accent")]])
+        self.draw_footer()
+
+    async def on_unmount(self) -> None:
+        await self.loader.close()
+
+    def current_tests(self) -> tuple[str, ...]:
+        state, fix = self.review_state, self.current_fix
+        return tuple(record.test for record in state.records_of(fix)) if state and fix else ()
+
+    def name_to_copy(self) -> str:
+        return self.current_fix.id if self.current_fix else ""
 
     def set_filter(self, words: str) -> None:
-        fix = self.lines.current
+        fix = self.current_fix
         self.filter_words = words
-        if self.merge is None:
+        if self.review_state is None:
             return
-        self.show_fixes()
-        if fix in self.lines.shown:
-            self.lines.move_to(self.lines.shown.index(fix))
-        self.fix_changed()
+        self._show_fixes()
+        if fix is not None:
+            self.show_fix(fix)
+        self.details.show(self.lines.shown)
 
-    def _search(self, step: int) -> None:
+    # Actions.
+
+    def switch_evidence(self) -> None:
+        """Show or hide the evidence."""
+        self.wants_evidence = not self.has_class("-evidence")
+        self._place_evidence()
+        self.call_after_refresh(self.details.show_evidence)
+
+    def _scroll_reading(self, rows: int) -> None:
+        has_evidence_only = self.has_class("-evidence") and not self.has_class("-tall")
+        lines = self.details.evidence if has_evidence_only else self.details.diff
+        lines.scroll_rows(lines.first_visible + rows)
+
+    def go_to_next_hunk(self) -> None:
+        """Scroll the diff to its next hunk."""
+        if not self.details.diff.move_hunk(1):
+            self.show_message("this was the last hunk")
+
+    def go_to_previous_hunk(self) -> None:
+        """Scroll the diff to the hunk before."""
+        if not self.details.diff.move_hunk(-1):
+            self.show_message("this was the first hunk")
+
+    def _go_to_match(self, step: int) -> None:
         if self.lines.shown:
             self.lines.move_to((self.lines.cursor + step) % len(self.lines.shown))
 
-    def do_next_match(self) -> None:
-        self._search(1)
-
-    def do_previous_match(self) -> None:
-        self._search(-1)
-
-    def current_tests(self) -> tuple[str, ...]:
-        fix = self.lines.current
-        return tuple(record.test for record in self.merge.records_of(fix)) if self.merge and fix else ()
-
-    def name_to_copy(self) -> str:
-        fix = self.lines.current
-        return fix.id if fix else ""
-
-    def why_not_open(self) -> str:
+    def why_no_test(self) -> str:
         return "" if self.current_tests() else "no test of this sweep is known to have led to this fix"
 
-    def do_open(self) -> None:
+    def show_test(self) -> None:
+        """Show the test whose agent made the fix, in the grid."""
         self.room.show_test(self.current_tests()[0])
 
-    def why_not_report(self) -> str:
-        if self.merge is None:
-            return self._why_no_verdict()
-        return "" if draw_report(self.merge.report(), 80) else "the integrator has reported nothing besides its fixes"
+    def why_no_report(self) -> str:
+        if self.review_state is None:
+            return self.why_no_fix()
+        has_report = draw_report(self.review_state.report(), 80)
+        return "" if has_report else "the integrator has reported nothing besides its fixes"
 
-    def do_report(self) -> None:
+    def open_report(self) -> None:
+        """Open what the integrator reported besides its fixes."""
         from swarm_tui.room.screens.text import ReadingScreen
 
-        assert self.merge is not None, "asked for by why_not"
-        report = self.merge.report()
-        self.app.push_screen(ReadingScreen("The integrator's report", lambda width: draw_report(report, width)))
-
-    def why_not_net(self) -> str:
-        return self._why_no_verdict()
-
-    def do_net(self) -> None:
-        assert self.merge is not None, "asked for by why_not"
-        self.run_worker(self.show_net_diff(self.merge), group="fixes: net", exclusive=True, exit_on_error=False)
-
-    def why_not_pager(self) -> str:
-        return self._why_no_verdict()
-
-    def do_pager(self) -> None:
-        from swarm_tui.room.screens.external_view import open_commit
-
-        assert self.merge is not None, "asked for by why_not"
-        assert self.lines.current is not None, "asked for by why_not"
-        open_commit(self, self.merge, self.lines.current)
-
-    def why_not_tree(self) -> str:
-        return self._why_no_verdict()
-
-    def do_tree(self) -> None:
-        from swarm_tui.room.screens.external_view import open_tree
-
-        assert self.merge is not None, "asked for by why_not"
-        self.run_worker(open_tree(self, self.merge), group="fixes: tree", exclusive=True, exit_on_error=False)
-
-    # What stands in the way of a revert, and the end of the review.
-
-    def why_not_resolve(self) -> str:
-        fix = self.lines.current
-        if self.merge is None or fix is None:
-            return self._why_no_verdict()
-        return "" if self.merge.conflict_of(fix) is not None else "nothing stands in the way of reverting this fix"
-
-    def do_resolve(self) -> None:
-        from swarm_tui.room.screens.conflict import offer_resolutions
-
-        assert self.merge is not None, "asked for by why_not"
-        assert self.lines.current is not None, "asked for by why_not"
-        offer_resolutions(self, self.merge, self.lines.current)
-
-    # Running tests.
-
-    def why_not_test(self) -> str:
-        if self.merge is not None and self.merge.trials.running is not None:
-            return f"{self.merge.trials.running.words}: one run at a time"
-        return self._why_no_verdict()
-
-    why_not_test_plan = why_not_test
-
-    def do_test(self) -> None:
-        merge, fix = self.merge, self.lines.current
-        assert merge is not None, "asked for by why_not"
-        assert fix is not None, "asked for by why_not"
-        self._try_out(merge, merge.trials.without(fix, merge.with_it_reverted(fix), self._trial_changed))
-
-    def do_test_plan(self) -> None:
-        assert self.merge is not None, "asked for by why_not"
-        trials = self.merge.trials
-        self._try_out(self.merge, trials.whole_plan(self.merge.review.reverted, self._trial_changed))
-
-    def _try_out(self, merge: MergeState, trial: Awaitable[TestRunFacts]) -> None:
-        async def work() -> None:
-            try:
-                made = await trial
-            except SwarmError as error:
-                self.say(str(error), "error")
-                return
-            self.say(*tell_trial(made))
-
-        self.run_worker(work(), group="fixes: tests", exit_on_error=False)
-
-    def _trial_changed(self) -> None:
-        self.show_plan()
-        self.show_effect()
-        fix = self.lines.current
-        if fix is not None and self.has_class("-evidence"):
-            self.show_evidence(fix, is_kept=True)
-
-    def why_not_apply(self) -> str:
-        if self.merge is None:
-            return self._why_no_verdict()
-        if not self.merge.review.reverted:
-            return f"nothing is reverted: {self.merge.review.tip_name} is the result as it stands"
-        return ""
-
-    def do_apply(self) -> None:
-        from swarm_tui.room.screens.applying import offer_apply
-
-        assert self.merge is not None, "asked for by why_not"
-        offer_apply(self, self.merge)
-
-    def plan_applied(self, branch: str) -> None:
-        """Take in that the plan was made so."""
-        assert self.merge is not None, "only a review is applied"
-        self.merge.applied = branch
-        self.show_plan()
+        if self.review_state is not None:
+            report = self.review_state.report()
+            self.room.push_screen(ReadingScreen("The integrator's report", lambda width: draw_report(report, width)))
 
 
-def tell_trial(trial: TestRunFacts) -> tuple[str, str]:
-    """Return what a run of tests came to as a sentence, and its level."""
-    red = trial.went_red
-    if red:
-        return f"{trial.about}: {len(red)} of {len(trial.tests)} tests go red, {red[0]} first", "warning"
-    if trial.complaint:
-        return f"{trial.about}: {trial.complaint}", "error"
-    if not trial.tests:
-        return f"{trial.about}: no test is known to be concerned", "warning"
-    return f"{trial.about}: no test goes red ({len(trial.tests)} were run)", "good"
+def _searched_text(fix: Fix) -> str:
+    paths = " ".join(change.path for change in fix.commit.changes)
+    return f"{fix.title} {' '.join(fix.agents)} {paths} {fix.id}"

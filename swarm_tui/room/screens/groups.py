@@ -11,9 +11,8 @@ from textual.widget import Widget
 
 from swarm_tui.room.draw.arrange import fits_words
 from swarm_tui.room.draw.parts import Line, Part, wrap_text
-from swarm_tui.room.screens.base import NOTHING, RoomScreen
-from swarm_tui.room.screens.engine_requests import ask_about
-from swarm_tui.room.store import Changes
+from swarm_tui.room.screens.base import RoomScreen
+from swarm_tui.room.store import VIEW_CHANGED, SweepChanged
 from swarm_tui.room.widgets.lines import Lines, TextLines
 
 
@@ -27,14 +26,14 @@ class TestGroup(Protocol):
 Entry = TypeVar("Entry", bound=TestGroup)
 
 
-class GatheredScreen(RoomScreen, Generic[Entry]):
+class GroupListScreen(RoomScreen, Generic[Entry]):
     """A list of entries, and the one under the cursor in full."""
 
     can_filter: ClassVar[bool] = True
-    NOBODY: ClassVar[str] = ""
+    WHY_NO_ENTRY: ClassVar[str] = ""
     """Why nothing can be done where there is no entry."""
     WHEN_EMPTY: ClassVar[str] = ""
-    """What is said where there are no entries at all."""
+    """What is shown where there are no entries at all."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -46,15 +45,15 @@ class GatheredScreen(RoomScreen, Generic[Entry]):
     def compose_body(self) -> Iterable[Widget]:
         yield Container(self.rows, self.detail, id="body")
 
-    # What a screen of this kind says.
+    # What a screen of this kind defines.
 
     @abstractmethod
-    def gather(self) -> Sequence[Entry]:
+    def find_entries(self) -> Sequence[Entry]:
         """Return all entries as they are now."""
 
     @abstractmethod
-    def name_of(self, entry: Entry) -> str:
-        """Return what an entry is known by: the cursor stays with it, and a filter looks into it."""
+    def key_of(self, entry: Entry) -> str:
+        """Return the text that identifies an entry: the cursor stays with it, and a filter searches it."""
 
     @abstractmethod
     def draw_row(self, entry: Entry, width: int) -> Line:
@@ -75,15 +74,15 @@ class GatheredScreen(RoomScreen, Generic[Entry]):
         return self.entries[self.rows.cursor] if self.rows.cursor < len(self.entries) else None
 
     def _fits(self, entry: Entry) -> bool:
-        return not self.filter_words or fits_words(self.filter_words, " ".join((self.name_of(entry), *entry.tests)))
+        return not self.filter_words or fits_words(self.filter_words, " ".join((self.key_of(entry), *entry.tests)))
 
-    def show_changes(self, changes: Changes) -> None:
+    def show_change(self, change: SweepChanged) -> None:
         was = self.current()
-        every = self.gather()
+        every = self.find_entries()
         self.entries = [entry for entry in every if self._fits(entry)]
-        names = [self.name_of(entry) for entry in self.entries]
-        if was is not None and (name := self.name_of(was)) in names and self.rows.cursor != names.index(name):
-            self.rows.cursor = names.index(name)
+        keys = [self.key_of(entry) for entry in self.entries]
+        if was is not None and (key := self.key_of(was)) in keys and self.rows.cursor != keys.index(key):
+            self.rows.cursor = keys.index(key)
             self.rows.redraw()
         width = max(20, self.rows.text_width)
         self.rows.show([self.draw_row(entry, width) for entry in self.entries])
@@ -102,25 +101,20 @@ class GatheredScreen(RoomScreen, Generic[Entry]):
     def on_lines_cursor_moved(self, event: Lines.CursorMoved) -> None:
         event.stop()
         self.detail.scroll_rows(0)
-        self.take_in(NOTHING)
+        self.apply_change(VIEW_CHANGED)
 
     def on_lines_opened(self, event: Lines.Opened) -> None:
         event.stop()
-        if not self.why_not_open():
-            self.do_open()
+        if not self.why_no_entry():
+            self.show_tests()
 
     def current_tests(self) -> tuple[str, ...]:
         entry = self.current()
         return entry.tests if entry is not None else ()
 
-    def why_not_open(self) -> str:
-        return "" if self.current() is not None else self.NOBODY
+    def why_no_entry(self) -> str:
+        return "" if self.current() is not None else self.WHY_NO_ENTRY
 
     @abstractmethod
-    def do_open(self) -> None:
-        """Show the tests of the entry."""
-
-    why_not_act = why_not_open
-
-    def do_act(self) -> None:
-        ask_about(self, self.current_tests())
+    def show_tests(self) -> None:
+        """Show the tests of the entry in the grid."""

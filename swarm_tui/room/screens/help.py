@@ -19,9 +19,7 @@ class HelpScreen(SearchedScreen[Action]):
 
     def __init__(self, screen: RoomScreen) -> None:
         super().__init__()
-        self.entries = [
-            HelpEntry(action, screen.keys_behind(action), screen.why_not(action)) for action in screen.actions
-        ]
+        self.entries = [HelpEntry(action, screen.keys.keys(action), action.why_not()) for action in screen.actions]
         self.shown: list[HelpEntry] = []
 
     def lines_for(self, words: str, width: int) -> list[Line]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from swarm_tui.model.state import LogLine
+from swarm_tui.room.actions import Action
 from swarm_tui.room.draw.arrange import fits_words
 from swarm_tui.room.draw.log import draw_log_line
 from swarm_tui.room.draw.parts import Line
-from swarm_tui.room.screens.stream import FollowingScreen, StreamLines
-from swarm_tui.room.store import Changes
+from swarm_tui.room.screens.stream import StreamLines, StreamScreen
+from swarm_tui.room.store import SweepChanged
 
 
 class LogLines(StreamLines[LogLine]):
@@ -17,22 +18,31 @@ class LogLines(StreamLines[LogLine]):
         return draw_log_line(self.shown[index], width)
 
 
-class LogScreen(FollowingScreen[LogLine]):
+class LogScreen(StreamScreen[LogLine]):
     """The log of the sweep and of this room."""
 
     NAME = "log"
     TITLE_WORD = "log"
-    TROUBLE_WORD = "error or warning"
+    ERROR_WORD = "error or warning"
 
     def __init__(self) -> None:
         super().__init__(LogLines())
         self._total = 0
         self._seen: tuple[object, ...] = ()
 
-    def show_changes(self, changes: Changes) -> None:
+    def own_actions(self) -> tuple[Action, ...]:
+        return (
+            *self.stream_actions("next error"),
+            Action(
+                "log.open", ("enter",), "show test", "Show the test of this line in the grid",
+                self.show_test, self.why_no_test, is_listed=False, rank=0,
+            ),
+        )  # fmt: skip
+
+    def show_change(self, change: SweepChanged) -> None:
         log = self.store.log()
         seen = (len(log), log[-1] if log else None, self.filter_words)
-        if changes.is_reset or seen != self._seen:
+        if change.is_everything or seen != self._seen:
             self._seen = seen
             self._total = len(log)
             self.show_items([line for line in log if self._fits(line)])
@@ -41,10 +51,10 @@ class LogScreen(FollowingScreen[LogLine]):
     def _fits(self, line: LogLine) -> bool:
         return not self.filter_words or fits_words(self.filter_words, f"{line.level} {line.test} {line.text}")
 
-    def name_of(self, item: LogLine) -> object:
+    def key_of(self, item: LogLine) -> object:
         return item
 
-    def is_trouble(self, item: LogLine) -> bool:
+    def is_error(self, item: LogLine) -> bool:
         return item.level != "info"
 
     def draw_title(self) -> None:
@@ -61,9 +71,9 @@ class LogScreen(FollowingScreen[LogLine]):
         line = self.current()
         return f"{line.test} {line.text}".strip() if line is not None else ""
 
-    def why_not_open(self) -> str:
-        tests = self.current_tests()
-        return "" if tests and self.store.record(tests[0]) is not None else "this line is about no test"
+    def why_no_test(self) -> str:
+        return "" if self.current_record() is not None else "this line is about no test"
 
-    def do_open(self) -> None:
+    def show_test(self) -> None:
+        """Show the test of this line in the grid."""
         self.room.show_test(self.current_tests()[0])

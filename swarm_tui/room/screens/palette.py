@@ -11,7 +11,6 @@ from swarm_tui.room.actions import Action
 from swarm_tui.room.draw.help import HelpEntry, draw_entry, fitting_entries
 from swarm_tui.room.draw.parts import Line, Part, cut_line, pad_text
 from swarm_tui.room.screens.base import RoomScreen
-from swarm_tui.room.screens.engine_requests import ask_engine
 from swarm_tui.room.screens.searchable_list import SearchedScreen
 
 Command = Callable[[], None]
@@ -37,7 +36,7 @@ class PaletteScreen(SearchedScreen[Command]):
 
     def lines_for(self, words: str, width: int) -> list[Line]:
         entries = [
-            HelpEntry(action, self.below.keys_behind(action), self.below.why_not(action))
+            HelpEntry(action, self.below.keys.keys(action), action.why_not())
             for action in self.below.actions
             if action.is_listed and action.id != "room.palette"
         ]
@@ -54,7 +53,7 @@ class PaletteScreen(SearchedScreen[Command]):
         self.dismiss(self.offers[index].run if index < len(self.offers) else None)
 
     def _doing(self, action: Action) -> Command:
-        return lambda: self.below.do(action)
+        return lambda: self.below.perform(action)
 
     def _commands(self, words: str, width: int) -> list[Offer]:
         command, _, rest = words.strip().partition(" ")
@@ -81,7 +80,7 @@ def _offer(name: str, text: str, width: int, run: Command) -> Offer:
 
 
 def _slotted(screen: RoomScreen, slots: int) -> Command:
-    return lambda: ask_engine(screen, RequestKind.SLOTS, slots=slots)
+    return lambda: screen.requests.send(RequestKind.SLOTS, slots=slots)
 
 
 def _themed(screen: RoomScreen, name: str) -> Command:

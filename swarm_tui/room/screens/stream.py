@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable
+from functools import partial
 from typing import ClassVar, Generic, TypeVar
 
 from textual.widget import Widget
 
+from swarm_tui.room.actions import Action
 from swarm_tui.room.screens.base import RoomScreen
 from swarm_tui.room.widgets.lines import Lines
 
@@ -33,11 +35,11 @@ class StreamLines(Lines, Generic[Item]):
             self.is_following = True
 
 
-class FollowingScreen(RoomScreen, Generic[Item]):
+class StreamScreen(RoomScreen, Generic[Item]):
     """The stream, and what can be done in it."""
 
     can_filter: ClassVar[bool] = True
-    TROUBLE_WORD: ClassVar[str] = "error"
+    ERROR_WORD: ClassVar[str] = "error"
     """What e and E go to."""
 
     def __init__(self, lines: StreamLines[Item]) -> None:
@@ -48,26 +50,42 @@ class FollowingScreen(RoomScreen, Generic[Item]):
     def compose_body(self) -> Iterable[Widget]:
         yield self.lines
 
-    @abstractmethod
-    def name_of(self, item: Item) -> object:
-        """Return what an item is known by when the stream is shown anew."""
+    def stream_actions(self, label: str) -> tuple[Action, ...]:
+        """Return the actions of every stream; `label` is the footer's word for going to the next error."""
+        return (
+            Action(
+                f"{self.NAME}.follow", ("F",), "follow", "Follow: stay at the newest line", self.switch_following
+            ),
+            Action(
+                f"{self.NAME}.next_error", ("e",), label, f"To the next {self.ERROR_WORD}",
+                partial(self._find_error, 1),
+            ),
+            Action(
+                f"{self.NAME}.previous_error", ("E",), "", f"To the previous {self.ERROR_WORD}",
+                partial(self._find_error, -1),
+            ),
+        )  # fmt: skip
 
     @abstractmethod
-    def is_trouble(self, item: Item) -> bool:
+    def key_of(self, item: Item) -> object:
+        """Return what identifies an item when the stream is shown anew."""
+
+    @abstractmethod
+    def is_error(self, item: Item) -> bool:
         """Whether e and E stop at an item."""
 
     @abstractmethod
     def draw_title(self) -> None:
-        """Say in the border what is shown of how much."""
+        """Show in the border what is shown of how much."""
 
     def show_items(self, items: list[Item]) -> None:
         """Show these items; while one does not follow, the cursor stays with its item."""
         current = self.current()
         self.lines.shown = items
         if not self.lines.is_following and current is not None:
-            names = [self.name_of(item) for item in items]
-            if (name := self.name_of(current)) in names:
-                self.lines.cursor = names.index(name)
+            keys = [self.key_of(item) for item in items]
+            if (key := self.key_of(current)) in keys:
+                self.lines.cursor = keys.index(key)
         self.lines.redraw()
 
     def current(self) -> Item | None:
@@ -83,24 +101,21 @@ class FollowingScreen(RoomScreen, Generic[Item]):
     def on_lines_cursor_moved(self, event: Lines.CursorMoved) -> None:
         event.stop()
         self.draw_title()
-        self.draw_foot()
+        self.draw_footer()
 
-    def do_follow(self) -> None:
+    def switch_following(self) -> None:
+        """Follow the end, or stay here."""
         self.lines.is_following = not self.lines.is_following
         if self.lines.is_following:
             self.lines.move_end(True)
         self.draw_title()
 
-    def do_next_error(self) -> None:
-        self._to_trouble(range(self.lines.cursor + 1, len(self.lines.shown)))
-
-    def do_previous_error(self) -> None:
-        self._to_trouble(range(self.lines.cursor - 1, -1, -1))
-
-    def _to_trouble(self, indices: Iterable[int]) -> None:
-        for index in indices:
-            if self.is_trouble(self.lines.shown[index]):
+    def _find_error(self, step: int) -> None:
+        index = self.lines.cursor + step
+        while 0 <= index < len(self.lines.shown):
+            if self.is_error(self.lines.shown[index]):
                 self.lines.is_following = False
                 self.lines.move_to(index)
                 return
-        self.say(f"no further {self.TROUBLE_WORD} that way")
+            index += step
+        self.show_message(f"no further {self.ERROR_WORD} that way")

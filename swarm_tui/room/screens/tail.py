@@ -8,11 +8,12 @@ from typing import Final
 
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.states import State
+from swarm_tui.room.actions import Action
 from swarm_tui.room.draw.cells import short_name
 from swarm_tui.room.draw.parts import Line
 from swarm_tui.room.draw.tail import draw_tail_line
-from swarm_tui.room.screens.stream import FollowingScreen, StreamLines
-from swarm_tui.room.store import Changes
+from swarm_tui.room.screens.stream import StreamLines, StreamScreen
+from swarm_tui.room.store import SweepChanged
 from swarm_tui.room.widgets.lines import Lines
 from swarm_tui.transcripts.filters import EntryFilter
 from swarm_tui.transcripts.locate import find_transcript
@@ -36,7 +37,7 @@ class TailLines(StreamLines[Folded]):
         return draw_tail_line(folded, self._agent_names.get(folded.item.who, ""), width)
 
 
-class TailScreen(FollowingScreen[Folded]):
+class TailScreen(StreamScreen[Folded]):
     """The merged tail."""
 
     NAME = "tail"
@@ -50,6 +51,17 @@ class TailScreen(FollowingScreen[Folded]):
         self._left_out = 0
         self._is_errors_only = False
 
+    def own_actions(self) -> tuple[Action, ...]:
+        agent = self.agent_commands
+        return (
+            Action(
+                "tail.open", ("enter",), "transcript", "The transcript of the agent of this line",
+                agent.open_transcript, agent.why_not_transcript, is_listed=False,
+            ),
+            *self.stream_actions("errors"),
+            Action("tail.errors_only", ("!",), "", "Only lines with errors; again: all", self.switch_errors_only),
+        )  # fmt: skip
+
     def on_mount(self) -> None:
         self.set_interval(POLL_SECONDS, self._poll)
 
@@ -57,17 +69,17 @@ class TailScreen(FollowingScreen[Folded]):
         if self._tail is not None:
             self._tail.close()
 
-    def show_changes(self, changes: Changes) -> None:
-        tests = self._wanted()
+    def show_change(self, change: SweepChanged) -> None:
+        tests = self._tests_to_follow()
         if tests != self._tests or self._tail is None:
             self._open(tests)
         self.draw_title()
 
-    def _wanted(self) -> tuple[str, ...]:
+    def _tests_to_follow(self) -> tuple[str, ...]:
         """Return the marked tests, or all that the grid shows; those at work first when they are too many."""
         marked = self.room.marks.tests
         order = self.room.shown_order() or list(self.store.state.records)
-        records = [record for test in order if (record := self.store.record(test)) is not None]
+        records = self.store.records_of(order)
         chosen = [record for record in records if record.test in marked] or records
         chosen = [record for record in chosen if record.launched_at is not None]
         self._left_out = max(0, len(chosen) - AGENTS_AT_MOST)
@@ -80,16 +92,14 @@ class TailScreen(FollowingScreen[Folded]):
             self._tail.close()
         self._tests = tests
         sources = {}
-        for test in tests:
-            record = self.store.record(test)
-            if record is None:
-                continue
-            state_dir = record.state_dir if self.room.agents.is_local else ""
+        agents = self.room.agents
+        for record in self.store.records_of(tests):
             folder = self.store.folder.agent(record.agent)
-            path = find_transcript(state_dir, folder, self.room.agents.kind.transcript_emitters)
+            state_dir = record.state_dir if agents.is_local else ""
+            path = find_transcript(state_dir, folder, agents.kind.transcript_emitters)
             if path is not None:
-                sources[test] = FileSource(path)
-                self.names[test] = short_name(record)
+                sources[record.test] = FileSource(path)
+                self.names[record.test] = short_name(record)
         self._tail = MergedTail(sources, time.monotonic())
         self._show()
 
@@ -105,10 +115,10 @@ class TailScreen(FollowingScreen[Folded]):
         choice = EntryFilter(words, bool(words) and self.filter_words.startswith("!"), errors_only=self._is_errors_only)
         self.show_items(self._tail.folded(choice))
 
-    def name_of(self, item: Folded) -> object:
+    def key_of(self, item: Folded) -> object:
         return item.item.number
 
-    def is_trouble(self, item: Folded) -> bool:
+    def is_error(self, item: Folded) -> bool:
         return item.item.entry.is_error
 
     def draw_title(self) -> None:
@@ -124,7 +134,7 @@ class TailScreen(FollowingScreen[Folded]):
 
     def on_lines_opened(self, event: Lines.Opened) -> None:
         event.stop()
-        self.do_transcript()
+        self.agent_commands.open_transcript()
 
     def current_tests(self) -> tuple[str, ...]:
         current = self.current()
@@ -135,13 +145,8 @@ class TailScreen(FollowingScreen[Folded]):
         self._show()
         self.draw_title()
 
-    def do_open(self) -> None:
-        self.do_transcript()
-
-    def why_not_open(self) -> str:
-        return self.why_not_transcript()
-
-    def do_errors_only(self) -> None:
+    def switch_errors_only(self) -> None:
+        """Show only lines with errors, or all again."""
         self._is_errors_only = not self._is_errors_only
         self._show()
         self.draw_title()

@@ -24,7 +24,7 @@ class FilterLine(Input):
         self.cursor_blink = False
         self.select_on_focus = False
         self._owner = screen
-        self._return = screen.remember_place()
+        self._return = screen.bookmark()
         self._is_closed = False
 
     def on_mount(self) -> None:
@@ -47,7 +47,9 @@ class FilterLine(Input):
             self._return()
         elif event.key in ("up", "down"):
             event.stop()
-            self._owner.do_up() if event.key == "up" else self._owner.do_down()
+            lines = self._owner.focused_lines
+            if lines is not None:
+                lines.move(-1 if event.key == "up" else 1)
 
     def on_blur(self) -> None:
         if self.is_attached:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from swarm_tui.model.fixes import Fix
 from swarm_tui.room.draw.fixes import draw_fix
 from swarm_tui.room.draw.parts import Line
-from swarm_tui.room.merge_state import MergeState
+from swarm_tui.room.review_state import ReviewState
 from swarm_tui.room.widgets.lines import Lines
 
 
@@ -17,7 +17,7 @@ class FixLines(Lines):
     def __init__(self, moved: Callable[[], None]) -> None:
         super().__init__(id="fixes")
         self._moved = moved
-        self.merge: MergeState | None = None
+        self.state: ReviewState | None = None
         self.shown: list[Fix] = []
 
     def move_to(self, index: int) -> None:
@@ -31,8 +31,8 @@ class FixLines(Lines):
         return len(self.shown)
 
     def draw_line(self, index: int, width: int) -> Line:
-        assert self.merge is not None, "there are no lines without a review"
-        return draw_fix(self.merge.fix_facts(self.shown[index]), width)
+        assert self.state is not None, "there are no lines without a review"
+        return draw_fix(self.state.fix_facts(self.shown[index]), width)
 
     @property
     def current(self) -> Fix | None:

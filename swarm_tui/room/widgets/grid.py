@@ -39,7 +39,7 @@ class TestGrid(Lines):
         self._goal_x = 0
         self._order: list[str] = []
         self._rank: dict[str, int] = {}
-        self._drawn: dict[str, tuple[str, str]] = {}
+        self._drawn: dict[str, tuple[str, str, str]] = {}
 
     # What is shown.
 
@@ -79,19 +79,15 @@ class TestGrid(Lines):
             place = places.get(test)
             if place is None:
                 continue
-            look = self._look(test)
-            if self._drawn.get(test) != look:
-                self._drawn[test] = look
+            appearance = self._appearance(test)
+            if self._drawn.get(test) != appearance:
+                self._drawn[test] = appearance
                 rows.add(place[0])
         self.lines_changed(rows)
 
-    def overlays_changed(self, tests: Iterable[str]) -> None:
-        """Draw these tests again: a mark or a request lies over them, or no longer does."""
-        self.lines_changed({self.cells.places[test][0] for test in tests if test in self.cells.places})
-
-    def _look(self, test: str) -> tuple[str, str]:
-        record = self._cell_of(test).record
-        return glyph_of(record, self.cells.zoom is Zoom.CHIPS), role_of(record)
+    def _appearance(self, test: str) -> tuple[str, str, str]:
+        record, overlay = self._cell_of(test)
+        return glyph_of(record, self.cells.zoom is Zoom.CHIPS), role_of(record), overlay
 
     def visible_tests(self) -> list[str]:
         """Return the tests that can be seen now."""

@@ -29,10 +29,10 @@ from swarm_tui.room.draw.parts import Line, cut_text
 
 
 @runtime_checkable
-class TakesKeys(Protocol):
+class HandlesKeys(Protocol):
     """A screen that turns keys into actions."""
 
-    def press(self, event: events.Key) -> bool: ...
+    def press_key(self, event: events.Key) -> bool: ...
 
 
 class Lines(ScrollView, can_focus=True, inherit_bindings=False):
@@ -245,7 +245,7 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
     # Keys go straight to the screen's actions; the mouse does what it does in every list.
 
     def on_key(self, event: events.Key) -> None:
-        if isinstance(self.screen, TakesKeys) and self.screen.press(event):
+        if isinstance(self.screen, HandlesKeys) and self.screen.press_key(event):
             event.stop()
             event.prevent_default()
 

@@ -46,7 +46,7 @@ class TranscriptLines(Lines):
         self._search_end = ""
         self._is_driven = False
         self._is_live = True
-        self._next_look: asyncio.TimerHandle | None = None
+        self._next_poll: asyncio.TimerHandle | None = None
 
     def open(self, source: ByteSource, *, is_file: bool = False) -> None:
         """Show another transcript, or a plain file, at its end."""
@@ -77,25 +77,25 @@ class TranscriptLines(Lines):
     # Following.
 
     def on_mount(self) -> None:
-        self._look_again()
+        self._poll()
 
     def on_unmount(self) -> None:
-        if self._next_look is not None:
-            self._next_look.cancel()
+        if self._next_poll is not None:
+            self._next_poll.cancel()
 
     def set_live(self, is_live: bool) -> None:
         """Say whether more may come any moment."""
         self._is_live = is_live
 
-    def _look_again(self) -> None:
+    def _poll(self) -> None:
         # By the loop's own clock: a timer of Textual's would cost more than the look, 25 times a second.
-        self.look()
+        self.read_new()
         is_watched = self._is_live and self.display and self.is_seen
         seconds = POLL_SECONDS if is_watched else REST_SECONDS
-        self._next_look = asyncio.get_running_loop().call_later(seconds, self._look_again)
+        self._next_poll = asyncio.get_running_loop().call_later(seconds, self._poll)
 
-    def look(self) -> None:
-        """Take in what was appended."""
+    def read_new(self) -> None:
+        """Read what was appended."""
         if not self.display or not self.is_seen:
             return
         change = self.pager.poll(time.monotonic())
@@ -185,11 +185,11 @@ class TranscriptLines(Lines):
         self.pager.scroll(3)
         self._turn()
 
-    def remember_place(self) -> Callable[[], None]:
+    def bookmark(self) -> Callable[[], None]:
         """Return what returns to this page and line."""
         top, cursor, is_following = self.pager.top, self.cursor, self.pager.is_following
 
-        def come_back() -> None:
+        def restore() -> None:
             if is_following:
                 self.follow()
                 return
@@ -197,7 +197,7 @@ class TranscriptLines(Lines):
             self.cursor = cursor
             self._turn()
 
-        return come_back
+        return restore
 
     # What is shown.
 

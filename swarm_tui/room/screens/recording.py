@@ -27,7 +27,7 @@ SEEK_SECONDS = 5.0
 BAR_WIDTH = 30
 
 
-class CastLines(Lines):
+class RecordingLines(Lines):
     """The recorded screen."""
 
     def __init__(self, emulator: Emulator) -> None:
@@ -49,7 +49,7 @@ class CastLines(Lines):
         return Strip(segments).adjust_cell_length(self.size.width, base)
 
 
-class CastScreen(ModalScreen[None]):
+class RecordingScreen(ModalScreen[None]):
     """A recording, from its beginning."""
 
     BINDINGS: ClassVar[list[BindingType]] = []
@@ -60,7 +60,7 @@ class CastScreen(ModalScreen[None]):
         self._path = path
         self._recording = Recording(path)
         self._playback = Playback(self._recording)
-        self._screen = CastLines(Emulator(self._recording.rows, self._recording.columns))
+        self._screen = RecordingLines(Emulator(self._recording.rows, self._recording.columns))
         self._band = Band()
         self._ticked_at = 0.0
 

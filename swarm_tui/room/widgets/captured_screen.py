@@ -11,7 +11,7 @@ from swarm_tui.room.draw.terminal_text import read_terminal_text
 from swarm_tui.room.widgets.lines import Lines
 
 
-class PeekLines(Lines):
+class CapturedScreenLines(Lines):
     """Shows the captured screen with its colours; the bottom of it is what is seen first."""
 
     def __init__(self, *, id: str | None = None) -> None:

@@ -1,10 +1,11 @@
-"""What the merge view knows: one review, what was computed about it so far, told as facts that `draw.fixes` draws.
+"""The state of the merge view: one review, what was computed about it so far, and the facts that `draw.fixes` draws.
 
-Computing happens in threads, started by the screen; everything here is quick and only looks things up.
+What takes long is computed in threads, started by the screen; everything else here only looks things up.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Final
@@ -24,8 +25,8 @@ DIFFS_KEPT: Final = 64
 TRAILERS: Final = ("Agent: ", "Test: ", "Sweep: ")
 
 
-class MergeState:
-    """A review as the merge view sees it."""
+class ReviewState:
+    """An open review and what is known about its fixes."""
 
     def __init__(
         self, review: Review, state: Callable[[], SweepState], sweep: str, clock: Callable[[], float], trials: Trials
@@ -75,12 +76,11 @@ class MergeState:
         self._effects.clear()
         self._alone.clear()
 
-    def keep_alone(self, fix: Fix, conflict: Conflict | None) -> None:
-        self._alone[fix.id] = conflict
-
-    def first_unknown_alone(self) -> Fix | None:
-        """Return a fix of which it is not known yet whether it could be reverted alone."""
-        return next((fix for fix in self.fixes if fix.id not in self._alone), None)
+    async def preview_each_alone(self, is_open: Callable[[], bool], on_change: Callable[[Fix], None]) -> None:
+        """Find out of each fix whether it could be reverted alone, for as long as the review is open."""
+        while is_open() and (fix := next((fix for fix in self.fixes if fix.id not in self._alone), None)) is not None:
+            self._alone[fix.id] = await asyncio.to_thread(self.review.alone, fix)
+            on_change(fix)
 
     # Facts.
 
@@ -136,12 +136,12 @@ class MergeState:
             branch=reviewed_branch(review, self.sweep),
             applied=self.applied,
             running=self.trials.running.words if self.trials.running else "",
-            tests=self._plan_words(),
+            tests=self._plan_tests_words(),
             doubt="" if not review.branch.doubts else review.branch.doubts[0],
         )
 
-    def _plan_words(self) -> str:
-        """Say how the tests of the plan as it stands went."""
+    def _plan_tests_words(self) -> str:
+        """Return how the tests of the plan as it stands went."""
         trial = self.trials.of_plan
         if trial is None or not trial.is_over or trial.reverted != self.review.reverted or not trial.after:
             return ""
@@ -183,7 +183,7 @@ class MergeState:
         )
 
     def _trial_of(self, fix: Fix) -> TestRunFacts | None:
-        """Return what running tests without a fix has told, if that run is over and still about this plan."""
+        """Return the run of tests without a fix, if it is over and still about this plan."""
         trial = self.trials.of_fix(fix)
         is_usable = trial is not None and trial.is_over and trial.after and trial.reverted == self.with_it_reverted(fix)
         return trial if is_usable else None
@@ -215,7 +215,7 @@ class MergeState:
             turned_green=measured.turned_green[:20] if measured else (),
             broken=measured.broken[:20] if measured else (),
             is_measured=measured.is_measured if measured else False,
-            agents=tuple(_words_of(record) for record in self.records_of(fix)),
+            agents=tuple(_agent_words(record) for record in self.records_of(fix)),
             runs=self._runs_of(fix),
         )
 
@@ -232,7 +232,7 @@ def body_of(message: str) -> str:
     return "\n".join(lines).strip("\n")
 
 
-def _words_of(record: TestRecord) -> AgentWords:
+def _agent_words(record: TestRecord) -> AgentWords:
     return AgentWords(
         agent=record.agent,
         test=record.test,

@@ -1,0 +1,112 @@
+"""What can be done in the grid of tests: mark, zoom, group, sort, filter by state."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from swarm_tui.room.actions import Action
+from swarm_tui.room.draw.arrange import GROUPINGS, SORTINGS, Zoom
+from swarm_tui.room.draw.glyphs import PILLS, pill_look
+from swarm_tui.room.screens.dialog import Choosable, PickScreen
+from swarm_tui.room.screens.services import ScreenServices
+from swarm_tui.room.screens.tests_panel import TestsPanel
+
+CHOICE_KEYS = {"state": "t", "name": "a"}
+"""Where the first letter of a choice stands for another one."""
+ZOOMS = (Zoom.DOTS, Zoom.CHIPS, Zoom.ROWS)
+FAILED = frozenset({"failed", "unresolved"})
+
+
+class GridCommands:
+    """The actions on the grid's tests and options."""
+
+    def __init__(self, screen: ScreenServices, panel: TestsPanel) -> None:
+        self._screen = screen
+        self._panel = panel
+
+    def actions(self) -> tuple[Action, ...]:
+        panel, grid = self._panel, self._panel.grid
+        return (
+            Action(
+                "sweep.mark", ("space",), "mark", "Mark or unmark the test under the cursor",
+                panel.mark_cursor, self.why_no_test, rank=20,
+            ),
+            Action(
+                "sweep.zoom_in", ("+", "="), "zoom", "Larger: dots, chips, rows", partial(self.zoom, 1), rank=21
+            ),
+            Action("sweep.zoom_out", ("-",), "", "Smaller: rows, chips, dots", partial(self.zoom, -1)),
+            Action(
+                "sweep.group", ("b",), "group", "Group by file, state, result, cause, host, or not at all",
+                self.choose_group, rank=22,
+            ),
+            Action(
+                "sweep.sort", ("s",), "sort", "Sort by file, state, need, duration, cost or name",
+                self.choose_order, rank=23,
+            ),
+            Action("sweep.states", ("f",), "states", "Show only the states you choose", self.choose_states, rank=24),
+            Action(
+                "sweep.failed_only", ("!",), "", "Show only what failed or is unresolved; again: all",
+                self.switch_failed_only,
+            ),
+            Action(
+                "sweep.next_group", ("}",), "", "To the next group", partial(grid.move_group, 1), is_listed=False
+            ),
+            Action(
+                "sweep.previous_group", ("{",), "", "To the previous group", partial(grid.move_group, -1),
+                is_listed=False,
+            ),
+            Action(
+                "sweep.mark_range", ("v",), "", "Mark a range, from here to where you move; again: end it",
+                panel.switch_range, self.why_no_test,
+            ),
+            Action(
+                "sweep.mark_all", ("*",), "", "Mark all tests that are shown; again: none", panel.mark_shown
+            ),
+        )  # fmt: skip
+
+    def why_no_test(self) -> str:
+        return "" if self._panel.grid.test is not None else "no test is under the cursor"
+
+    def zoom(self, step: int) -> None:
+        """Draw the tests larger or smaller."""
+        place = ZOOMS.index(self._panel.options.zoom) + step
+        zoom = ZOOMS[max(0, min(len(ZOOMS) - 1, place))]
+        self._screen.room.remember(zoom=zoom.value)
+        self._panel.change_options(zoom=zoom)
+
+    def choose_group(self) -> None:
+        """Let the person choose by what the tests are grouped."""
+        self._choose("Group by", GROUPINGS, "group", self._panel.options.group)
+
+    def choose_order(self) -> None:
+        """Let the person choose by what the tests are sorted."""
+        self._choose("Sort by", SORTINGS, "sort", self._panel.options.sort)
+
+    def _choose(self, title: str, values: tuple[str, ...], option: str, current: str) -> None:
+        def change(chosen: tuple[str, ...] | None) -> None:
+            if chosen:
+                self._screen.room.remember(**{option: chosen[0]})
+                self._panel.change_options(**{option: chosen[0]})
+
+        entries = [Choosable(value, value, key=CHOICE_KEYS.get(value, value[0])) for value in values]
+        self._screen.room.push_screen(PickScreen(title, entries, current=current), change)
+
+    def choose_states(self) -> None:
+        """Let the person choose which states are shown."""
+        counts, shown = self._screen.store.state.counts, self._panel.options.pills
+        entries = []
+        for pill, marks in PILLS.items():
+            look = pill_look(pill)
+            number = sum(counts[mark] for mark in marks)
+            name = f"{look.glyph} {look.word}"
+            entries.append(Choosable(pill, name, f"{number:,}", role=look.role, is_on=pill in shown))
+
+        def change(chosen: tuple[str, ...] | None) -> None:
+            if chosen is not None:
+                self._panel.change_options(pills=frozenset(chosen))
+
+        self._screen.room.push_screen(PickScreen("Show only (none: all)", entries, is_many=True), change)
+
+    def switch_failed_only(self) -> None:
+        """Show only what failed or is unresolved, or all again."""
+        self._panel.change_options(pills=frozenset() if self._panel.options.pills == FAILED else FAILED)

@@ -1,0 +1,109 @@
+"""What can be done on every screen: open another one, move, filter, look up a key, copy, undo marks, leave."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from swarm_tui.model.text import plain
+from swarm_tui.room.actions import SCREENS, Action
+from swarm_tui.room.widgets.lines import Lines
+
+if TYPE_CHECKING:
+    from swarm_tui.room.screens.base import RoomScreen
+
+
+class RoomCommands:
+    """The actions of scope `room` on one screen."""
+
+    def __init__(self, screen: RoomScreen) -> None:
+        self._screen = screen
+
+    def actions(self, agent_actions: Iterable[Action]) -> tuple[Action, ...]:
+        """Return the actions, those about the current agent among them."""
+        screen = self._screen
+        return (
+            *(
+                Action(
+                    f"room.open_{entry.name}", (entry.key,), "", f"Screen {entry.key}: {entry.title}",
+                    partial(self._open, entry.name),
+                )
+                for entry in SCREENS
+            ),
+            *self._moving_actions(),
+            *agent_actions,
+            Action(
+                "room.filter", ("/",), "filter", "Filter as you type; `!word` shows what does not match",
+                lambda: screen.room.open_filter(screen), screen.why_not_filter, rank=13,
+            ),
+            Action(
+                "room.palette", (":", "ctrl+p"), "", "Everything by name, and commands such as `slots 24`",
+                lambda: screen.room.open_palette(screen), is_listed=False,
+            ),
+            Action("room.copy", ("Y",), "", "Copy the name under the cursor", self.copy, self.why_not_copy),
+            Action("room.undo", ("z",), "", "Undo the last change of marks", self.undo_marks, self.why_not_undo),
+            Action("room.redo", ("Z",), "", "Redo it", self.redo_marks, self.why_not_redo),
+            Action(
+                "room.theme", (), "", "Choose a theme; the choice is remembered", lambda: screen.room.open_themes()
+            ),
+            Action(
+                "room.back", ("q", "escape"), "", "Back; at home, leave the room (the agents go on)", screen.go_back
+            ),
+            Action("room.leave", (), "", "Leave the room; the agents go on", lambda: screen.room.leave()),
+            Action(
+                "room.help", ("?",), "keys", "The keys of this screen, searchable",
+                lambda: screen.room.open_help(screen),
+            ),
+        )  # fmt: skip
+
+    def _moving_actions(self) -> tuple[Action, ...]:
+        moves: tuple[tuple[str, tuple[str, ...], str, Callable[[Lines], object]], ...] = (
+            ("up", ("up", "k"), "Up", lambda lines: lines.move(-1)),
+            ("down", ("down", "j"), "Down", lambda lines: lines.move(1)),
+            ("left", ("left", "h"), "Left", lambda lines: lines.move(0, -1)),
+            ("right", ("right", "l"), "Right", lambda lines: lines.move(0, 1)),
+            ("page_up", ("pageup",), "A page up", lambda lines: lines.move_page(-1)),
+            ("page_down", ("pagedown",), "A page down", lambda lines: lines.move_page(1)),
+            ("half_up", ("ctrl+u",), "Half a page up", lambda lines: lines.move_page(-0.5)),
+            ("half_down", ("ctrl+d",), "Half a page down", lambda lines: lines.move_page(0.5)),
+            ("top", ("g", "home"), "To the top", lambda lines: lines.move_end(False)),
+            ("bottom", ("G", "end"), "To the bottom", lambda lines: lines.move_end(True)),
+            ("next_panel", ("tab",), "Next panel", lambda lines: self._screen.focus_next(Lines)),
+            ("previous_panel", ("shift+tab",), "Previous panel", lambda lines: self._screen.focus_previous(Lines)),
+        )
+        return tuple(
+            Action(f"room.{name}", keys, "", description, partial(self._move, move), is_listed=False)
+            for name, keys, description, move in moves
+        )
+
+    def _open(self, name: str) -> None:
+        self._screen.room.open_screen(name)
+
+    def _move(self, move: Callable[[Lines], object]) -> None:
+        lines = self._screen.focused_lines
+        if lines is not None:
+            move(lines)
+
+    def copy(self) -> None:
+        """Copy the name under the cursor."""
+        name = plain(self._screen.name_to_copy(), 100_000)
+        self._screen.room.copy_to_clipboard(name)
+        self._screen.show_message(f"copied: {name}")
+
+    def why_not_copy(self) -> str:
+        return "" if self._screen.name_to_copy() else "there is no name under the cursor"
+
+    def undo_marks(self) -> None:
+        """Mark what was marked before the last change."""
+        self._screen.room.change_marks(self._screen.room.marks.undone())
+
+    def why_not_undo(self) -> str:
+        return "" if self._screen.room.marks.can_undo else "nothing was marked"
+
+    def redo_marks(self) -> None:
+        """Mark what was marked before the last undo."""
+        self._screen.room.change_marks(self._screen.room.marks.redone())
+
+    def why_not_redo(self) -> str:
+        return "" if self._screen.room.marks.can_redo else "nothing was undone"

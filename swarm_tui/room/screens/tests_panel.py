@@ -1,0 +1,171 @@
+"""The panel with the grid of tests: which are shown, in what order and zoom, and which of them are marked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from swarm_tui.model.state import TestRecord
+from swarm_tui.room.draw.arrange import GridOptions, Zoom, arrange
+from swarm_tui.room.draw.cells import Cell
+from swarm_tui.room.draw.glyphs import PILLS, pill_look
+from swarm_tui.room.draw.layout import lay_out
+from swarm_tui.room.screens.services import ScreenServices
+from swarm_tui.room.store import VIEW_CHANGED, SweepChanged
+from swarm_tui.room.widgets.grid import TestGrid
+
+REST_SECONDS = 1.0
+"""The order of the grid stays for so long after a key, and after another change: nothing jumps under a cursor."""
+
+
+class TestsPanel:
+    """Arranges the tests in the grid and keeps it up to date."""
+
+    __test__ = False
+
+    def __init__(self, screen: ScreenServices) -> None:
+        self._screen = screen
+        self.grid = TestGrid(self._cell_of, self._now, id="grid")
+        self.grid.add_class("main")
+        self._is_order_stale = False
+        self._arranged_at = 0.0
+        self._arranged_for: tuple[object, ...] = ()
+        self._arranged_tests = 0
+        self._range_start: str | None = None
+        self._marked_before_range: frozenset[str] = frozenset()
+
+    def _now(self) -> float:
+        return self._screen.store.clock()
+
+    @property
+    def options(self) -> GridOptions:
+        return self._screen.room.choice
+
+    def change_options(self, **changes: object) -> None:
+        """Show the tests in another way."""
+        self._screen.room.choice = replace(self.options, **changes)  # type: ignore[arg-type]
+        self._screen.apply_change(VIEW_CHANGED)
+
+    def show_all(self) -> None:
+        """Take off every filter."""
+        self.change_options(words="", pills=frozenset(), only=None, only_name="")
+
+    def go_to(self, test: str) -> None:
+        """Put the cursor on a test; a filter that hides it is taken off."""
+        self._screen.room.current_test = test
+        if not self.grid.go_to(test):
+            self.show_all()
+            self.grid.go_to(test)
+
+    # What is shown.
+
+    def _cell_of(self, test: str) -> Cell:
+        store = self._screen.store
+        record = store.state.records.get(test) or TestRecord(test)
+        overlay = "marked" if test in self._screen.room.marks.tests else ""
+        if store.pending and store.pending_for(test) is not None:
+            overlay = f"{overlay} pending".lstrip()
+        return Cell(record, overlay)
+
+    def show_change(self, change: SweepChanged) -> None:
+        """Draw what changed, or arrange all tests anew where that is needed."""
+        records = self._screen.store.state.records
+        if change.is_everything or self._shape() != self._arranged_for or len(records) != self._arranged_tests:
+            self._arrange()
+        elif change.tests:
+            self._is_order_stale |= self.options.moves_by_state
+        if self._is_order_stale and self._is_quiet():
+            self._arrange()
+        else:
+            self.grid.tests_changed(change.tests)
+        if not change.tests and not change.is_everything and self.options.zoom is Zoom.ROWS:
+            self._refresh_times()
+
+    def _shape(self) -> tuple[object, ...]:
+        height = self.grid.size.height if self.options.zoom is Zoom.DOTS else 0
+        return self.options, self.grid.text_width, height
+
+    def _is_quiet(self) -> bool:
+        now = self._now()
+        return now - self._arranged_at > REST_SECONDS and now - self._screen.room.key_at > REST_SECONDS
+
+    def _arrange(self) -> None:
+        records = self._screen.store.state.records
+        groups = arrange(records, self.options, self._now())
+        height = max(1, self.grid.size.height)
+        self.grid.show_layout(lay_out(groups, self.options.zoom, self.grid.text_width, height), self.options.sort)
+        self._arranged_for = self._shape()
+        self._arranged_at = self._now()
+        self._arranged_tests = len(records)
+        self._is_order_stale = False
+
+    def _refresh_times(self) -> None:
+        visible = self._screen.store.records_of(self.grid.visible_tests())
+        self.grid.tests_changed(
+            record.test for record in visible if record.launched_at is not None and record.ended_at is None
+        )
+
+    def draw_title(self) -> None:
+        """Show in the border how many tests are shown, and how."""
+        options, marked = self.options, len(self._screen.room.marks.tests)
+        total, shown = len(self._screen.store.state.records), len(self.grid.order())
+        title = f"Tests {total:,}"
+        if options.is_filtering:
+            title += f" · {shown:,} match"
+            title += f" /{options.words}" if options.words else ""
+            title += "".join(f" {pill_look(pill).word}" for pill in PILLS if pill in options.pills)
+            title += f" {options.only_name}" if options.only is not None else ""
+        if options.group not in ("file", "none"):
+            title += f" · by {options.group}"
+        if options.sort != "file":
+            title += f" · sorted by {options.sort}"
+        if marked:
+            title += f" · {marked:,} marked"
+        if self._range_start is not None:
+            title += " · range"
+        self.grid.title(title, f"{self.grid.rank_of_cursor() + 1:,} of {shown:,}" if shown else "")
+
+    # Marks.
+
+    def mark(self, tests: Iterable[str]) -> None:
+        """Mark these tests, and no others."""
+        room = self._screen.room
+        room.change_marks(room.marks.changed_to(tests))
+
+    def mark_cursor(self) -> None:
+        """Mark or unmark the test under the cursor, and go to the next."""
+        if self.grid.test is not None:
+            self.mark(self._screen.room.marks.tests ^ {self.grid.test})
+            self.grid.move(0, 1) if self.options.zoom is not Zoom.ROWS else self.grid.move(1)
+
+    def mark_shown(self) -> None:
+        """Mark all tests that are shown; unmark all when they are marked already."""
+        shown, marked = frozenset(self.grid.order()), self._screen.room.marks.tests
+        self.mark(frozenset() if shown <= marked else marked | shown)
+
+    def marked_or_current(self) -> tuple[str, ...]:
+        """Return the marked tests that are shown, or the one under the cursor."""
+        marks = self._screen.room.marks.tests
+        if marks and (marked := tuple(test for test in self.grid.order() if test in marks)):
+            return marked
+        return (self.grid.test,) if self.grid.test is not None else ()
+
+    def switch_range(self) -> None:
+        """Begin to mark from the cursor to where it moves, or end that."""
+        if not self.end_range():
+            self._range_start = self.grid.test
+            self._marked_before_range = self._screen.room.marks.tests
+            self.mark(self._marked_before_range | {self.grid.test or ""})
+
+    def end_range(self) -> bool:
+        """Let the cursor mark no more; False when it did not."""
+        if self._range_start is None:
+            return False
+        self._range_start = None
+        self.draw_title()
+        return True
+
+    def extend_range(self) -> None:
+        """Mark up to the cursor, while a range is being marked."""
+        if self._range_start is not None:
+            self.mark(self._marked_before_range | set(self.grid.range_to(self._range_start)))

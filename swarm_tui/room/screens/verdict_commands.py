@@ -1,0 +1,74 @@
+"""Verdicts on fixes, one key each, with undo."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from swarm_tui.model.fixes import Fix
+from swarm_tui.model.verdicts import Verdict
+from swarm_tui.room.actions import Action
+from swarm_tui.room.review_state import ReviewState
+from swarm_tui.room.screens.fixes_services import FixesServices
+from swarm_tui.room.widgets.fix_lines import FixLines
+
+
+class VerdictCommands:
+    """The actions that change the plan."""
+
+    def __init__(self, screen: FixesServices, lines: FixLines) -> None:
+        self._screen = screen
+        self._lines = lines
+
+    def actions(self) -> tuple[Action, ...]:
+        return (
+            self._verdict_action(Verdict.KEEP, "y", "keep", "Keep this fix, and go to the next open one"),
+            self._verdict_action(Verdict.REVERT, "n", "revert", "Revert this fix, and go to the next open one"),
+            self._verdict_action(Verdict.LATER, "l", "later", "Decide later, and go to the next open one"),
+            self._verdict_action(Verdict.CLEAR, "u", "", "Take back the verdict on this fix"),
+            Action("fixes.undo", ("z",), "undo", "Undo your last verdict", self.undo, self.why_not_undo),
+            Action("fixes.redo", ("Z",), "", "Give it again", self.redo, self.why_not_undo),
+        )
+
+    def _verdict_action(self, verdict: Verdict, key: str, label: str, description: str) -> Action:
+        handler = partial(self.give, verdict)
+        return Action(f"fixes.{verdict.value}", (key,), label, description, handler, self._screen.why_no_fix)
+
+    def give(self, verdict: Verdict) -> None:
+        """Give a verdict on the fix under the cursor and go to the next open one."""
+        state, fix = self._screen.reviewed_fix()
+        state.review.give(fix, verdict)
+        if verdict is not Verdict.CLEAR:
+            self._go_to_next_open(state, fix)
+        self._screen.show_verdicts()
+
+    def _go_to_next_open(self, state: ReviewState, fix: Fix) -> None:
+        still_open = {found.id for found in state.review.open_fixes}
+        shown = self._lines.shown
+        place = shown.index(fix)
+        following = (*range(place + 1, len(shown)), *range(place))
+        target = next((index for index in following if shown[index].id in still_open), None)
+        if target is not None:
+            self._lines.move_to(target)
+        elif not still_open:
+            self._screen.show_message("every fix has its verdict: A applies the plan", "good")
+
+    def why_not_undo(self) -> str:
+        return "" if self._screen.review_state is not None else "there is nothing to undo"
+
+    def undo(self) -> None:
+        """Undo the last verdict that was given here."""
+        self._step(lambda state: state.review.undo(), "you have given no verdict to undo")
+
+    def redo(self) -> None:
+        """Give the verdict again that was undone last."""
+        self._step(lambda state: state.review.redo(), "nothing was undone")
+
+    def _step(self, step: Callable[[ReviewState], Fix | None], nothing: str) -> None:
+        state = self._screen.review_state
+        fix = step(state) if state is not None else None
+        if fix is None:
+            self._screen.show_message(nothing)
+            return
+        self._screen.show_fix(fix)
+        self._screen.show_verdicts()
