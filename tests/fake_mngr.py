@@ -23,9 +23,9 @@ from swarm_tui.adapters.mngr_messages import (
     Plugin,
     checked_address,
 )
-from swarm_tui.adapters.probe import AgentState, LocalAgent, Probed
 from swarm_tui.adapters.process import run_process
 from swarm_tui.errors import AgentExists, UsageError
+from swarm_tui.places.place import AgentState
 
 _COMMAND_TIMEOUT: Final = 30.0
 
@@ -39,6 +39,7 @@ class FakeAgent:
     work_dir: Path
     state_dir: Path
     state: AgentState = "WAITING"
+    is_at_prompt: bool = False
     received: list[str] = field(default_factory=list)
     screen: list[str] = field(default_factory=list)
 
@@ -135,19 +136,6 @@ class FakeMngr:
     def connect_command(self, name: str) -> list[str]:
         return ["mngr", "connect", checked_address(name)]
 
-    async def probe(self) -> Probed:
-        """Return the states of all agents, as the local probe does."""
-        return Probed({name: _probed(agent) for name, agent in self.agents.items()})
-
-    async def capture(self, sessions: Sequence[str], *, history: int = 0) -> dict[str, str | None]:
-        """Return the screens of agents, as tmux does; sessions are named `mngr-` and the agent's name."""
-        screens: dict[str, str | None] = {}
-        for session in sessions:
-            agent = self.agents.get(session.removeprefix("mngr-"))
-            is_shown = agent is not None and agent.state != "STOPPED"
-            screens[session] = "\n".join(agent.screen) + "\n" if agent is not None and is_shown else None
-        return screens
-
     def _deliver(self, agent: FakeAgent, text: str) -> None:
         agent.received.append(text)
         self._react(agent, text)
@@ -170,19 +158,5 @@ def _details(agent: FakeAgent) -> AgentDetails:
         work_dir=str(agent.work_dir),
         initial_branch=agent.request.branch,
         state=agent.state,
-        labels=dict(agent.request.labels),
-    )
-
-
-def _probed(agent: FakeAgent) -> LocalAgent:
-    return LocalAgent(
-        name=agent.request.name,
-        agent_id=agent.agent_id,
-        state=agent.state,
-        process_id=None,
-        session=f"mngr-{agent.request.name}",
-        work_dir=agent.work_dir,
-        branch=agent.request.branch,
-        state_dir=agent.state_dir,
         labels=dict(agent.request.labels),
     )

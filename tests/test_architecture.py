@@ -15,11 +15,12 @@ COPIED: Final = (PACKAGE / "demo" / "sample",)
 
 _GROUND: Final = frozenset({"errors", "model"})
 _MIDDLE: Final = _GROUND | {"journal", "adapters"}
-_UPPER: Final = _MIDDLE | {"triage", "insight", "tutorial", "agents", "transcripts"}
+_UPPER: Final = _MIDDLE | {"places", "triage", "insight", "tutorial", "agents", "transcripts"}
 MAY_KNOW: Final[dict[str, frozenset[str]]] = {
     "errors": frozenset(),
     "model": frozenset({"errors"}),
     "adapters": _GROUND,
+    "places": _GROUND | {"adapters", "agents"},
     "journal": _GROUND,
     "transcripts": _GROUND,
     "insight": _GROUND | {"journal"},
@@ -27,7 +28,7 @@ MAY_KNOW: Final[dict[str, frozenset[str]]] = {
     "tutorial": _MIDDLE,
     "agents": _MIDDLE | {"transcripts"},
     "e2e": _MIDDLE | {"tutorial"},
-    "doctor": _MIDDLE | {"agents"},
+    "doctor": _MIDDLE | {"agents", "places"},
     "report": _UPPER,
     "engine": _UPPER,
     "simulate": _UPPER,
@@ -134,8 +135,8 @@ def violations(rule: Callable[[Path, ast.Module], Iterable[str]], paths: Iterabl
     return {name: broken for name, broken in found.items() if broken}
 
 
-def test_only_adapters_start_processes_or_open_sockets() -> None:
-    others = [path for path in sources() if part_of(path) != "adapters"]
+def test_only_adapters_and_places_start_processes_or_open_sockets() -> None:
+    others = [path for path in sources() if part_of(path) not in ("adapters", "places")]
     assert violations(lambda _, tree: starts_something(tree), others) == {}
 
 

@@ -12,10 +12,10 @@ from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.model.text import plain, plain_lines
 
 if TYPE_CHECKING:
-    from swarm_tui.adapters.attach import Approach, Attacher
     from swarm_tui.journal.folder import SweepFolder
     from swarm_tui.journal.open import OpenedSweep
     from swarm_tui.model.state import TestRecord
+    from swarm_tui.places.attach import Approach, Attacher
 
 DESCRIPTION = """Attaches this terminal to an agent through `mngr connect`. Detaching leaves the agent at its work.
 While you are attached, mngr's ctrl+q (destroy) and ctrl+t (stop) do nothing."""
@@ -42,10 +42,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Attach to the agent that the arguments name."""
-    from swarm_tui.adapters.attach import Attacher
     from swarm_tui.adapters.git import Repository
     from swarm_tui.journal.folder import find_sweep
     from swarm_tui.journal.open import open_sweep
+    from swarm_tui.places.choose import place_for
 
     name = arguments.sweep
     is_folder = name is not None and "/" in name
@@ -54,8 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
     record = find_integrator(sweep, arguments.target) or find_test(sweep, arguments.target)
     if not sys.stdin.isatty() or not sys.stdout.isatty():
         raise UsageError("attaching needs a terminal", "standard input and output are not both one")
-    attacher = Attacher(sweep.spec.mngr, sweep.spec.provider, Path(sweep.spec.repository))
-    return asyncio.run(_attach(attacher, folder, record, is_started=arguments.start))
+    return asyncio.run(_attach(place_for(sweep.spec).attacher(), folder, record, is_started=arguments.start))
 
 
 def find_integrator(sweep: OpenedSweep, target: str) -> TestRecord | None:
@@ -95,7 +94,7 @@ def find_test(sweep: OpenedSweep, target: str) -> TestRecord:
 async def _attach(attacher: Attacher, folder: SweepFolder, record: TestRecord, *, is_started: bool) -> int:
     if record.launched_at is None and not record.agent_id:
         raise UsageError(f"{plain(record.test, 80)} has no agent yet", f"it is {record.state.value}")
-    approach = await attacher.look(record.agent)
+    approach = await attacher.examine(record.agent)
     if not approach.is_there and not is_started:
         _show_last_screen(folder, record)
         if not _agrees(approach, record):
@@ -137,11 +136,9 @@ def _agrees(approach: Approach, record: TestRecord) -> bool:
 async def _tell_state(attacher: Attacher, agent: str) -> None:
     """Say how the agent was left behind: it may have ended while somebody looked."""
     try:
-        approach = await attacher.look(agent)
+        approach = await attacher.examine(agent)
     except SwarmError as error:
         print(f"{agent}: {error}", file=sys.stderr)
-        return
-    if not approach.is_local:
         return
     state = (
         "works on"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 from pathlib import Path
 
 from swarm_tui.cli.sweep_options import add_display_options, show_sweep
@@ -40,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"--slots {arguments.slots} would let no agent work", "give 1 or more")
     opened = opened_sweep(arguments.sweep, Path.cwd())
     folder, spec = opened.folder, opened.spec
-    check_continued(folder, spec)
+    asyncio.run(check_continued(folder, spec))
     process_id = living_engine(folder.lock)
     if process_id is not None:
         raise UsageError(

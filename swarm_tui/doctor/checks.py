@@ -13,13 +13,13 @@ from swarm_tui.adapters.environment import scrubbed_environment
 from swarm_tui.adapters.interpreters import find_interpreter
 from swarm_tui.adapters.mngr import Mngr, current_settings, mngr_environment
 from swarm_tui.adapters.packages import how_to_get
-from swarm_tui.adapters.probe import can_list_processes
 from swarm_tui.adapters.process import run_process
 from swarm_tui.adapters.provision import NEEDED_PYTHON, PLUGIN_PACKAGES, MngrFound, find_mngr
 from swarm_tui.adapters.tmux import Tmux
 from swarm_tui.agents.kinds import DEFAULT_AGENT_TYPE, AgentKind, kind_of
 from swarm_tui.errors import AdapterError, ProgramMissing
 from swarm_tui.model.text import plain
+from swarm_tui.places.local_agents import list_processes
 
 NEEDED_GIT: Final = (2, 38)
 NEEDED_TMUX: Final = (3, 2)
@@ -79,7 +79,7 @@ async def check_tmux(_: Wishes, surroundings: Surroundings) -> list[Check]:
 async def check_ps(_: Wishes, surroundings: Surroundings) -> list[Check]:
     needed = "a ps that lists all processes (without it mngr takes live agents for done)"
     try:
-        is_fit = await can_list_processes(_environment(surroundings))
+        is_fit = await list_processes(_environment(surroundings)) is not None
     except ProgramMissing as error:
         return [Check("ps", False, "not installed", needed, error.hint)]
     found = "lists all processes" if is_fit else "does not know the options that are needed (busybox?)"

@@ -12,17 +12,17 @@ from typing import Final
 from swarm_tui.adapters.git import Repository
 from swarm_tui.adapters.git.names import branch_ref
 from swarm_tui.adapters.mngr import Mngr, mngr_environment
-from swarm_tui.adapters.probe import LocalAgent, LocalProbe, Probed
 from swarm_tui.adapters.tmux import Tmux
-from swarm_tui.agents.contract import ARCHIVE_PATH
-from swarm_tui.engine.commits import uncommitted_paths
-from swarm_tui.engine.names import LABEL_SWEEP, harvest_ref, place_of
+from swarm_tui.agents.contract import ARCHIVE_PATH, OUTPUT_FOLDER
+from swarm_tui.engine.names import LABEL_SWEEP, agent_id_of, harvest_ref
 from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.journal.folder import runs_folder
 from swarm_tui.journal.open import OpenedSweep
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.states import State
 from swarm_tui.model.sweep import SweepSpec
+from swarm_tui.places.choose import place_for
+from swarm_tui.places.place import AgentFile, AgentStatus, Place, PlaceUnreachable, ReadRequest
 
 ATTEMPTS_KNOWN: Final = 100
 _LIVING: Final = frozenset({"RUNNING", "WAITING", "REPLACED"})
@@ -32,7 +32,7 @@ _LIVING: Final = frozenset({"RUNNING", "WAITING", "REPLACED"})
 class Leftovers:
     """What a sweep has outside its folder, and what of it exists nowhere else."""
 
-    agents: tuple[LocalAgent, ...] = ()
+    agents: tuple[AgentStatus, ...] = ()
     refs: tuple[tuple[str, str], ...] = ()
     """Refs of ours and agents' branches in the user's repository, each with its commit."""
     private_home: Path | None = None
@@ -51,11 +51,12 @@ async def find_leftovers(opened: OpenedSweep) -> Leftovers:
         raise UsageError(f"an engine works on {name}", f"`swarm-tui stop {name}` first")
     if original_of(opened) is not None:
         return Leftovers()
-    agents = await _find_agents(opened.spec)
+    place = place_for(opened.spec)
+    agents = await _find_agents(opened.spec, place)
     refs, losses = await asyncio.to_thread(_find_refs, opened)
     record_of = {record.agent: record for record in opened.state.tests()}
     for agent in agents:
-        losses += await asyncio.to_thread(_lost_with, agent, record_of.get(agent.name))
+        losses += await losses_with(place, agent, record_of.get(agent.name))
     return Leftovers(agents, tuple(refs), private_home(opened.spec), tuple(losses))
 
 
@@ -90,38 +91,39 @@ async def remove_leftovers(opened: OpenedSweep, leftovers: Leftovers) -> list[st
     return problems
 
 
-async def _find_agents(spec: SweepSpec) -> tuple[LocalAgent, ...]:
-    home = Path(spec.mngr.host_dir or "~/.mngr").expanduser()
-    if not home.is_dir():
+async def _find_agents(spec: SweepSpec, place: Place) -> tuple[AgentStatus, ...]:
+    if not await place.has_mngr():
         return ()
-    probe = LocalProbe(home, spec.mngr.prefix, Tmux(mngr_environment(spec.mngr)), Path(spec.repository))
-    found = await probe.probe()
-    if not isinstance(found, Probed):
-        raise SwarmError(f"the agents cannot be seen: {found.reason}", found.hint)
+    try:
+        found = await place.agent_statuses()
+    except PlaceUnreachable as error:
+        raise SwarmError(f"the agents cannot be seen: {error.message}", error.hint) from error
     return tuple(agent for agent in found.agents.values() if _is_ours(spec, agent))
 
 
-def _is_ours(spec: SweepSpec, agent: LocalAgent) -> bool:
-    """Whether this sweep made the agent: its label may stand on others, its derived id cannot."""
+def _is_ours(spec: SweepSpec, agent: AgentStatus) -> bool:
+    """Return whether this sweep made the agent: others may bear its label, but not an id derived from it."""
     if agent.labels.get(LABEL_SWEEP) != spec.sweep:
         return False
-    return any(place_of(spec, agent.name, attempt).agent_id == agent.agent_id for attempt in range(1, ATTEMPTS_KNOWN))
+    return any(agent_id_of(spec, agent.name, attempt) == agent.address.agent_id for attempt in range(1, ATTEMPTS_KNOWN))
 
 
-def _lost_with(agent: LocalAgent, record: TestRecord | None) -> list[str]:
+async def losses_with(place: Place, agent: AgentStatus, record: TestRecord | None) -> list[str]:
+    """Return what would be lost with an agent, in sentences."""
     losses = []
     if agent.state in _LIVING:
         losses.append(f"{agent.name} is still {agent.state.lower()}")
     if record is None:
         return losses
     is_harvested = record.state is State.DONE and record.harvest.end == "archive"
-    if not is_harvested and (agent.state_dir / ARCHIVE_PATH).is_file():
+    (archive,) = await place.read_files([ReadRequest(AgentFile(agent.address, ARCHIVE_PATH))])
+    if not is_harvested and archive is not None:
         losses.append(f"{agent.name} has handed in work that was never harvested (`swarm-tui resume` does)")
     try:
-        if not record.harvest.has_uncommitted and uncommitted_paths(agent.work_dir):
-            losses.append(f"{agent.name} has uncommitted work in {agent.work_dir}")
+        if not record.harvest.has_uncommitted and await place.uncommitted_paths(agent.address, without=OUTPUT_FOLDER):
+            losses.append(f"{agent.name} has uncommitted work in {agent.address.work_dir}")
     except SwarmError as error:
-        losses.append(f"{agent.name} has files in {agent.work_dir}: {error.message}")
+        losses.append(f"{agent.name} has files in {agent.address.work_dir}: {error.message}")
     return losses
 
 

@@ -1,4 +1,4 @@
-"""What every part of the engine works with: the sweep, its journal and the adapters to mngr, tmux and git."""
+"""What every part of the engine works with: the sweep, its journal, its agents' place, mngr and git."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from typing import Literal
 
 from swarm_tui.adapters.git import Repository
 from swarm_tui.adapters.mngr import MngrAdapter
-from swarm_tui.adapters.tmux import Tmux
+from swarm_tui.engine.names import agent_address
 from swarm_tui.journal.append import JournalWriter
 from swarm_tui.journal.fold import SweepState
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.model.events import KnownEvent, Noted
 from swarm_tui.model.sweep import SweepSpec
+from swarm_tui.places.place import AgentAddress, Place
 
 
 @dataclass(slots=True)
@@ -25,7 +26,7 @@ class EngineContext:
     writer: JournalWriter
     state: SweepState
     mngr: MngrAdapter
-    tmux: Tmux
+    place: Place
     repository: Repository
     """The user's repository: its objects and refs, never its checkout."""
 
@@ -36,6 +37,10 @@ class EngineContext:
     def note(self, text: str, *, level: Literal["info", "warning", "error"] = "info", test: str = "") -> None:
         """Leave a sentence in the log for people."""
         self.record(Noted(level=level, text=text, test=test))
+
+    def address_of(self, agent: str, attempt: int) -> AgentAddress:
+        """Return where the agent of one attempt lives."""
+        return agent_address(self.spec, self.place.host_dir, agent, attempt)
 
     def agent_folder(self, agent: str) -> Path:
         """Return the folder of what is known of one agent; it is made when missing."""

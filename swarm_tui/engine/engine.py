@@ -1,4 +1,4 @@
-"""The engine's life: takes hold of a sweep, repairs its journal, conducts it, has it integrated, and lets go."""
+"""Runs the engine of a sweep: locks the sweep, repairs its journal, resumes and runs it to its end."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from typing import Literal
 from swarm_tui import __version__
 from swarm_tui.adapters.git import Repository
 from swarm_tui.adapters.mngr import Mngr, mngr_environment
-from swarm_tui.adapters.probe import LocalProbe
-from swarm_tui.adapters.tmux import Tmux
 from swarm_tui.engine.context import EngineContext
 from swarm_tui.engine.request_handler import RequestHandler
 from swarm_tui.engine.resume import Resumer, check_continued
@@ -27,6 +25,7 @@ from swarm_tui.journal.recover import recover_journal
 from swarm_tui.journal.snapshot import write_snapshot
 from swarm_tui.model.events import EngineEnded, EngineStarted, Event
 from swarm_tui.model.sweep import SweepSpec
+from swarm_tui.places.choose import place_for
 
 
 def run_engine(root: Path, *, is_relaunching: bool = False) -> int:
@@ -42,7 +41,7 @@ def run_engine(root: Path, *, is_relaunching: bool = False) -> int:
 
 async def _work(folder: SweepFolder, is_relaunching: bool) -> int:
     spec = folder.read_spec()
-    check_continued(folder, spec)
+    await check_continued(folder, spec)
     recovery = recover_journal(folder.events)
     state = SweepState().apply_all(recovery.events)
     with JournalWriter(folder.events, last_seq=state.last_seq, last_at=state.last_at) as writer:
@@ -58,7 +57,7 @@ async def _work(folder: SweepFolder, is_relaunching: bool) -> int:
         )
         if recovery.words:
             context.note(recovery.words, level="warning")
-        why, reason = await _conduct(context, recovery.events, is_relaunching)
+        why, reason = await _run(context, recovery.events, is_relaunching)
         context.record(EngineEnded(why=why, reason=reason))
         writer.sync()
         write_snapshot(folder.snapshot, folder.events, folder.events.stat().st_size, state)
@@ -76,19 +75,16 @@ def make_context(folder: SweepFolder, spec: SweepSpec, writer: JournalWriter, st
         writer=writer,
         state=state,
         mngr=Mngr(spec.mngr.path, environment, repository),
-        tmux=Tmux(environment),
+        place=place_for(spec),
         repository=Repository.open(repository),
     )
 
 
-async def _conduct(
+async def _run(
     context: EngineContext, events: Sequence[Event], is_relaunching: bool
 ) -> tuple[Literal["finished", "stopped", "failed"], str]:
-    spec = context.spec
-    home = Path(spec.mngr.host_dir or "~/.mngr").expanduser()
-    probe = LocalProbe(home, spec.mngr.prefix, context.tmux, Path(spec.repository))
-    conductor = SweepRunner(context, probe)
-    working = asyncio.ensure_future(_resume_and_conduct(context, conductor, probe, events, is_relaunching))
+    runner = SweepRunner(context)
+    working = asyncio.ensure_future(_resume_and_run(runner, events, is_relaunching))
     # Asked to end, the engine lets go at once: the agents work on, and `resume` takes them up again.
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, working.cancel)
     try:
@@ -98,18 +94,16 @@ async def _conduct(
     except (SwarmError, OSError) as error:
         # A full disk, most often. If not even this can be written down, it goes to the engine's log.
         return "failed", str(error)
-    if conductor.is_stopping:
-        return "stopped", conductor.stop_reason
+    if runner.is_stopping:
+        return "stopped", runner.stop_reason
     return "finished", ""
 
 
-async def _resume_and_conduct(
-    context: EngineContext, conductor: SweepRunner, probe: LocalProbe, events: Sequence[Event], is_relaunching: bool
-) -> None:
+async def _resume_and_run(runner: SweepRunner, events: Sequence[Event], is_relaunching: bool) -> None:
     if any(isinstance(event, EngineStarted) for event in events):
-        await Resumer(context, conductor, probe, is_relaunching).resume(events)
+        await Resumer(runner.context, runner, is_relaunching).resume(events)
     try:
-        await conductor.conduct(RequestHandler(context, conductor))
+        await runner.run(RequestHandler(runner.context, runner))
     except BaseExceptionGroup as errors:
         raise _first(errors) from errors
 

@@ -1,38 +1,40 @@
-"""Reads what is appended to a file in an agent's folders, line by line, as often as it is asked."""
+"""Follows what is appended to a file of an agent, line by line."""
 
 from __future__ import annotations
 
-from swarm_tui.engine.reach import AgentFiles, Place
+from typing import Final
 
-LINE_LIMIT = 1 << 20
+from swarm_tui.places.place import AgentFile, FileSlice, ReadRequest
+
+LINE_LIMIT: Final = 1 << 20
 
 
-class Tail:
-    """Returns the whole lines that were appended since the last call; a line longer than a megabyte is passed over."""
+class FileTail:
+    """Turns the slices of a growing file into whole lines; a line longer than a megabyte is left out."""
 
-    def __init__(self, files: AgentFiles, place: Place, path: str) -> None:
-        self._files = files
-        self._place = place
-        self._path = path
+    def __init__(self, file: AgentFile) -> None:
+        self._file = file
         self._offset = 0
         self._is_inside_long_line = False
 
-    async def read(self) -> list[bytes]:
-        """Return the next lines, at most a megabyte of them."""
-        size = await self._files.size(self._place, self._path)
-        if size is None or size == self._offset:
+    @property
+    def request(self) -> ReadRequest:
+        """Return what is to be read next: at most a megabyte."""
+        return ReadRequest(self._file, self._offset, LINE_LIMIT)
+
+    def read_lines(self, piece: FileSlice | None) -> list[bytes]:
+        """Return the whole lines in the answer to `request`."""
+        if piece is None:
             return []
-        if size < self._offset:
-            self._offset = 0
-        block = await self._files.read(self._place, self._path, offset=self._offset, limit=LINE_LIMIT)
-        end = (block or b"").rfind(b"\n") + 1
-        if not block or not end:
-            if block and len(block) == LINE_LIMIT:
-                self._offset += len(block)
+        self._offset = piece.offset
+        end = piece.content.rfind(b"\n") + 1
+        if not end:
+            if len(piece.content) == LINE_LIMIT:
+                self._offset += LINE_LIMIT
                 self._is_inside_long_line = True
             return []
         self._offset += end
-        lines = block[:end].split(b"\n")[:-1]
+        lines = piece.content[:end].split(b"\n")[:-1]
         if self._is_inside_long_line:
             self._is_inside_long_line = False
             del lines[0]

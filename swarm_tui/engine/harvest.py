@@ -5,22 +5,22 @@ from __future__ import annotations
 from swarm_tui.agents.judging import End, Evidence, judge
 from swarm_tui.engine.context import EngineContext
 from swarm_tui.engine.pull import Pulled, pull_work
-from swarm_tui.engine.reach import LocalFiles
 from swarm_tui.engine.tutorial_harvest import judge_batch
 from swarm_tui.model.events import Harvested, Harvesting
 from swarm_tui.model.harvest import HarvestedChange, HarvestReport
 from swarm_tui.model.outcome import Escalation, Outcome
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.text import plain, plain_lines
+from swarm_tui.places.place import AgentAddress
 
 _TEXT_LIMIT = 8_000
 _ESCALATION_LIMIT = 20
 
 
-async def harvest(context: EngineContext, test: str, files: LocalFiles, session: str, end: End) -> Harvested:
+async def harvest(context: EngineContext, test: str, agent: AgentAddress, end: End) -> Harvested:
     """Pull and judge the work of a test's agent."""
     context.record(Harvesting(test=test, source=end.value))
-    pulled = await pull_work(context, context.state.records[test], files, session)
+    pulled = await pull_work(context, context.state.records[test], agent)
     for note in pulled.notes:
         context.note(note, level="warning", test=test)
     # Asked again: the last try may have been noticed meanwhile.

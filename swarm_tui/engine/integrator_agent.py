@@ -14,7 +14,6 @@ from typing import Final
 from swarm_tui.adapters.environment import scrubbed_environment
 from swarm_tui.adapters.git import clone_into
 from swarm_tui.adapters.mngr_messages import CreateRequest
-from swarm_tui.adapters.probe import LocalProbe, Probed
 from swarm_tui.adapters.process import run_process
 from swarm_tui.agents.contract import ARCHIVE_PATH, BUNDLE_FILE, PACKED_OUTPUT_FOLDER
 from swarm_tui.agents.integrator.inputs import INPUTS_FILE, IntegratorInputs
@@ -23,15 +22,16 @@ from swarm_tui.agents.prompting import render_integrator_prompt
 from swarm_tui.agents.shipped import INTEGRATOR_NAME, write_integrator_program
 from swarm_tui.engine.archive import BadArchive, unpack_archive
 from swarm_tui.engine.context import EngineContext
-from swarm_tui.engine.file_tail import Tail
+from swarm_tui.engine.file_tail import FileTail
 from swarm_tui.engine.launch import destroy_agent, protect
-from swarm_tui.engine.names import LABEL_ROLE, LABEL_SWEEP, AgentPlace, integrator_of, place_of
-from swarm_tui.engine.pull import find_transcript, pull_transcript
-from swarm_tui.engine.reach import LocalFiles
+from swarm_tui.engine.names import LABEL_ROLE, LABEL_SWEEP, integrator_of
+from swarm_tui.engine.pull import pull_transcript
+from swarm_tui.engine.transcripts import find_transcripts
 from swarm_tui.errors import AgentExists, SwarmError
 from swarm_tui.model.events import AgentsStopped, IntegratorSaid
 from swarm_tui.model.outcome import INTEGRATOR_OUTCOME_FILE, OUTCOME_SIZE_LIMIT
 from swarm_tui.model.text import plain
+from swarm_tui.places.place import AgentAddress, AgentFile, PlaceUnreachable
 
 ROLE_INTEGRATOR: Final = "integrator"
 LOOK_INTERVAL: Final = 0.2
@@ -67,7 +67,7 @@ async def run_integrator(context: EngineContext, inputs: IntegratorInputs, by: s
         await context.mngr.create(request)
     except SwarmError as error:
         if not isinstance(error, AgentExists):
-            await destroy_agent(context, agent, place.state_dir)
+            await destroy_agent(context, place)
         if by != "builtin":
             raise IntegratorFailed(f"it could not be launched: {plain(str(error), 300)}") from error
         context.note(f"the integrator works without mngr, which refused to create it: {error}", level="warning")
@@ -76,25 +76,25 @@ async def run_integrator(context: EngineContext, inputs: IntegratorInputs, by: s
     limit = inputs.measure_seconds + BUILTIN_EXTRA if by == "builtin" else spec.timeout
     try:
         await _wait_for_archive(context, agent, place, limit, kind)
-        return await asyncio.to_thread(_unpack, place.state_dir / ARCHIVE_PATH, context.folder.integrator)
+        return await asyncio.to_thread(_unpack, Path(place.state_dir) / ARCHIVE_PATH, context.folder.integrator)
     finally:
         await _keep_transcript(context, place, kind)
         if not spec.keep_agents:
             await _stop(context, agent)
 
 
-async def _free_place(context: EngineContext, agent: str) -> AgentPlace:
+async def _free_place(context: EngineContext, agent: str) -> AgentAddress:
     """Return a place for the integrator that no earlier one has had; an earlier one goes, for it begins anew."""
     for attempt in range(1, ATTEMPTS_KNOWN):
-        place = place_of(context.spec, agent, attempt)
-        if not place.state_dir.exists() and not place.work_dir.exists():
+        place = context.address_of(agent, attempt)
+        if not Path(place.state_dir).exists() and not Path(place.work_dir).exists():
             return place
-        await destroy_agent(context, agent, place.state_dir)
+        await destroy_agent(context, place)
     raise IntegratorFailed(f"{ATTEMPTS_KNOWN} integrators have worked on this sweep already")
 
 
 def _request(
-    context: EngineContext, inputs: IntegratorInputs, by: str, agent: str, place: AgentPlace, kind: AgentKind
+    context: EngineContext, inputs: IntegratorInputs, by: str, agent: str, place: AgentAddress, kind: AgentKind
 ) -> CreateRequest:
     spec, folder = context.spec, context.folder.integrator.absolute()
     prompt = folder / _PROMPT_FILE
@@ -116,17 +116,15 @@ def _request(
         passed_environment=spec.passed_environment,
         provider=spec.provider,
         is_approved=True,
-        extra_arguments=("--id", place.agent_id, "--target-path", str(place.work_dir)),
+        extra_arguments=("--id", place.agent_id, "--target-path", place.work_dir),
     )
 
 
 async def _wait_for_archive(
-    context: EngineContext, agent: str, place: AgentPlace, limit: float, kind: AgentKind
+    context: EngineContext, agent: str, place: AgentAddress, limit: float, kind: AgentKind
 ) -> None:
     spec = context.spec
-    home = Path(spec.mngr.host_dir or "~/.mngr").expanduser()
-    probe = LocalProbe(home, spec.mngr.prefix, context.tmux, Path(spec.repository))
-    archive, deadline = place.state_dir / ARCHIVE_PATH, time.monotonic() + limit
+    archive, deadline = Path(place.state_dir) / ARCHIVE_PATH, time.monotonic() + limit
     probe_due, times_gone = time.monotonic() + PROBE_INTERVAL, 0
     active_at, is_told = time.monotonic(), False
     voice = _Voice(context, place, kind)
@@ -138,8 +136,8 @@ async def _wait_for_archive(
         if now >= probe_due:
             probe_due = now + PROBE_INTERVAL
             await voice.listen()
-            found = await probe.probe()
-            if isinstance(found, Probed):
+            with contextlib.suppress(PlaceUnreachable):
+                found = await context.place.agent_statuses()
                 seen = found.agents.get(agent)
                 is_gone = seen is None or seen.state in ("DONE", "STOPPED")
                 times_gone = times_gone + 1 if is_gone else 0
@@ -165,22 +163,23 @@ async def _wait_for_archive(
 class _Voice:
     """Records in the journal what the integrator reports."""
 
-    def __init__(self, context: EngineContext, place: AgentPlace, kind: AgentKind) -> None:
+    def __init__(self, context: EngineContext, place: AgentAddress, kind: AgentKind) -> None:
         self.summary = kind.new_summary()
         self._context = context
         self._emitters = kind.transcript_emitters
-        self._files = LocalFiles(place.state_dir, place.work_dir)
-        self._transcript: Tail | None = None
+        self._address = place
+        self._transcript: FileTail | None = None
 
     async def listen(self) -> None:
         """Read on in its transcript; record its last words when they are new."""
         if self._transcript is None:
-            path = await find_transcript(self._files, self._emitters)
+            (path,) = await find_transcripts(self._context.place, [(self._address, self._emitters)])
             if path is None:
                 return
-            self._transcript = Tail(self._files, "state", path)
+            self._transcript = FileTail(AgentFile(self._address, path))
         known = self.summary.last_line
-        self.summary.read(await self._transcript.read())
+        (piece,) = await self._context.place.read_files([self._transcript.request])
+        self.summary.read(self._transcript.read_lines(piece))
         if self.summary.last_line != known:
             self._context.record(IntegratorSaid(line=self.summary.last_line))
 
@@ -215,10 +214,9 @@ def _replace(source: Path, target: Path) -> None:
         source.rename(target)
 
 
-async def _keep_transcript(context: EngineContext, place: AgentPlace, kind: AgentKind) -> None:
+async def _keep_transcript(context: EngineContext, place: AgentAddress, kind: AgentKind) -> None:
     with contextlib.suppress(OSError):
-        files = LocalFiles(place.state_dir, place.work_dir)
-        await pull_transcript(files, context.folder.integrator, kind.transcript_emitters)
+        await pull_transcript(context.place, place, context.folder.integrator, kind.transcript_emitters)
 
 
 async def _stop(context: EngineContext, agent: str) -> None:

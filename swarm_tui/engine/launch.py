@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import posixpath
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -18,7 +18,7 @@ from swarm_tui.agents.prompting import MAPPER_TEMPLATE, render_prompt
 from swarm_tui.agents.shipped import live_folder, write_command
 from swarm_tui.agents.task import Task
 from swarm_tui.engine.context import EngineContext
-from swarm_tui.engine.names import LABEL_ROLE, LABEL_SWEEP, LABEL_TEST, ROLE_MAPPER, AgentPlace, place_of
+from swarm_tui.engine.names import LABEL_ROLE, LABEL_SWEEP, LABEL_TEST, ROLE_MAPPER, session_of
 from swarm_tui.engine.recording import record_agent
 from swarm_tui.engine.tutorial_task import tutorial_prompt
 from swarm_tui.errors import AdapterError, AgentExists, UsageError
@@ -27,7 +27,10 @@ from swarm_tui.model.outcome import OUTCOME_FILE
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.sweep import SweepSpec
 from swarm_tui.model.text import plain
+from swarm_tui.places.place import AgentAddress, AgentFile, Place, ReadRequest
 
+# A record of mngr has some kilobytes.
+RECORD_LIMIT: Final = 1 << 20
 _PLAIN_WORDS: Final = re.compile(r"[\w.@+ -]+")
 
 
@@ -35,17 +38,17 @@ async def launch(context: EngineContext, test: str, attempt: int) -> None:
     """Create the agent of a test and record it; AdapterError when it could not be created."""
     spec, record = context.spec, context.state.records[test]
     context.record(Launching(test=test, attempt=attempt))
-    place = place_of(spec, record.agent, attempt)
+    address = context.address_of(record.agent, attempt)
     # The prompt for a tutorial's blocks reads all its tests out of git.
-    request = await asyncio.to_thread(create_request, context, record, place)
+    request = await asyncio.to_thread(create_request, context, record, address)
     is_adopted = False
     try:
         await context.mngr.create(request)
     except AgentExists:
         # The create of an engine that died may have gone on without it.
-        if (place.state_dir / "data.json").exists():
+        if await recorded_name(context.place, address) is not None:
             is_adopted = True
-        elif any(_earlier_places(context, record.agent, attempt)):
+        elif await _earlier_agents(context, record.agent, attempt):
             raise AdapterError(f"the agent of an earlier attempt is still there: {record.agent}") from None
         else:
             raise UsageError(
@@ -57,10 +60,10 @@ async def launch(context: EngineContext, test: str, attempt: int) -> None:
     context.record(
         Launched(
             test=test,
-            agent_id=place.agent_id,
+            agent_id=address.agent_id,
             host=spec.provider,
-            work_dir=str(place.work_dir),
-            state_dir=str(place.state_dir),
+            work_dir=address.work_dir,
+            state_dir=address.state_dir,
             is_adopted=is_adopted,
         )
     )
@@ -69,37 +72,43 @@ async def launch(context: EngineContext, test: str, attempt: int) -> None:
 async def protect(context: EngineContext, agent: str) -> None:
     """Keep mngr's deadly keys from the agent's session; an agent without this protection is still an agent."""
     try:
-        await context.tmux.protect_session(f"{context.spec.mngr.prefix}{agent}")
+        await context.place.protect_session(session_of(context.spec, agent))
     except AdapterError as error:
         context.note(f"{agent} could not be kept from mngr's ctrl+q and ctrl+t: {error}", level="warning")
 
 
 async def clear_debris(context: EngineContext, agent: str, attempt: int) -> None:
     """Remove what failed creates of ours have left; never another agent of the same name."""
-    for place in _earlier_places(context, agent, attempt + 1):
-        await destroy_agent(context, agent, place.state_dir)
+    for address in await _earlier_agents(context, agent, attempt + 1):
+        await destroy_agent(context, address)
 
 
-def _earlier_places(context: EngineContext, agent: str, attempt: int) -> Iterator[AgentPlace]:
-    """Return where agents of attempts before this one still live."""
-    places = (place_of(context.spec, agent, number) for number in range(1, attempt))
-    return (place for place in places if place.state_dir.exists())
+async def _earlier_agents(context: EngineContext, agent: str, attempt: int) -> list[AgentAddress]:
+    """Return the agents of attempts before this one that are still there."""
+    addresses = [context.address_of(agent, number) for number in range(1, attempt)]
+    return [address for address in addresses if await recorded_name(context.place, address) == agent]
 
 
-async def destroy_agent(context: EngineContext, agent: str, state_dir: Path) -> None:
-    """Destroy an agent of ours with its copy, and the branch that it has in the user's repository."""
+async def recorded_name(place: Place, address: AgentAddress) -> str | None:
+    """Return the name in mngr's record of an agent; None when there is no such agent."""
+    (piece,) = await place.read_files([ReadRequest(AgentFile(address, "data.json"), limit=RECORD_LIMIT)])
     try:
-        owner = json.loads((state_dir / "data.json").read_bytes()).get("name")
-    except (OSError, ValueError, AttributeError, RecursionError):
+        name = json.loads(piece.content).get("name") if piece is not None else None
+    except (ValueError, AttributeError, RecursionError):
+        return None
+    return name if isinstance(name, str) else None
+
+
+async def destroy_agent(context: EngineContext, address: AgentAddress) -> None:
+    """Destroy an agent of ours with its copy, and the branch that it has in the user's repository."""
+    if await recorded_name(context.place, address) != address.name:
         return
-    if owner != agent:
-        return
-    report = await context.mngr.destroy([agent], is_branch_deleted=context.spec.transfer == "worktree")
+    report = await context.mngr.destroy([address.name], is_branch_deleted=context.spec.transfer == "worktree")
     if report.failed:
-        raise AdapterError(f"mngr could not destroy {agent}", report.failed[0].error)
+        raise AdapterError(f"mngr could not destroy {address.name}", report.failed[0].error)
 
 
-def create_request(context: EngineContext, record: TestRecord, place: AgentPlace) -> CreateRequest:
+def create_request(context: EngineContext, record: TestRecord, address: AgentAddress) -> CreateRequest:
     """Return what mngr is asked for; the task and the prompt are written beside."""
     spec = context.spec
     folder = context.agent_folder(record.agent).absolute()
@@ -108,7 +117,7 @@ def create_request(context: EngineContext, record: TestRecord, place: AgentPlace
     task.write(task_file)
     prompt.write_text(asked, encoding="utf-8", errors="replace")
     kind = kind_of(spec.agent_type)
-    own_place = ("--id", place.agent_id, "--target-path", str(place.work_dir))
+    own_place = ("--id", address.agent_id, "--target-path", address.work_dir)
     setup = ("--extra-provision-command", spec.setup) if spec.setup else ()
     return CreateRequest(
         name=record.agent,
@@ -120,7 +129,7 @@ def create_request(context: EngineContext, record: TestRecord, place: AgentPlace
         branch=record.branch,
         labels=spec.labels | {LABEL_SWEEP: spec.sweep, LABEL_TEST: plain(record.test, 500), LABEL_ROLE: ROLE_MAPPER},
         message=kind.message(prompt),
-        environment=environment_for(spec, place, task_file),
+        environment=environment_for(spec, address, task_file),
         passed_environment=spec.passed_environment,
         provider=spec.provider,
         is_approved=True,
@@ -139,28 +148,28 @@ def _asked_of(context: EngineContext, record: TestRecord) -> tuple[Task, str]:
     return task, render_prompt(template, task, block=record.block)
 
 
-def environment_for(spec: SweepSpec, place: AgentPlace, task_file: Path) -> dict[str, str]:
+def environment_for(spec: SweepSpec, address: AgentAddress, task_file: Path) -> dict[str, str]:
     """Return the variables of an agent: its task, and a PYTHONPATH with its copy before the user's checkout."""
-    own = [str(place.work_dir / root) if root != "." else str(place.work_dir) for root in spec.import_roots]
+    own = [posixpath.normpath(posixpath.join(address.work_dir, root)) for root in spec.import_roots]
     given = [entry for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
-    behind = [_moved(entry, spec.repository, place.work_dir) for entry in given]
+    behind = [_moved(entry, spec.repository, address.work_dir) for entry in given]
     environment = kind_of(spec.agent_type).variables(spec.agent_arguments, is_root=os.geteuid() == 0) | {
         TASK_VARIABLE: str(task_file),
         "PYTHONPATH": os.pathsep.join([str(live_folder()), *own, *behind]),
     }
-    name, address = spec.identity
-    if _PLAIN_WORDS.fullmatch(name) and _PLAIN_WORDS.fullmatch(address):
+    name, email = spec.identity
+    if _PLAIN_WORDS.fullmatch(name) and _PLAIN_WORDS.fullmatch(email):
         # An identity that only the user's repository knows is not in the copy's configuration.
         for role in ("AUTHOR", "COMMITTER"):
-            environment |= {f"GIT_{role}_NAME": name, f"GIT_{role}_EMAIL": address}
+            environment |= {f"GIT_{role}_NAME": name, f"GIT_{role}_EMAIL": email}
     return environment
 
 
-def _moved(entry: str, repository: str, copy: Path) -> str:
+def _moved(entry: str, repository: str, copy: str) -> str:
     """Return the copy's folder for one inside the user's checkout; others stay."""
     path = Path(entry)
     is_inside = path.is_absolute() and path.is_relative_to(repository)
-    return str(copy / path.relative_to(repository)) if is_inside else entry
+    return posixpath.normpath(posixpath.join(copy, path.relative_to(repository))) if is_inside else entry
 
 
 def task_for(spec: SweepSpec, record: TestRecord) -> Task:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from swarm_tui.agents.kinds import kind_of
-from swarm_tui.engine.reach import files_of
+from swarm_tui.engine.names import recorded_address
 from swarm_tui.engine.watch import Watch
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.states import State
@@ -30,16 +29,14 @@ class LiveAgents:
         elapsed = time.time() - record.launched_at if is_adopted and record.launched_at else 0.0
         watch = Watch(
             test=record.test,
-            agent=record.agent,
+            address=recorded_address(spec, record),
             kind=kind_of(spec.agent_type),
-            files=files_of(spec.provider, Path(record.state_dir), Path(record.work_dir)),
-            session=f"{spec.mngr.prefix}{record.agent}",
             started=now - min(max(elapsed, 0.0), spec.timeout / 2),
             timeout=spec.timeout,
             wait_timeout=spec.wait_timeout,
         )
         if is_adopted:
-            watch.know(record)
+            watch.continue_from(record)
             if record.state is State.WAITING:
                 watch.state, watch.waiting_since = State.WAITING, now
         self.watches[record.test] = watch

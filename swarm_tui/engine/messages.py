@@ -7,13 +7,13 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
-from swarm_tui.adapters.probe import Probe, Probed
 from swarm_tui.agents.offline.records import BadRecord, find_record
 from swarm_tui.engine.context import EngineContext
 from swarm_tui.engine.live_agents import LiveAgents
 from swarm_tui.engine.watch import Watch
 from swarm_tui.errors import SwarmError
 from swarm_tui.model.events import MessageSent
+from swarm_tui.places.place import PlaceUnreachable
 
 _ATTEMPTS: Final = 3
 _PAUSE: Final = 5.0
@@ -21,12 +21,11 @@ _NO_ANSWER_RECORDED: Final = "Go on as you think best."
 
 
 class MessageSender:
-    """Talks to the living agents of a fleet."""
+    """Types texts into the terminals of the agents that are watched."""
 
-    def __init__(self, context: EngineContext, fleet: LiveAgents, probe: Probe) -> None:
+    def __init__(self, context: EngineContext, fleet: LiveAgents) -> None:
         self._context = context
         self._fleet = fleet
-        self._probe = probe
         self._tasks: set[asyncio.Task[None]] = set()
 
     @property
@@ -34,8 +33,8 @@ class MessageSender:
         """Whether a message is on its way."""
         return bool(self._tasks)
 
-    def consider(self, group: asyncio.TaskGroup, watch: Watch) -> None:
-        """Answer a question, when this sweep answers itself."""
+    def answer_question(self, group: asyncio.TaskGroup, watch: Watch) -> None:
+        """Begin to answer a question, when this sweep answers itself."""
         spec = self._context.spec
         if spec.answers_itself and spec.records:
             text = recorded_answer(Path(spec.records), watch.test, watch.questions)
@@ -51,31 +50,31 @@ class MessageSender:
             await asyncio.sleep(_PAUSE)
 
     async def send(self, tests: Sequence[str], text: str, *, by: str) -> list[str]:
-        """Type a text into the agents' terminals; give why it did not reach some of them."""
+        """Type a text into the agents' terminals; return why it did not reach some of them."""
         agent_of = {test: self._context.state.records[test].agent for test in tests if test in self._fleet.watches}
         problems = [f"{test} has no living agent" for test in tests if test not in agent_of]
-        errors = await self._why_deaf(agent_of.values())
-        hearing = [agent for agent in agent_of.values() if agent not in errors]
-        if hearing:
-            errors |= await self._type(hearing, text)
+        errors = await self._why_unread(agent_of.values())
+        readers = [agent for agent in agent_of.values() if agent not in errors]
+        if readers:
+            errors |= await self._type(readers, text)
         for test, agent in agent_of.items():
             self._context.record(MessageSent(test=test, text=text, by=by, error=errors.get(agent, "")))
         return problems + [f"{agent}: {error}" for agent, error in errors.items()]
 
-    async def _why_deaf(self, agents: Iterable[str]) -> dict[str, str]:
-        """Return why a text would not reach some of the agents: a shell that they left would take it for a command."""
-        found = await self._probe.probe()
-        if not isinstance(found, Probed):
-            return dict.fromkeys(agents, f"whether it lives cannot be seen: {found.reason}")
-        seen = {agent: found.agents.get(agent) for agent in agents}
+    async def _why_unread(self, agents: Iterable[str]) -> dict[str, str]:
+        """Return the agents that would not read a text, and why: a shell they left would run it as a command."""
+        try:
+            statuses = (await self._context.place.agent_statuses()).agents
+        except PlaceUnreachable as error:
+            return dict.fromkeys(agents, f"whether it lives cannot be seen: {error.message}")
         return {
-            agent: "its program does not run any more" if one is not None else "it is gone"
-            for agent, one in seen.items()
-            if one is None or not one.can_hear
+            agent: "its program does not run any more" if status is not None else "it is gone"
+            for agent, status in ((agent, statuses.get(agent)) for agent in agents)
+            if status is None or not status.reads_input
         }
 
     async def _type(self, agents: Sequence[str], text: str) -> dict[str, str]:
-        """Have mngr type a text; give why it did not reach some of the agents."""
+        """Have mngr type a text; return why it did not reach some of the agents."""
         try:
             report = await self._context.mngr.message(agents, text)
         except SwarmError as error:

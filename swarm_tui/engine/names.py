@@ -1,13 +1,14 @@
-"""Derives the names and places of a test's agent: always the same, so that a resumed engine finds them again."""
+"""Derives names, ids and folders of agents: always the same, so that a resumed engine finds them again."""
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
-from pathlib import Path
+import posixpath
 from typing import Final
 
+from swarm_tui.model.state import TestRecord
 from swarm_tui.model.sweep import INTEGRATOR_SLUG, SweepSpec
+from swarm_tui.places.place import AgentAddress
 
 LABEL_SWEEP: Final = "swarm_sweep"
 LABEL_TEST: Final = "swarm_test"
@@ -20,25 +21,35 @@ def integrator_of(spec: SweepSpec) -> str:
     return f"swarm-{spec.sweep}-{INTEGRATOR_SLUG}"
 
 
-@dataclass(frozen=True, slots=True)
-class AgentPlace:
-    """Where the agent of one attempt lives."""
-
-    agent_id: str
-    state_dir: Path
-    work_dir: Path
-
-
-def place_of(spec: SweepSpec, agent: str, attempt: int) -> AgentPlace:
-    """Derive the id and folders of an agent.
-
-    The id tells our agent from one of the same name that another sweep, or a person, has made.
-    """
+def agent_id_of(spec: SweepSpec, agent: str, attempt: int) -> str:
+    """Return the id of the agent of one attempt; no other sweep and no person makes an agent of that id."""
     key = "\0".join((spec.repository, spec.sweep, repr(spec.created_at), agent, str(attempt)))
-    agent_id = f"agent-{hashlib.sha256(key.encode()).hexdigest()[:32]}"
-    home = Path(spec.mngr.host_dir or "~/.mngr").expanduser()
+    return f"agent-{hashlib.sha256(key.encode()).hexdigest()[:32]}"
+
+
+def agent_address(spec: SweepSpec, host_dir: str, agent: str, attempt: int) -> AgentAddress:
+    """Return where the agent of one attempt lives, below mngr's folder in its place."""
+    agent_id = agent_id_of(spec, agent, attempt)
     copies = "worktrees" if spec.transfer == "worktree" else "copies"
-    return AgentPlace(agent_id, home / "agents" / agent_id, home / copies / f"{agent}-{attempt}")
+    return AgentAddress(
+        name=agent,
+        agent_id=agent_id,
+        session=session_of(spec, agent),
+        state_dir=posixpath.join(host_dir, "agents", agent_id),
+        work_dir=posixpath.join(host_dir, copies, f"{agent}-{attempt}"),
+    )
+
+
+def recorded_address(spec: SweepSpec, record: TestRecord) -> AgentAddress:
+    """Return where the journal says that the agent of a test lives."""
+    return AgentAddress(
+        record.agent, record.agent_id, session_of(spec, record.agent), record.state_dir, record.work_dir
+    )
+
+
+def session_of(spec: SweepSpec, agent: str) -> str:
+    """Return the name of an agent's tmux session."""
+    return f"{spec.mngr.prefix}{agent}"
 
 
 def harvest_ref(spec: SweepSpec, branch: str) -> str:

@@ -19,14 +19,14 @@ from swarm_tui.agents.kinds import kind_of
 from swarm_tui.agents.prompting import MAPPER_TEMPLATE, check_template, render_prompt
 from swarm_tui.engine.collect import Found, Progress, Selection, find_tests
 from swarm_tui.engine.launch import environment_for, task_for
-from swarm_tui.engine.names import place_of
-from swarm_tui.engine.reach import files_of
+from swarm_tui.engine.names import agent_address
 from swarm_tui.engine.start import new_sweep_name, write_sweep
 from swarm_tui.errors import JournalError, ProgramMissing, UsageError
 from swarm_tui.journal.folder import SweepFolder, runs_folder
 from swarm_tui.model.options import OPTIONS, RunOptions, check_options
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.sweep import MngrSettings, SweepSpec, SweptTest, derive_tests
+from swarm_tui.places.choose import check_provider, place_for
 
 _NEEDED_PROGRAMS: Final = ("git", "tmux", "ps")
 
@@ -55,7 +55,7 @@ class Preconditions:
 async def check_ground(order: Order) -> Preconditions:
     """Check all of an order that does not depend on what it is about."""
     check_order(order)
-    files_of(order.provider, Path(), Path())
+    check_provider(order.provider)
     repository = await asyncio.to_thread(Repository.open, order.folder)
     base = await asyncio.to_thread(repository.head)
     if order.transfer == "mirror" and await asyncio.to_thread(lambda: repository.is_shallow):
@@ -201,7 +201,7 @@ def _check_launch(spec: SweepSpec, test: SweptTest) -> None:
     template = Path(spec.mapper_prompt) if spec.mapper_prompt else MAPPER_TEMPLATE
     render_prompt(template, task_for(spec, record))
     task_file = SweepFolder(runs_folder(Path(spec.repository)) / spec.sweep).agent(test.agent) / "task.json"
-    environment = environment_for(spec, place_of(spec, test.agent, 1), task_file)
+    environment = environment_for(spec, agent_address(spec, place_for(spec).host_dir, test.agent, 1), task_file)
     CreateRequest(
         name=test.agent,
         source=Path(spec.repository),

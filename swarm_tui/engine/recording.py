@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from swarm_tui.adapters.recorder import record_pane
 from swarm_tui.engine.context import EngineContext
+from swarm_tui.engine.names import session_of
 from swarm_tui.errors import AdapterError
 
 
@@ -14,6 +14,6 @@ async def record_agent(context: EngineContext, agent: str, attempt: int) -> None
         # An engine that was resumed took the agent up again: the recorder lives with the pane, not with the engine.
         return
     try:
-        await record_pane(context.tmux, f"{context.spec.mngr.prefix}{agent}", cast)
+        await context.place.record_terminal(session_of(context.spec, agent), cast)
     except AdapterError as error:
         context.note(f"{agent} is not recorded: {error}", level="warning")

@@ -1,4 +1,4 @@
-"""The engine's inbox: takes up what people ask for, once each, and answers with events."""
+"""Carries out what people ask for, once each, and answers with events."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _DETAIL_LIMIT = 500
 class RequestHandler:
     """Carries out the requests of one sweep."""
 
-    def __init__(self, context: EngineContext, conductor: SweepRunner) -> None:
+    def __init__(self, context: EngineContext, runner: SweepRunner) -> None:
         self._context = context
-        self._conductor = conductor
+        self._runner = runner
         self._follower = RequestFollower(context.folder)
         self._messages: set[asyncio.Task[None]] = set()
         # What was asked before this engine lived, and never answered, was asked of another situation.
@@ -32,8 +32,8 @@ class RequestHandler:
         """Whether a request is being carried out."""
         return bool(self._messages)
 
-    def take(self, group: asyncio.TaskGroup) -> None:
-        """Take up all new requests."""
+    def carry_out_new(self, group: asyncio.TaskGroup) -> None:
+        """Carry out all new requests."""
         requests, refused = self._follower.read()
         for reason in refused:
             self._context.note(f"a request cannot be read: {plain(reason, 200)}", level="warning")
@@ -49,7 +49,7 @@ class RequestHandler:
                 self._answer(request, problem="the engine that was asked to stop had already ended")
             case RequestKind.STOP_SWEEP:
                 self._answer(request)
-                self._conductor.stop_sweep(f"asked for by {by}")
+                self._runner.stop_sweep(f"asked for by {by}")
             case _ if request.tests and not self._known(request.tests):
                 # Nobody named is here; in an event, no names would mean all.
                 self._answer(request, problem=self._strangers(request.tests))
@@ -73,7 +73,7 @@ class RequestHandler:
                 task.add_done_callback(self._messages.discard)
             case RequestKind.INTEGRATE:
                 is_wanted = self._context.spec.integrator != "none"
-                self._conductor.finish.expect()
+                self._runner.finish.expect()
                 self._answer(
                     request,
                     detail="it is integrated when the last test is harvested",
@@ -84,14 +84,14 @@ class RequestHandler:
         records = self._context.state.records
         living = [test for test in self._known(request.tests) if not records[test].is_finished]
         for test in living:
-            self._conductor.have_stopped(test, f"stopped by {by}")
+            self._runner.request_stop(test, f"stopped by {by}")
         over = [test for test in self._known(request.tests) if records[test].is_finished]
         problem = f"{plain(over[0], 200)} is finished already" if over else self._strangers(request.tests)
         self._answer(request, problem=problem if not living else "", detail=problem)
 
     def _retry(self, request: Request, by: str) -> None:
         for test in self._known(request.tests):
-            self._conductor.have_stopped(test, f"asked for again by {by}", is_retried=True)
+            self._runner.request_stop(test, f"asked for again by {by}", is_retried=True)
         self._answer(request, problem=self._strangers(request.tests))
 
     def _change_slots(self, request: Request) -> None:
@@ -103,7 +103,7 @@ class RequestHandler:
 
     async def _send(self, request: Request, by: str) -> None:
         problems = [self._strangers(request.tests)] if self._strangers(request.tests) else []
-        problems += await self._conductor.answers.send(self._known(request.tests), request.text or "", by=by)
+        problems += await self._runner.messages.send(self._known(request.tests), request.text or "", by=by)
         self._answer(request, problem="; ".join(problems))
 
     def _known(self, tests: Iterable[str]) -> tuple[str, ...]:

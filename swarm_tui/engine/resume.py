@@ -9,15 +9,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from swarm_tui.adapters.probe import LocalAgent, Probe, Probed
+from swarm_tui.adapters.environment import scrubbed_environment
 from swarm_tui.adapters.process import run_process
 from swarm_tui.agents.contract import ARCHIVE_PATH
 from swarm_tui.agents.judging import End
 from swarm_tui.engine.context import EngineContext
 from swarm_tui.engine.launch import protect
-from swarm_tui.engine.names import place_of
-from swarm_tui.engine.pull import pull_work
-from swarm_tui.engine.reach import files_of
+from swarm_tui.engine.names import agent_id_of, recorded_address
+from swarm_tui.engine.pull import pull_work, was_pulled
 from swarm_tui.engine.sweep_runner import SWEEP_STOPPED, SweepRunner
 from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.journal.folder import SweepFolder, is_newer_format, runs_folder
@@ -25,6 +24,8 @@ from swarm_tui.model.events import AgentsStopped, Event, Launched, Queued
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.states import State
 from swarm_tui.model.sweep import SweepSpec
+from swarm_tui.places.choose import place_for
+from swarm_tui.places.place import AgentAddress, AgentFile, AgentStatus, PlaceUnreachable, ReadRequest
 
 CREATE_DEADLINE: Final = 120.0
 _LIVING: Final = frozenset({"RUNNING", "WAITING", "REPLACED"})
@@ -32,7 +33,7 @@ LOST_ENDS: Final = frozenset({End.CRASH, End.CLOSED, End.GONE, End.NOT_LAUNCHED}
 """Ends that say nothing about the test: its agent was killed, closed or removed, or never was."""
 
 
-def check_continued(folder: SweepFolder, spec: SweepSpec) -> None:
+async def check_continued(folder: SweepFolder, spec: SweepSpec) -> None:
     """Refuse to continue a sweep that was copied, or whose agents are elsewhere; it can be looked at all the same."""
     if is_newer_format(spec):
         raise UsageError(f"{folder.name} was made by a newer swarm-tui", "it can be looked at, not continued")
@@ -41,12 +42,13 @@ def check_continued(folder: SweepFolder, spec: SweepSpec) -> None:
     expected = (runs_folder(Path(spec.repository)) / spec.sweep).resolve()
     if folder.root.resolve() != expected:
         raise UsageError(f"{folder.root} is a copy: it can be looked at", f"the sweep itself is {expected}")
-    home = Path(spec.mngr.host_dir or "~/.mngr").expanduser()
-    # mngr makes its folder with its first agent: a sweep that has none yet may be the first of all.
+    place = place_for(spec)
+    # A sweep without agents may be the first of all, and mngr makes its folder with its first agent.
     has_agents = (folder.root / "agents").is_dir()
-    if has_agents and not home.is_dir():
+    if has_agents and not await place.has_mngr():
         raise UsageError(
-            f"mngr's folder {home} is not on this machine", "the agents of this sweep live where it was started"
+            f"mngr's folder {place.host_dir} is not on this machine",
+            "the agents of this sweep live where it was started",
         )
 
 
@@ -55,20 +57,20 @@ class Resumer:
     """Compares what the journal says with what is really there."""
 
     context: EngineContext
-    conductor: SweepRunner
-    probe: Probe
+    runner: SweepRunner
     is_relaunching: bool = False
-    _again: list[tuple[TestRecord, LocalAgent | None, str]] = field(default_factory=list)
+    _queued_again: list[tuple[TestRecord, AgentStatus | None, str]] = field(default_factory=list)
     """What is queued again, with the agent to be removed before, and why."""
 
     async def resume(self, events: Iterable[Event]) -> None:
-        """Bring the journal and the conductor up to what is really there."""
+        """Bring the journal and the runner up to what is really there."""
         await self._wait_for_creates()
-        found = await self.probe.probe()
-        if not isinstance(found, Probed):
-            raise SwarmError(f"what the agents do cannot be seen: {found.reason}", found.hint)
+        try:
+            found = await self.context.place.agent_statuses()
+        except PlaceUnreachable as error:
+            raise SwarmError(f"what the agents do cannot be seen: {error.message}", error.hint) from error
         for record in list(self.context.state.tests()):
-            await self._take_up(record, found.agents)
+            await self._resume_test(record, found.agents)
         await self._queue_again()
         self._retire_left_over(events, found.agents)
 
@@ -77,72 +79,72 @@ class Resumer:
         names = {record.agent for record in self.context.state.tests() if record.state is State.LAUNCHING}
         deadline = time.monotonic() + CREATE_DEADLINE
         while names and time.monotonic() < deadline:
-            listed = await run_process(["ps", "-e", "-ww", "-o", "args="], environment=self.context.tmux.environment)
+            listed = await run_process(["ps", "-e", "-ww", "-o", "args="], environment=scrubbed_environment())
             words = (line.split() for line in listed.text.splitlines() if " create " in line)
             if not any(names.intersection(line) for line in words):
                 return
             await asyncio.sleep(0.2)
 
-    async def _take_up(self, record: TestRecord, agents: Mapping[str, LocalAgent]) -> None:
-        agent = self._own(record, agents)
+    async def _resume_test(self, record: TestRecord, agents: Mapping[str, AgentStatus]) -> None:
+        agent = self._own_agent(record, agents)
         match record.state:
             case State.QUEUED:
                 if agent is not None:
-                    self._again.append((record, agent, ""))
+                    self._queued_again.append((record, agent, ""))
             case State.LAUNCHING:
-                if agent is not None and (agent.state != "STOPPED" or _has_archive(agent.state_dir)):
+                if agent is not None and (agent.state != "STOPPED" or await self._has_archive(agent.address)):
                     await self._adopt(record, agent)
                 else:
-                    self._again.append((record, agent, "its launch was interrupted"))
+                    self._queued_again.append((record, agent, "its launch was interrupted"))
             case State.RUNNING | State.WAITING | State.HARVESTING:
-                await self._take_up_working(record, agent)
+                await self._resume_working(record, agent)
             case State.STOPPED if record.reason == SWEEP_STOPPED:
                 # It may have handed in its work between the word that stopped it and its end.
-                if agent is not None and _has_archive(agent.state_dir):
+                if agent is not None and await self._has_archive(agent.address):
                     await self._adopt(record, agent)
                     return
-                self._again.append((record, agent, "the sweep was resumed"))
+                self._queued_again.append((record, agent, "the sweep was resumed"))
             case State.DONE if self.is_relaunching and record.harvest.end in LOST_ENDS:
-                self._again.append((record, agent, f"relaunched: {record.reason}"))
+                self._queued_again.append((record, agent, f"relaunched: {record.reason}"))
 
-    async def _take_up_working(self, record: TestRecord, agent: LocalAgent | None) -> None:
-        is_over = _has_archive(Path(record.state_dir))
+    async def _resume_working(self, record: TestRecord, agent: AgentStatus | None) -> None:
+        is_over = await self._has_archive(recorded_address(self.context.spec, record))
         if agent is not None and (agent.state in _LIVING or is_over):
             await self._adopt(record, agent)
         elif self.is_relaunching and not is_over:
             await self._keep_work(record)
-            self._again.append((record, agent, "its agent was gone"))
+            self._queued_again.append((record, agent, "its agent was gone"))
         else:
-            # The watch sees twice what it sees, and harvests what can be had.
-            self.conductor.fleet.join(self.context.spec, record, is_adopted=True)
+            # The watch will observe the end, and what can be had is harvested then.
+            self.runner.fleet.join(self.context.spec, record, is_adopted=True)
 
-    def _own(self, record: TestRecord, agents: Mapping[str, LocalAgent]) -> LocalAgent | None:
+    def _own_agent(self, record: TestRecord, agents: Mapping[str, AgentStatus]) -> AgentStatus | None:
         """Return the agent of a test if it is one that this sweep has made."""
         agent = agents.get(record.agent)
         if agent is None:
             return None
         attempts = range(1, record.attempt + 1)
-        ids = {place_of(self.context.spec, record.agent, attempt).agent_id for attempt in attempts}
-        return agent if agent.agent_id in ids else None
+        ids = {agent_id_of(self.context.spec, record.agent, attempt) for attempt in attempts}
+        return agent if agent.address.agent_id in ids else None
 
-    async def _adopt(self, record: TestRecord, agent: LocalAgent) -> None:
+    async def _adopt(self, record: TestRecord, agent: AgentStatus) -> None:
         self.context.record(
             Launched(
                 test=record.test,
-                agent_id=agent.agent_id,
+                agent_id=agent.address.agent_id,
                 host=self.context.spec.provider,
-                work_dir=str(agent.work_dir),
-                state_dir=str(agent.state_dir),
+                work_dir=agent.address.work_dir,
+                state_dir=agent.address.state_dir,
                 is_adopted=True,
             )
         )
         if record.state is State.LAUNCHING:
             await protect(self.context, record.agent)
-        self.conductor.fleet.join(self.context.spec, self.context.state.records[record.test], is_adopted=True)
+        self.runner.fleet.join(self.context.spec, self.context.state.records[record.test], is_adopted=True)
 
     async def _queue_again(self) -> None:
         """Remove what is left of the old agents, all with one call, and queue their tests."""
-        names = [agent.name for _, agent, _ in self._again if agent is not None]
+        names = [agent.name for _, agent, _ in self._queued_again if agent is not None]
         if names:
             try:
                 is_branch_ours = self.context.spec.transfer == "worktree"
@@ -151,28 +153,28 @@ class Resumer:
                     self.context.note(f"{failure.agent} could not be removed: {failure.error}", level="warning")
             except SwarmError as error:
                 self.context.note(f"old agents could not be removed: {error}", level="warning")
-        for record, _, reason in self._again:
+        for record, _, reason in self._queued_again:
             if reason:
                 self.context.record(Queued(test=record.test, reason=reason))
-                self.conductor.queue[record.test] = None
+                self.runner.queue[record.test] = None
 
     async def _keep_work(self, record: TestRecord) -> None:
         """Keep what a lost agent has done: the next one begins anew in another copy."""
-        files = files_of(self.context.spec.provider, Path(record.state_dir), Path(record.work_dir))
-        pulled = await pull_work(self.context, record, files, f"{self.context.spec.mngr.prefix}{record.agent}")
+        pulled = await pull_work(self.context, record, recorded_address(self.context.spec, record))
         for note in pulled.notes:
             self.context.note(note, test=record.test)
 
-    def _retire_left_over(self, events: Iterable[Event], agents: Mapping[str, LocalAgent]) -> None:
+    def _retire_left_over(self, events: Iterable[Event], agents: Mapping[str, AgentStatus]) -> None:
         """Have those stopped whose work was harvested before the last engine came to stop them."""
         if self.context.spec.keep_agents:
             return
         stopped = {agent for event in events if isinstance(event, AgentsStopped) for agent in event.agents}
         for record in self.context.state.tests():
-            agent = self._own(record, agents)
+            agent = self._own_agent(record, agents)
             if record.is_finished and agent is not None and agent.state != "STOPPED":
-                self.conductor.fleet.retire(record.agent, is_working=record.agent not in stopped)
+                self.runner.fleet.retire(record.agent, is_working=record.agent not in stopped)
 
-
-def _has_archive(state_dir: Path) -> bool:
-    return (state_dir / ARCHIVE_PATH).is_file()
+    async def _has_archive(self, agent: AgentAddress) -> bool:
+        """Return whether an agent has handed in its work: it is there, or was pulled by an engine that then died."""
+        (archive,) = await self.context.place.read_files([ReadRequest(AgentFile(agent, ARCHIVE_PATH))])
+        return archive is not None or was_pulled(self.context.folder.agent(agent.name), agent.agent_id)

@@ -1,15 +1,13 @@
-"""Conducts a sweep from its queue to its last harvest: fills slots, watches agents, harvests and stops them."""
+"""Runs a sweep from its queue to its last harvest: fills slots, watches agents, harvests and stops them."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import time
-from collections.abc import Coroutine
-from pathlib import Path
+from collections.abc import Coroutine, Sequence
 from typing import Any, Final, Protocol
 
-from swarm_tui.adapters.probe import Probe, Probed
 from swarm_tui.agents.judging import End, Evidence, judge
 from swarm_tui.engine.context import EngineContext
 from swarm_tui.engine.finish import Finish
@@ -17,17 +15,19 @@ from swarm_tui.engine.harvest import harvest
 from swarm_tui.engine.launch import clear_debris, destroy_agent, launch
 from swarm_tui.engine.live_agents import LiveAgents
 from swarm_tui.engine.messages import MessageSender
-from swarm_tui.engine.names import harvest_ref
+from swarm_tui.engine.names import harvest_ref, recorded_address
 from swarm_tui.engine.pull import pull_work
 from swarm_tui.engine.schedule import back_off, choose_launches
 from swarm_tui.engine.stopping import Stopper
+from swarm_tui.engine.watch import Watch, read_new_events
 from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.model.events import Harvested, LaunchFailed, ProbeFailed, ProbeRecovered, Queued, Stopped
 from swarm_tui.model.harvest import HarvestReport
 from swarm_tui.model.states import State
+from swarm_tui.places.place import PlaceUnreachable
 
 TICK: Final = 0.1
-PROBE_INTERVAL: Final = 1.0
+STATUS_INTERVAL: Final = 1.0
 # By this reason a resumed engine knows the tests that it may take up again by itself.
 SWEEP_STOPPED: Final = "the sweep was stopped"
 # An agent that still runs after its time is over is working against the next one.
@@ -35,18 +35,18 @@ _STILL_WORKING: Final = frozenset({End.TIMEOUT, End.NO_ANSWER})
 
 
 class Requests(Protocol):
-    """What people ask for, as the conductor sees it."""
+    """What people ask for, as the runner uses it."""
 
     @property
     def is_busy(self) -> bool: ...
 
-    def take(self, group: asyncio.TaskGroup) -> None: ...
+    def carry_out_new(self, group: asyncio.TaskGroup) -> None: ...
 
 
 class SweepRunner:
     """One sweep under way. Everything runs on one event loop; only pulling and git leave it for a moment."""
 
-    def __init__(self, context: EngineContext, probe: Probe, *, tick: float = TICK) -> None:
+    def __init__(self, context: EngineContext, *, tick: float = TICK) -> None:
         self.context = context
         self.fleet = LiveAgents()
         self.queue: dict[str, None] = dict.fromkeys(
@@ -54,54 +54,54 @@ class SweepRunner:
         )
         self.is_stopping = False
         self.stop_reason = ""
-        self._probe = probe
         self._tick = tick
-        self._freed = asyncio.Event()
+        self._slot_freed = asyncio.Event()
         self._stopper = Stopper(context, self.fleet)
-        self.answers = MessageSender(context, self.fleet, probe)
+        self.messages = MessageSender(context, self.fleet)
         self.finish = Finish(context)
         self._busy: dict[str, asyncio.Task[None]] = {}
         self._creating: set[str] = set()
         self._failures: dict[str, int] = {}
         self._not_before: dict[str, float] = {}
-        self._doomed: dict[str, tuple[str, bool]] = {}
+        self._to_stop: dict[str, tuple[str, bool]] = {}
+        """Tests to be stopped: why, and whether they are queued again."""
         self._is_stale = False
-        self._probe_due = 0.0
+        self._status_due = 0.0
         self.group: asyncio.TaskGroup
 
-    async def conduct(self, inbox: Requests) -> None:
+    async def run(self, inbox: Requests) -> None:
         """Work until nothing is left to do, or until somebody has the sweep stopped."""
         async with asyncio.TaskGroup() as self.group:
             while True:
                 now = time.monotonic()
-                inbox.take(self.group)
-                await self._look(now)
-                if now >= self._probe_due:
-                    self._probe_due = now + PROBE_INTERVAL
-                    await self._sight(now)
-                self._stop_doomed()
+                inbox.carry_out_new(self.group)
+                await self._read_files(now)
+                if now >= self._status_due:
+                    self._status_due = now + STATUS_INTERVAL
+                    await self._read_statuses(now)
+                self._stop_tests()
                 self._launch(now)
                 is_all_done = self._is_all_done()
                 self._stopper.work(self.group, is_last=is_all_done)
                 if is_all_done and not self.is_stopping and self.finish.is_due and not self.finish.is_busy:
                     self.finish.begin(self.group)
-                if is_all_done and not any(part.is_busy for part in (self.finish, self._stopper, self.answers, inbox)):
+                if is_all_done and not any(part.is_busy for part in (self.finish, self._stopper, self.messages, inbox)):
                     return
                 await self._pause()
 
     async def _pause(self) -> None:
         """Wait for the next round; a slot that becomes free is not left empty until then."""
-        self._freed.clear()
+        self._slot_freed.clear()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self._tick):
-                await self._freed.wait()
+                await self._slot_freed.wait()
 
     def _is_all_done(self) -> bool:
         """Whether no test is under way or will be."""
-        is_idle = not self.fleet.watches and not self._busy and not self._doomed
+        is_idle = not self.fleet.watches and not self._busy and not self._to_stop
         return is_idle and (self.is_stopping or not self.queue)
 
-    def begin(self, test: str, work: Coroutine[Any, Any, None]) -> None:
+    def _begin(self, test: str, work: Coroutine[Any, Any, None]) -> None:
         """Do something with one test; nothing else is done with it meanwhile."""
         task = self.group.create_task(work)
         self._busy[test] = task
@@ -109,44 +109,46 @@ class SweepRunner:
 
     def _end(self, test: str) -> None:
         self._busy.pop(test, None)
-        self._freed.set()
+        self._slot_freed.set()
 
-    async def _look(self, now: float) -> None:
-        """Read the files of all living agents."""
-        for test, watch in list(self.fleet.watches.items()):
-            if test in self._busy:
-                continue
-            for event in await watch.look(now):
-                self.context.record(event)
-            if await watch.has_archive():
-                self.begin(test, self._harvest(test, End.ARCHIVE))
-            elif (end := watch.overdue(now)) is not None:
-                self.begin(test, self._harvest(test, end))
+    async def _read_files(self, now: float) -> None:
+        """Record what is new in the files of all living agents; begin to harvest those that are done or overdue."""
+        watches = [watch for test, watch in self.fleet.watches.items() if test not in self._busy]
+        await self._record_new_events(watches, now)
+        for watch in watches:
+            end = End.ARCHIVE if watch.has_archive else watch.overdue_end(now)
+            if end is not None:
+                self._begin(watch.test, self._harvest(watch.test, end))
 
-    async def _sight(self, now: float) -> None:
-        """Ask once what all agents are doing."""
+    async def _record_new_events(self, watches: Sequence[Watch], now: float) -> None:
+        for event in await read_new_events(self.context.place, watches, now):
+            self.context.record(event)
+
+    async def _read_statuses(self, now: float) -> None:
+        """Record what all living agents are doing; begin to harvest those that have ended."""
         if not self.fleet.watches:
             return
-        found = await self._probe.probe()
-        if not isinstance(found, Probed):
+        try:
+            statuses = await self.context.place.agent_statuses()
+        except PlaceUnreachable as error:
             if not self._is_stale:
                 self._is_stale = True
-                self.context.record(ProbeFailed(reason=f"{found.reason}: {found.hint}" if found.hint else found.reason))
+                self.context.record(ProbeFailed(reason=str(error)))
             return
         if self._is_stale:
             self._is_stale = False
             self.context.record(ProbeRecovered())
         for test, watch in list(self.fleet.watches.items()):
-            if test in self._busy or watch.files.state_dir.name in found.unreadable:
+            if test in self._busy or watch.address.agent_id in statuses.unreadable:
                 continue
-            agent = found.agents.get(watch.agent)
-            seen, end = watch.sight(agent.state if agent else None, now)
+            status = statuses.agents.get(watch.address.name)
+            seen, end = watch.observe(status.state if status else None, now)
             if seen is not None:
                 self.context.record(seen)
                 if seen.state is State.WAITING:
-                    self.answers.consider(self.group, watch)
+                    self.messages.answer_question(self.group, watch)
             if end is not None:
-                self.begin(test, self._harvest(test, end))
+                self._begin(test, self._harvest(test, end))
 
     def _launch(self, now: float) -> None:
         state = self.context.state
@@ -165,7 +167,7 @@ class SweepRunner:
             if test not in self._busy:
                 del self.queue[test]
                 self._creating.add(test)
-                self.begin(test, self._create(test))
+                self._begin(test, self._create(test))
 
     async def _create(self, test: str) -> None:
         attempt = self.context.state.records[test].attempt + 1
@@ -210,50 +212,50 @@ class SweepRunner:
 
     async def _harvest(self, test: str, end: End) -> None:
         watch = self.fleet.watches[test]
-        # Between what was seen and now, the agent may have handed in its work after all.
-        if end is not End.ARCHIVE and await watch.has_archive():
-            end = End.ARCHIVE
-        for event in [*await watch.look(time.monotonic()), *watch.last_news()]:
+        await self._record_new_events([watch], time.monotonic())
+        for event in watch.held_back_events():
             self.context.record(event)
-        await harvest(self.context, test, watch.files, watch.session, end)
+        # Since its end was observed, the agent may have handed in its work after all.
+        await harvest(self.context, test, watch.address, End.ARCHIVE if watch.has_archive else end)
         self.finish.expect()
         del self.fleet.watches[test]
         if not self.context.spec.keep_agents:
-            self.fleet.retire(watch.agent, is_working=end in _STILL_WORKING)
+            self.fleet.retire(watch.address.name, is_working=end in _STILL_WORKING)
 
-    def have_stopped(self, test: str, reason: str, *, is_retried: bool = False) -> None:
+    def request_stop(self, test: str, reason: str, *, is_retried: bool = False) -> None:
         """Stop one test as soon as nothing else is being done with it, and queue it again when that is wanted."""
-        self._doomed[test] = (reason, is_retried)
+        self._to_stop[test] = (reason, is_retried)
 
     def stop_sweep(self, reason: str) -> None:
         """Launch nothing more; harvest what is handed in and stop the rest, so that it can be resumed."""
         self.is_stopping, self.stop_reason = True, reason
         self.finish.cancel()
         for test in (*self.fleet.watches, *self._creating):
-            self._doomed.setdefault(test, (SWEEP_STOPPED, False))
+            self._to_stop.setdefault(test, (SWEEP_STOPPED, False))
 
-    def _stop_doomed(self) -> None:
-        for test, (reason, is_retried) in list(self._doomed.items()):
+    def _stop_tests(self) -> None:
+        for test, (reason, is_retried) in list(self._to_stop.items()):
             record = self.context.state.records[test]
             # A stop that is under way would meet the new agent too: it bears the old one's name.
             if test in self._busy or (is_retried and self._stopper.is_stopping(record.agent)):
                 continue
-            del self._doomed[test]
+            del self._to_stop[test]
             if test in self.fleet.watches:
-                self.begin(test, self._stop(test, reason, is_retried=is_retried))
+                self._begin(test, self._stop(test, reason, is_retried=is_retried))
             elif is_retried:
-                self.begin(test, self._retry(test, reason))
+                self._begin(test, self._retry(test, reason))
             elif not record.is_finished:
                 self.queue.pop(test, None)
                 self.context.record(Stopped(test=test, reason=reason))
 
     async def _stop(self, test: str, reason: str, *, is_retried: bool) -> None:
         watch = self.fleet.watches[test]
-        if await watch.has_archive() and not is_retried:
+        await self._record_new_events([watch], time.monotonic())
+        if watch.has_archive and not is_retried:
             await self._harvest(test, End.ARCHIVE)
             return
         record = self.context.state.records[test]
-        pulled = await pull_work(self.context, record, watch.files, watch.session)
+        pulled = await pull_work(self.context, record, watch.address)
         for note in pulled.notes:
             self.context.note(note, test=test)
         if pulled.brought.tip:
@@ -264,7 +266,7 @@ class SweepRunner:
         if is_retried:
             await self._retry(test, reason)
         else:
-            self.fleet.retire(watch.agent, is_working=True)
+            self.fleet.retire(watch.address.name, is_working=True)
 
     async def _retry(self, test: str, reason: str) -> None:
         """Queue a test again; what is left of its old agent goes first, or the new one could not have its name."""
@@ -272,7 +274,7 @@ class SweepRunner:
         self.fleet.retired.pop(record.agent, None)
         try:
             if record.state_dir:
-                await destroy_agent(self.context, record.agent, Path(record.state_dir))
+                await destroy_agent(self.context, recorded_address(self.context.spec, record))
         except SwarmError as error:
             self.context.note(f"its old agent could not be removed: {error}", level="error", test=test)
             return

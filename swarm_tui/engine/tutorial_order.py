@@ -23,7 +23,7 @@ from swarm_tui.engine.collect import (
     refuse_errors,
 )
 from swarm_tui.engine.launch import environment_for
-from swarm_tui.engine.names import place_of
+from swarm_tui.engine.names import agent_address
 from swarm_tui.engine.order import Order, check_ground, compose_spec, tell_dirty
 from swarm_tui.engine.tutorial_task import tutorial_prompt
 from swarm_tui.errors import UsageError
@@ -31,6 +31,7 @@ from swarm_tui.journal.folder import SweepFolder, runs_folder
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.sweep import SweepSpec, SweptTest, derive_tests
 from swarm_tui.model.text import plain
+from swarm_tui.places.choose import place_for
 from swarm_tui.tutorial.committed import CommittedTutorial, CommittedTutorialReader
 from swarm_tui.tutorial.open_work import (
     Action,
@@ -177,6 +178,6 @@ def _check_launch(spec: SweepSpec, repository: Repository, test: SweptTest) -> N
         name=test.agent,
         source=Path(spec.repository),
         labels=spec.labels,
-        environment=environment_for(spec, place_of(spec, test.agent, 1), task_file),
+        environment=environment_for(spec, agent_address(spec, place_for(spec).host_dir, test.agent, 1), task_file),
         passed_environment=spec.passed_environment,
     )

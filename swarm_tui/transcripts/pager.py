@@ -18,7 +18,7 @@ CALLS_LOOKED_BACK: Final = 8
 COUNTED_AT_MOST: Final = 1 << 22
 
 
-class Place(NamedTuple):
+class LinePosition(NamedTuple):
     """A line of the transcript: the offset of its record and its number within it."""
 
     offset: int
@@ -28,7 +28,7 @@ class Place(NamedTuple):
 class Shown(NamedTuple):
     """A line of the page and where it comes from."""
 
-    place: Place
+    place: LinePosition
     line: Line
 
 
@@ -43,7 +43,7 @@ class Pager:
         self.height = height
         self.density = Density.READABLE
         self.choice: EntryFilter = EVERYTHING
-        self.top = Place(0)
+        self.top = LinePosition(0)
         self.is_following = True
         self.unseen = 0
         """Records that came while not following."""
@@ -52,7 +52,7 @@ class Pager:
         self._layouts: OrderedDict[tuple[int, int], tuple[Line, ...]] = OrderedDict()
         self._layout_characters = 0
         self._tools: OrderedDict[str, str] = OrderedDict()
-        self._last_top: Place | None = None
+        self._last_top: LinePosition | None = None
 
     @property
     def is_searching(self) -> bool:
@@ -131,7 +131,7 @@ class Pager:
         while span is not None and len(page) < self.height:
             lines = self.lines_of(span)
             for number in range(skipped, min(len(lines), skipped + self.height - len(page))):
-                page.append(Shown(Place(span.start, number), lines[number]))
+                page.append(Shown(LinePosition(span.start, number), lines[number]))
             skipped = 0
             span = self._next(span)
         return page
@@ -159,7 +159,7 @@ class Pager:
     def to_start(self) -> None:
         """Show the first page."""
         first = self._at(0)
-        self.top = min(Place(first.start if first is not None else 0), self._place_of_last_page())
+        self.top = min(LinePosition(first.start if first is not None else 0), self._place_of_last_page())
         self.is_following = False
 
     def pause(self) -> None:
@@ -168,7 +168,7 @@ class Pager:
 
     def go_to(self, offset: int, above: int = 2) -> None:
         """Show the record at `offset`, some lines below the top; negative, so many of its lines are above."""
-        _, self.top = self._up(Place(offset), above) if above >= 0 else self._down(Place(offset), -above)
+        _, self.top = self._up(LinePosition(offset), above) if above >= 0 else self._down(LinePosition(offset), -above)
         self.is_following = False
         self.top = min(self.top, self._place_of_last_page())
 
@@ -262,7 +262,7 @@ class Pager:
             self.top = self._place_of_last_page()
             return
         lines = len(self.lines_of(span)) if span.start == self.top.offset else 1
-        self.top = min(Place(span.start, min(self.top.line, max(0, lines - 1))), self._place_of_last_page())
+        self.top = min(LinePosition(span.start, min(self.top.line, max(0, lines - 1))), self._place_of_last_page())
 
     def _see_end(self) -> None:
         self.is_following = True
@@ -284,7 +284,7 @@ class Pager:
     def _previous(self, offset: int) -> RecordSpan | None:
         return self._matches.before(offset) if self._matches is not None else self.window.before(offset)
 
-    def _up(self, place: Place, count: int) -> tuple[int, Place]:
+    def _up(self, place: LinePosition, count: int) -> tuple[int, LinePosition]:
         moved = min(count, place.line)
         offset, line = place.offset, place.line - moved
         while moved < count:
@@ -295,30 +295,30 @@ class Pager:
             step = min(length, count - moved)
             moved += step
             offset, line = span.start, length - step
-        return moved, Place(offset, line)
+        return moved, LinePosition(offset, line)
 
-    def _down(self, place: Place, count: int) -> tuple[int, Place]:
+    def _down(self, place: LinePosition, count: int) -> tuple[int, LinePosition]:
         moved = 0
         span = self._at(place.offset)
         line = place.line
         while span is not None:
             length = len(self.lines_of(span))
             if count - moved < length - line:
-                return count, Place(span.start, line + count - moved)
+                return count, LinePosition(span.start, line + count - moved)
             moved += max(0, length - line)
             line = 0
             following = self._next(span)
             if following is None:
-                return moved, Place(span.end)
+                return moved, LinePosition(span.end)
             span = following
         return moved, place
 
-    def _place_of_last_page(self) -> Place:
+    def _place_of_last_page(self) -> LinePosition:
         if self._last_top is None:
-            self._last_top = self._up(Place(self.window.end), self.height)[1]
+            self._last_top = self._up(LinePosition(self.window.end), self.height)[1]
         return self._last_top
 
-    def _distance(self, start: Place, stop: Place, at_most: int) -> int:
+    def _distance(self, start: LinePosition, stop: LinePosition, at_most: int) -> int:
         """Return how many lines lie between two places, of which the second is not before the first."""
         if stop <= start:
             return 0

@@ -5,29 +5,25 @@ from __future__ import annotations
 import asyncio
 import json
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import pytest
 
 from swarm_tui.adapters.mngr import MngrAdapter
 from swarm_tui.adapters.mngr_messages import AgentDetails, CreateRequest
-from swarm_tui.adapters.probe import LocalAgent, LocalProbe, Probe, Probed
 from swarm_tui.errors import AgentExists, UsageError
+from swarm_tui.places.local import LocalPlace
+from swarm_tui.places.place import AgentStatus, Place
 from tests.fake_mngr import FakeAgent, FakeMngr
 from tests.isolation import IsolatedMngr
+from tests.places.fake_place import FakePlace
 from tests.waiting import eventually
 
 STATES = {"waits": "WAITING", "works": "RUNNING", "ended": "DONE", "stopped": "STOPPED", "other": "REPLACED"}
 TOLD = {"works": "work", "ended": "quit", "other": "become sleep 600"}
-
-
-class Screens(Protocol):
-    """Shows the screens of agents: tmux, or the fake itself."""
-
-    async def capture(self, sessions: Sequence[str], *, history: int = 0) -> dict[str, str | None]: ...
 
 
 @dataclass(frozen=True)
@@ -35,8 +31,7 @@ class World:
     """A adapter, and the outside ways in which its agents are seen."""
 
     adapter: MngrAdapter
-    probe: Probe
-    screens: Screens
+    place: Place
     repository: Path
     agent: Path
     trap: Path
@@ -46,26 +41,20 @@ class World:
         wanted: dict[str, Any] = {"command": (str(self.agent), "one"), "source": self.repository, "base": "main"}
         return CreateRequest(**({"name": name, "branch": f"swarm/{name}"} | wanted | changes))
 
-    async def probed(self, name: str) -> LocalAgent:
-        probed = await self.probe.probe()
-        assert isinstance(probed, Probed), probed
-        return probed.agents[name]
+    async def status(self, name: str) -> AgentStatus:
+        return (await self.place.agent_statuses()).agents[name]
 
-    async def until_state(self, name: str, state: str) -> LocalAgent:
-        found: list[LocalAgent] = []
-
+    async def until_state(self, name: str, state: str) -> AgentStatus:
         async def is_so() -> bool:
-            probed = await self.probe.probe()
-            if isinstance(probed, Probed) and name in probed.agents and probed.agents[name].state == state:
-                found.append(probed.agents[name])
-            return bool(found)
+            status = (await self.place.agent_statuses()).agents.get(name)
+            return status is not None and status.state == state
 
         await eventually(is_so, f"{name} to be {state}")
-        return found[0]
+        return await self.status(name)
 
     async def until_shown(self, name: str, text: str) -> None:
         async def is_shown() -> bool:
-            return text in ((await self.screens.capture([f"mngr-{name}"]))[f"mngr-{name}"] or "")
+            return text in ((await self.place.capture_screens([f"mngr-{name}"]))[f"mngr-{name}"] or "")
 
         await eventually(is_shown, f"{name} shows {text!r}")
 
@@ -87,8 +76,9 @@ def react_as_scripted(agent: FakeAgent, text: str) -> None:
 
 
 def real_world(isolated: IsolatedMngr) -> World:
-    probe = LocalProbe(isolated.host_dir, isolated.settings.prefix, isolated.tmux)
-    return World(isolated.adapter, probe, isolated.tmux, isolated.repository, isolated.agent, isolated.root / "trap")
+    return World(
+        isolated.adapter, LocalPlace(isolated.settings), isolated.repository, isolated.agent, isolated.root / "trap"
+    )
 
 
 @pytest.fixture(scope="module", params=["fake", pytest.param("real", marks=pytest.mark.slow)])
@@ -99,7 +89,7 @@ def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     else:
         root = tmp_path_factory.mktemp("fake")
         fake = FakeMngr(root, react_as_scripted)
-        world = World(fake, fake, fake, root, Path("/bin/scripted"), root / "trap")
+        world = World(fake, FakePlace(fake), root, Path("/bin/scripted"), root / "trap")
     asyncio.run(settle(world))
     yield world
     asyncio.run(world.adapter.destroy(list(STATES), is_branch_deleted=True))
@@ -133,13 +123,13 @@ async def test_the_plugins_of_the_types_are_listed(world: World) -> None:
 async def test_the_probe_and_the_list_agree_on_every_state(world: World) -> None:
     details = await listed(world)
     for name, state in STATES.items():
-        agent = await world.probed(name)
+        agent = await world.status(name)
         assert (name, agent.state, details[name].state) == (name, state, state)
-        assert (agent.agent_id, str(agent.work_dir)) == (details[name].id, details[name].work_dir)
+        assert (agent.address.agent_id, agent.address.work_dir) == (details[name].id, details[name].work_dir)
         assert agent.process_id == details[name].pid
         assert agent.branch == details[name].initial_branch == f"swarm/{name}"
         assert agent.labels["test"] == details[name].labels["test"]
-        assert agent.can_hear is (name in ("waits", "works"))
+        assert agent.reads_input is (name in ("waits", "works"))
 
 
 async def test_what_looks_like_shell_in_labels_and_messages_stays_text(world: World) -> None:
@@ -180,13 +170,13 @@ async def test_a_command_runs_beside_agents_in_any_state(world: World) -> None:
     results = {result.agent: result for result in report.results}
     assert report.missing == ("no-such",)
     for name in ("waits", "stopped"):
-        work_dir = str((await world.probed(name)).work_dir)
+        work_dir = (await world.status(name)).address.work_dir
         assert (results[name].stdout, results[name].stderr, results[name].is_success) == (work_dir, "no", False)
-    assert (await world.probed("stopped")).state == "STOPPED"
+    assert (await world.status("stopped")).state == "STOPPED"
 
 
 async def test_screens_of_the_stopped_are_gone_and_of_the_ended_remain(world: World) -> None:
-    screens = await world.screens.capture(["mngr-ended", "mngr-stopped", "mngr-no-such"])
+    screens = await world.place.capture_screens(["mngr-ended", "mngr-stopped", "mngr-no-such"])
     assert screens["mngr-ended"] is not None
     assert (screens["mngr-stopped"], screens["mngr-no-such"]) == (None, None)
 
@@ -198,11 +188,11 @@ async def test_start_stop_start_and_destroy(world: World) -> None:
     started = await world.adapter.start(["passing", "no-such"])
     assert (started.done, started.failed, started.missing) == (("passing",), (), ("no-such",))
     agent = await world.until_state("passing", "WAITING")
-    assert agent.work_dir.is_dir()
+    assert Path(agent.address.work_dir).is_dir()
     destroyed = await world.adapter.destroy(["passing", "no-such"])
     assert (destroyed.done, destroyed.missing) == (("passing",), ("no-such",))
-    assert not agent.work_dir.exists()
-    assert not agent.state_dir.exists()
+    assert not Path(agent.address.work_dir).exists()
+    assert not Path(agent.address.state_dir).exists()
     assert "passing" not in await listed(world)
     assert (await world.adapter.destroy(["passing"])).missing == ("passing",)
 
@@ -212,9 +202,9 @@ async def test_an_agent_gets_the_id_and_the_folder_that_were_chosen_for_it(world
     chosen = ("--id", agent_id, "--target-path", str(folder))
     created = await world.adapter.create(world.request("chosen", extra_arguments=chosen))
     try:
-        agent = await world.probed("chosen")
-        assert (created.agent_id, agent.agent_id, agent.work_dir) == (agent_id, agent_id, folder)
-        assert json.loads((agent.state_dir / "data.json").read_bytes())["name"] == "chosen"
+        agent = (await world.status("chosen")).address
+        assert (created.agent_id, agent.agent_id, agent.work_dir) == (agent_id, agent_id, str(folder))
+        assert json.loads((Path(agent.state_dir) / "data.json").read_bytes())["name"] == "chosen"
         assert folder.is_dir()
     finally:
         await world.adapter.destroy(["chosen"], is_branch_deleted=True)

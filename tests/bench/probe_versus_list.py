@@ -1,4 +1,4 @@
-"""How long the local probe takes beside `mngr list`, with real agents on a private mngr and tmux.
+"""How long reading the statuses of all agents takes beside `mngr list`, with real agents on a private mngr and tmux.
 
 Run: python -m tests.bench.probe_versus_list [AGENTS ...]      (10 50 100; making an agent takes a second)
 """
@@ -12,8 +12,8 @@ import time
 from collections.abc import Awaitable, Callable
 
 from swarm_tui.adapters.mngr_messages import CreateRequest
-from swarm_tui.adapters.probe import LocalProbe, Probed
 from swarm_tui.adapters.provision import find_mngr
+from swarm_tui.places.local import LocalPlace
 from tests.isolation import IsolatedMngr, isolate_mngr
 
 CREATES_AT_ONCE = 3
@@ -48,17 +48,16 @@ async def timed(action: Callable[[], Awaitable[object]], times: int) -> float:
 
 
 async def measure(isolated: IsolatedMngr, counts: list[int]) -> None:
-    probe = LocalProbe(isolated.host_dir, isolated.settings.prefix, isolated.tmux)
+    place = LocalPlace(isolated.settings)
     print("agents   probe    mngr list   times quicker   states agree")
     made = 0
     for count in counts:
         await grow(isolated, made, count)
         made = count
-        probing, listing = await timed(probe.probe, 20), await timed(isolated.adapter.list_agents, 3)
+        probing, listing = await timed(place.agent_statuses, 20), await timed(isolated.adapter.list_agents, 3)
         listed = {agent.name: agent.state for agent in (await isolated.adapter.list_agents()).agents}
-        probed = await probe.probe()
-        assert isinstance(probed, Probed), probed
-        agree = listed == {name: agent.state for name, agent in probed.agents.items()}
+        statuses = await place.agent_statuses()
+        agree = listed == {name: agent.state for name, agent in statuses.agents.items()}
         print(f"{count:6} {probing:6.0f} ms {listing:9.0f} ms {listing / probing:15.0f}   {'yes' if agree else 'NO'}")
 
 

@@ -23,7 +23,6 @@ from swarm_tui.agents.contract import ARCHIVE_PATH
 from swarm_tui.engine.context import EngineContext
 from swarm_tui.engine.engine import make_context
 from swarm_tui.engine.launch import create_request
-from swarm_tui.engine.names import place_of
 from swarm_tui.engine.order import Order, begin_sweep, prepare_sweep
 from swarm_tui.engine.schedule import CREATES_AT_ONCE
 from swarm_tui.journal.append import JournalWriter, living_engine
@@ -102,13 +101,13 @@ async def _script(context: EngineContext, slots: int) -> float:
 
     async def one(test: str) -> None:
         record = context.state.records[test]
-        place = place_of(context.spec, record.agent, 1)
+        address = context.address_of(record.agent, 1)
         async with free:
             async with creating:
-                await mngr.create(create_request(context, record, place))
-            while not (place.state_dir / ARCHIVE_PATH).exists():  # noqa: ASYNC110
+                await mngr.create(create_request(context, record, address))
+            while not (Path(address.state_dir) / ARCHIVE_PATH).exists():  # noqa: ASYNC110
                 await asyncio.sleep(0.1)
-            fetch = ("fetch", "--quiet", str(place.work_dir), f"+{record.branch}:refs/script/{record.branch}")
+            fetch = ("fetch", "--quiet", address.work_dir, f"+{record.branch}:refs/script/{record.branch}")
             await asyncio.to_thread(repository.run, *fetch)
 
     await asyncio.gather(*(one(test) for test in list(context.state.records)))

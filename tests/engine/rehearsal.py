@@ -6,14 +6,12 @@ import io
 import json
 import tarfile
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from swarm_tui.adapters.git import Repository
 from swarm_tui.adapters.mngr_messages import Created, CreateRequest
-from swarm_tui.adapters.probe import LocalAgent, Probed
-from swarm_tui.adapters.tmux import Tmux
 from swarm_tui.agents.contract import ARCHIVE_PATH
 from swarm_tui.engine.context import EngineContext
 from swarm_tui.engine.start import write_sweep
@@ -23,8 +21,10 @@ from swarm_tui.journal.folder import SweepFolder, create_runs_folder
 from swarm_tui.journal.recover import recover_journal
 from swarm_tui.model.events import EngineStarted
 from swarm_tui.model.sweep import MngrSettings, SweepSpec, derive_tests
+from swarm_tui.places.place import AgentStatuses
 from tests.fake_mngr import FakeMngr
 from tests.git_project import GitProject
+from tests.places.fake_place import FakePlace
 
 
 def packed_outcome(**fields: object) -> bytes:
@@ -57,37 +57,15 @@ class QuickMngr(FakeMngr):
         return created
 
 
-class QuietTmux(Tmux):
-    """A tmux without a server, that nobody is asked for."""
+class QuietPlace(FakePlace):
+    """A place in which every agent that is not stopped seems to be at work."""
 
-    async def protect_session(self, session: str) -> None:
-        """Nothing to protect."""
-
-    async def capture(self, sessions: Sequence[str], *, history: int = 0) -> dict[str, str | None]:
-        return dict.fromkeys(sessions, "the last screen\n")
-
-
-@dataclass
-class StillProbe:
-    """Sees what the mngr in memory knows."""
-
-    mngr: FakeMngr
-
-    async def probe(self) -> Probed:
-        return Probed(
+    async def agent_statuses(self) -> AgentStatuses:
+        statuses = (await super().agent_statuses()).agents
+        return AgentStatuses(
             {
-                name: LocalAgent(
-                    name=name,
-                    agent_id=agent.agent_id,
-                    state="STOPPED" if agent.state == "STOPPED" else "RUNNING",
-                    process_id=1,
-                    session=f"mngr-{name}",
-                    work_dir=agent.work_dir,
-                    branch=None,
-                    state_dir=agent.state_dir,
-                    labels={},
-                )
-                for name, agent in self.mngr.agents.items()
+                name: replace(status, state="STOPPED" if status.state == "STOPPED" else "RUNNING")
+                for name, status in statuses.items()
             }
         )
 
@@ -123,7 +101,7 @@ def rehearse(root: Path, tests: int, mngr: QuickMngr, **wishes: object) -> Engin
         writer=writer,
         state=state,
         mngr=mngr,
-        tmux=QuietTmux({}),
+        place=QuietPlace(mngr),
         repository=Repository.open(project.root),
     )
     context.record(EngineStarted(pid=1, slots=spec.slots))

@@ -15,7 +15,7 @@ from swarm_tui.adapters.git import NoSpaceForGit, Repository
 from swarm_tui.adapters.git.command import GitResult, error_of
 from swarm_tui.agents.integrator.branches import read_branches
 from swarm_tui.engine.archive import unpack_archive
-from swarm_tui.engine.commits import bring_commits
+from swarm_tui.engine.commits import fetch_agent_commits
 from swarm_tui.engine.engine import run_engine
 from swarm_tui.engine.request_handler import RequestHandler
 from swarm_tui.engine.resume import Resumer
@@ -25,9 +25,11 @@ from swarm_tui.journal.recover import recover_journal
 from swarm_tui.model.events import EngineEnded
 from swarm_tui.model.states import Result, State
 from swarm_tui.model.sweep import MngrSettings
+from swarm_tui.places.local import LocalPlace
+from swarm_tui.places.place import AgentAddress
 from tests.agents.integrator_project import SWEEP, SweptProject
 from tests.engine.full_disk import little_space
-from tests.engine.rehearsal import QuickMngr, StillProbe, rehearse
+from tests.engine.rehearsal import QuickMngr, rehearse
 from tests.git_project import GitProject
 
 LARGE = 2_000_000
@@ -56,14 +58,14 @@ async def test_a_result_that_found_no_room_is_harvested_by_the_next_engine(tmp_p
     mngr = QuickMngr(tmp_path / "mngr")
     mngr.archive = large_archive()
     context = rehearse(tmp_path, 1, mngr)
-    conductor = SweepRunner(context, StillProbe(mngr), tick=0.0)
+    runner = SweepRunner(context, tick=0.0)
     with little_space(LARGE // 2), pytest.raises(ExceptionGroup) as caught:
-        await conductor.conduct(RequestHandler(context, conductor))
+        await runner.run(RequestHandler(context, runner))
     assert caught.group_contains(JournalError, match="cannot be written", depth=1)
     assert next(context.state.tests()).state is State.HARVESTING
-    conductor = SweepRunner(context, StillProbe(mngr), tick=0.0)
-    await Resumer(context, conductor, StillProbe(mngr)).resume(recover_journal(context.folder.events).events)
-    await conductor.conduct(RequestHandler(context, conductor))
+    runner = SweepRunner(context, tick=0.0)
+    await Resumer(context, runner).resume(recover_journal(context.folder.events).events)
+    await runner.run(RequestHandler(context, runner))
     assert next(context.state.tests()).result is Result.CLEAN
     assert len(mngr.created) == 1
 
@@ -79,20 +81,23 @@ class CrowdedRepository(Repository):
 
 
 @pytest.mark.parametrize("has_bundle", [True, False])
-def test_commits_that_find_no_room_are_not_given_up(tmp_path: Path, has_bundle: bool) -> None:
+async def test_commits_that_find_no_room_are_not_given_up(tmp_path: Path, has_bundle: bool) -> None:
     project, copy = GitProject(tmp_path / "project"), tmp_path / "copy"
     base = project.commit("Begin", {"a": "1\n"})
     project.git("clone", "--quiet", str(project.root), str(copy))
-    agent = GitProject(copy)
-    agent.git("checkout", "--quiet", "-b", "swarm/1/test")
-    tip = agent.commit("[FIX_IMPL] Mend", {"a": "2\n"})
+    theirs = GitProject(copy)
+    theirs.git("checkout", "--quiet", "-b", "swarm/1/test")
+    tip = theirs.commit("[FIX_IMPL] Mend", {"a": "2\n"})
     bundle = tmp_path / "branch.bundle"
-    agent.git("bundle", "create", "--quiet", str(bundle), f"{base}..swarm/1/test")
-    asked = {"base": base, "branch": "swarm/1/test", "ref": "refs/swarm/1/test", "copy": copy}
+    theirs.git("bundle", "create", "--quiet", str(bundle), f"{base}..swarm/1/test")
+    agent = AgentAddress("test", "agent-1", "mngr-test", str(tmp_path / "state"), str(copy))
+    place = LocalPlace(MngrSettings(path="mngr", host_dir=str(tmp_path)))
+    wanted = {"base": base, "branch": "swarm/1/test", "ref": "refs/swarm/1/test"}
     given = bundle if has_bundle else None
     with pytest.raises(NoSpaceForGit, match="Out of diskspace"):
-        bring_commits(CrowdedRepository.open(project.root), bundle=given, **asked)  # type: ignore[arg-type]
-    assert bring_commits(Repository.open(project.root), bundle=given, **asked).tip == tip  # type: ignore[arg-type]
+        await fetch_agent_commits(CrowdedRepository.open(project.root), place, agent, bundle=given, **wanted)
+    fetched = await fetch_agent_commits(Repository.open(project.root), place, agent, bundle=given, **wanted)
+    assert fetched.tip == tip
 
 
 def test_what_the_disk_refuses_ends_the_engine_with_a_sentence_in_the_journal(tmp_path: Path) -> None:

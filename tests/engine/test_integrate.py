@@ -13,7 +13,6 @@ import pytest
 
 from swarm_tui.adapters.git import Repository
 from swarm_tui.adapters.mngr import Mngr, mngr_environment
-from swarm_tui.adapters.tmux import Tmux
 from swarm_tui.agents.integrator.inputs import IntegratorInputs
 from swarm_tui.engine.context import EngineContext
 from swarm_tui.engine.integrate import compose_inputs, integrate_sweep, what_is_wrong
@@ -26,6 +25,7 @@ from swarm_tui.model.harvest import HarvestedChange, HarvestReport
 from swarm_tui.model.outcome import Escalation, IntegratorOutcome
 from swarm_tui.model.states import Result
 from swarm_tui.model.sweep import MngrSettings, SweepSpec
+from swarm_tui.places.choose import place_for
 from tests.agents.integrator_project import CODE, SWEEP, TEST_FILE, TESTS, SweptProject, changed
 from tests.git_project import photograph
 
@@ -59,7 +59,7 @@ class Swept:
             self.writer,
             self.state,
             Mngr("/nowhere/mngr", environment),
-            Tmux(environment),
+            place_for(self.spec),
             Repository.open(self.project.git.root),
         )
 

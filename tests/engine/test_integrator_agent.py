@@ -16,6 +16,7 @@ from swarm_tui.model.events import Harvested, Queued
 from swarm_tui.model.harvest import HarvestedChange, HarvestReport
 from swarm_tui.model.states import Result
 from swarm_tui.model.sweep import SweepSpec
+from swarm_tui.places.choose import place_for
 from tests.agents.integrator_project import CODE, TEST_FILE, SweptProject, changed
 from tests.conftest import IsolatedMngr
 
@@ -63,7 +64,7 @@ class SweptByAgents:
         self.writer = JournalWriter(folder.events)
         self.state = SweepState()
         self.context = EngineContext(
-            folder, self.spec, self.writer, self.state, mngr.adapter, mngr.tmux, self.project.repository
+            folder, self.spec, self.writer, self.state, mngr.adapter, place_for(self.spec), self.project.repository
         )
         fixed = changed(CODE, "first - second", "first + second")
         source = self.project.agent("test_add", [("[FIX_IMPL] Add", {"sums.py": fixed})])

@@ -12,9 +12,10 @@ import pytest
 
 from swarm_tui.agents.shipped import live_folder
 from swarm_tui.engine.launch import create_request, environment_for, launch, task_for
-from swarm_tui.engine.names import AgentPlace, harvest_ref, place_of
+from swarm_tui.engine.names import agent_address, agent_id_of, harvest_ref
 from swarm_tui.model.state import TestRecord as Record
 from swarm_tui.model.sweep import MngrSettings, SweepSpec
+from swarm_tui.places.place import AgentAddress
 from tests.engine.rehearsal import QuickMngr, rehearse
 
 SPEC = SweepSpec(
@@ -25,7 +26,7 @@ SPEC = SweepSpec(
     python="/python",
     mngr=MngrSettings(path="mngr", host_dir="/home/.mngr"),
 )
-PLACE = AgentPlace("agent-1", Path("/home/.mngr/agents/agent-1"), Path("/home/.mngr/copies/a-1"))
+ADDRESS = AgentAddress("a", "agent-1", "mngr-a", "/home/.mngr/agents/agent-1", "/home/.mngr/copies/a-1")
 RECORD = Record(
     "tests/test_a.py::TestB::test_c[x]", agent="swarm-20261118-061200-test-c", branch="b", file="tests/test_a.py"
 )
@@ -36,7 +37,7 @@ def spec(**changes: object) -> SweepSpec:
 
 
 def path_of(given: SweepSpec) -> list[str]:
-    return environment_for(given, PLACE, Path("/task.json"))["PYTHONPATH"].split(os.pathsep)
+    return environment_for(given, ADDRESS, Path("/task.json"))["PYTHONPATH"].split(os.pathsep)
 
 
 def test_the_copys_own_modules_come_before_all_others(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,9 +53,9 @@ def test_the_copys_own_modules_come_before_all_others(monkeypatch: pytest.Monkey
 
 
 def test_who_commits_is_told_when_a_shell_can_take_it() -> None:
-    told = environment_for(spec(identity=("Ada Lovelace", "ada@example.org")), PLACE, Path("/t"))
+    told = environment_for(spec(identity=("Ada Lovelace", "ada@example.org")), ADDRESS, Path("/t"))
     assert (told["GIT_AUTHOR_NAME"], told["GIT_COMMITTER_EMAIL"]) == ("Ada Lovelace", "ada@example.org")
-    assert "GIT_AUTHOR_NAME" not in environment_for(spec(identity=("A $(x)", "a@b")), PLACE, Path("/t"))
+    assert "GIT_AUTHOR_NAME" not in environment_for(spec(identity=("A $(x)", "a@b")), ADDRESS, Path("/t"))
 
 
 def test_the_task_holds_the_command_with_the_options_of_the_sweep() -> None:
@@ -65,13 +66,13 @@ def test_the_task_holds_the_command_with_the_options_of_the_sweep() -> None:
 
 def test_ids_tell_sweeps_tests_and_attempts_apart_and_never_change() -> None:
     ids = [
-        place_of(given, agent, attempt).agent_id
+        agent_id_of(given, agent, attempt)
         for given in (SPEC, spec(repository="/other"), spec(created_at=2.0))
         for agent in ("a", "b")
         for attempt in (1, 2)
     ]
     assert len(set(ids)) == 12
-    assert place_of(SPEC, "a", 1) == place_of(SPEC, "a", 1)
+    assert agent_address(SPEC, "/h", "a", 1) == agent_address(SPEC, "/h", "a", 1)
     assert harvest_ref(SPEC, "swarm/20261118-061200/test-c") == "refs/swarm/20261118-061200/test-c"
 
 
@@ -79,7 +80,7 @@ def test_task_and_prompt_are_files_and_a_hostile_id_is_only_text_in_them(tmp_pat
     context = rehearse(tmp_path, 1, QuickMngr(tmp_path / "mngr"), agent_type="claude", agent_arguments=("--model", "x"))
     hostile = "test_0.py::test_x[$(touch x)\n[/red]\x1b[31m]"
     record = next(context.state.tests())._replace(test=hostile)
-    request = create_request(context, record, place_of(context.spec, record.agent, 1))
+    request = create_request(context, record, context.address_of(record.agent, 1))
     folder = context.folder.agent(record.agent)
     assert json.loads((folder / "task.json").read_text())["test"] == hostile
     assert "$(touch x)" in (folder / "prompt.md").read_text()
@@ -111,7 +112,7 @@ async def test_what_takes_long_to_compose_keeps_the_engine_from_nothing_else(tmp
 def test_an_offline_agent_is_a_program_whose_name_mngr_can_find_again(tmp_path: Path) -> None:
     context = rehearse(tmp_path, 1, QuickMngr(tmp_path / "mngr"), agent_type="offline", setup="make build")
     record = next(context.state.tests())
-    request = create_request(context, record, place_of(context.spec, record.agent, 1))
+    request = create_request(context, record, context.address_of(record.agent, 1))
     program = Path(request.command[0])
     assert len(program.name) <= 15
     assert os.access(program, os.X_OK)

@@ -10,11 +10,9 @@ from pathlib import Path
 import pytest
 
 from swarm_tui.adapters.mngr_messages import ActionReport, AgentFailure, CreateRequest
-from swarm_tui.adapters.probe import Probed, ProbeFailure
 from swarm_tui.agents.judging import End
 from swarm_tui.engine.context import EngineContext
 from swarm_tui.engine.launch import create_request
-from swarm_tui.engine.names import place_of
 from swarm_tui.engine.request_handler import RequestHandler
 from swarm_tui.engine.resume import Resumer, check_continued
 from swarm_tui.engine.sweep_runner import SWEEP_STOPPED, SweepRunner
@@ -24,16 +22,18 @@ from swarm_tui.model.events import Harvested, Launched, Launching, Stopped
 from swarm_tui.model.harvest import HarvestReport
 from swarm_tui.model.state import TestRecord as Record
 from swarm_tui.model.states import Result, State
-from tests.engine.rehearsal import QuickMngr, StillProbe, rehearse
+from swarm_tui.places.place import AgentStatuses, PlaceUnreachable
+from tests.engine.rehearsal import QuickMngr, rehearse
 from tests.fake_mngr import FakeAgent
+from tests.places.fake_place import FakePlace
 
 
 async def resume(context: EngineContext, mngr: QuickMngr, *, is_relaunching: bool = False) -> None:
-    conductor = SweepRunner(context, StillProbe(mngr), tick=0.0)
+    runner = SweepRunner(context, tick=0.0)
     events = recover_journal(context.folder.events).events
-    await Resumer(context, conductor, StillProbe(mngr), is_relaunching).resume(events)
+    await Resumer(context, runner, is_relaunching).resume(events)
     async with asyncio.timeout(60):
-        await conductor.conduct(RequestHandler(context, conductor))
+        await runner.run(RequestHandler(context, runner))
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def only(context: EngineContext) -> Record:
 async def create(context: EngineContext, mngr: QuickMngr, attempt: int = 1) -> None:
     """Create the agent of the only test, as an engine that then died did."""
     record = only(context)
-    await mngr.create(create_request(context, record, place_of(context.spec, record.agent, attempt)))
+    await mngr.create(create_request(context, record, context.address_of(record.agent, attempt)))
 
 
 async def create_half(context: EngineContext, mngr: QuickMngr) -> FakeAgent:
@@ -64,10 +64,8 @@ async def create_half(context: EngineContext, mngr: QuickMngr) -> FakeAgent:
 
 def launched(context: EngineContext) -> Launched:
     record = only(context)
-    place = place_of(context.spec, record.agent, 1)
-    return Launched(
-        test=record.test, agent_id=place.agent_id, work_dir=str(place.work_dir), state_dir=str(place.state_dir)
-    )
+    address = context.address_of(record.agent, 1)
+    return Launched(test=record.test, agent_id=address.agent_id, work_dir=address.work_dir, state_dir=address.state_dir)
 
 
 async def test_an_agent_that_was_being_created_is_adopted(tmp_path: Path, mngr: QuickMngr) -> None:
@@ -209,30 +207,30 @@ async def test_a_strangers_agent_is_neither_adopted_nor_removed(tmp_path: Path, 
     assert mngr.agents[only(context).agent].agent_id == stranger.agent_id
 
 
-class WrongServer:
-    """A probe that asks a tmux server on which the agents are not."""
+class WrongServer(FakePlace):
+    """A place that asks a tmux server on which the agents are not."""
 
-    async def probe(self) -> Probed | ProbeFailure:
-        return ProbeFailure("the agent x lives on another tmux server than the one that was asked", "TMUX_TMPDIR=/y")
+    async def agent_statuses(self) -> AgentStatuses:
+        raise PlaceUnreachable("the agent x lives on another tmux server than the one that was asked", "TMUX_TMPDIR=/y")
 
 
 async def test_on_the_wrong_tmux_server_nothing_is_done(tmp_path: Path, mngr: QuickMngr) -> None:
     context = rehearse(tmp_path, 1, mngr)
     context.record(Launching(test=only(context).test))
-    conductor = SweepRunner(context, WrongServer())
+    context.place = WrongServer(mngr)
     with pytest.raises(SwarmError, match="lives on another tmux server"):
-        await Resumer(context, conductor, WrongServer()).resume([])
+        await Resumer(context, SweepRunner(context)).resume([])
     assert only(context).state is State.LAUNCHING
 
 
 async def test_a_full_disk_ends_the_engine_and_loses_nothing(tmp_path: Path, mngr: QuickMngr) -> None:
     context = rehearse(tmp_path, 30, mngr)
-    conductor = SweepRunner(context, StillProbe(mngr), tick=0.0)
+    runner = SweepRunner(context, tick=0.0)
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (context.folder.events.stat().st_size + 25_000, hard))
     try:
         with pytest.raises(ExceptionGroup) as caught:
-            await conductor.conduct(RequestHandler(context, conductor))
+            await runner.run(RequestHandler(context, runner))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert caught.group_contains(JournalError, match="cannot be written", depth=1)
@@ -245,15 +243,15 @@ async def test_a_full_disk_ends_the_engine_and_loses_nothing(tmp_path: Path, mng
     assert len(ended) == len(set(ended)) == 30
 
 
-def test_a_sweep_is_continued_only_where_it_belongs(tmp_path: Path, mngr: QuickMngr) -> None:
+async def test_a_sweep_is_continued_only_where_it_belongs(tmp_path: Path, mngr: QuickMngr) -> None:
     context = rehearse(tmp_path, 1, mngr)
     without_home = context.spec.model_copy(
         update={"mngr": context.spec.mngr.model_copy(update={"host_dir": "/nowhere"})}
     )
     # Before the first agent of all there is no folder of mngr.
-    check_continued(context.folder, without_home)
+    await check_continued(context.folder, without_home)
     context.agent_folder("swarm-1-test")
-    check_continued(context.folder, context.spec)
+    await check_continued(context.folder, context.spec)
     for change, words in (
         ({"version": 99}, "made by a newer swarm-tui"),
         ({"repository": "/nowhere"}, "not there any more"),
@@ -261,4 +259,4 @@ def test_a_sweep_is_continued_only_where_it_belongs(tmp_path: Path, mngr: QuickM
         ({"mngr": context.spec.mngr.model_copy(update={"host_dir": "/nowhere"})}, "not on this machine"),
     ):
         with pytest.raises(UsageError, match=words):
-            check_continued(context.folder, context.spec.model_copy(update=change))
+            await check_continued(context.folder, context.spec.model_copy(update=change))

@@ -20,20 +20,20 @@ from swarm_tui.journal.requests import append_request
 from swarm_tui.model.events import AgentsStopped
 from swarm_tui.model.requests import RequestKind
 from swarm_tui.model.states import Result, State
-from tests.engine.rehearsal import QuickMngr, StillProbe, packed_outcome, rehearse
+from tests.engine.rehearsal import QuickMngr, packed_outcome, rehearse
 from tests.waiting import eventually
 
 
-async def conduct(context: EngineContext, mngr: QuickMngr, tick: float = 0.0) -> None:
-    conductor = SweepRunner(context, StillProbe(mngr), tick=tick)
+async def run(context: EngineContext, tick: float = 0.0) -> None:
+    runner = SweepRunner(context, tick=tick)
     async with asyncio.timeout(120):
-        await conductor.conduct(RequestHandler(context, conductor))
+        await runner.run(RequestHandler(context, runner))
 
 
 async def test_every_test_gets_one_agent_and_a_result(tmp_path: Path) -> None:
     mngr = QuickMngr(tmp_path / "mngr")
     context = rehearse(tmp_path, 40, mngr)
-    await conduct(context, mngr)
+    await run(context)
     assert Counter(mngr.created) == Counter(record.agent for record in context.state.tests())
     assert {record.result for record in context.state.tests()} == {Result.CLEAN}
     assert {agent.state for agent in mngr.agents.values()} == {"STOPPED"}
@@ -41,7 +41,7 @@ async def test_every_test_gets_one_agent_and_a_result(tmp_path: Path) -> None:
 
 async def test_agents_are_kept_when_that_is_wished(tmp_path: Path) -> None:
     mngr = QuickMngr(tmp_path / "mngr")
-    await conduct(rehearse(tmp_path, 3, mngr, keep_agents=True), mngr)
+    await run(rehearse(tmp_path, 3, mngr, keep_agents=True))
     assert "STOPPED" not in {agent.state for agent in mngr.agents.values()}
 
 
@@ -57,7 +57,7 @@ async def test_a_launch_that_fails_is_repeated_under_the_same_name(
 
     mngr = QuickMngr(tmp_path / "mngr", refuse)
     context = rehearse(tmp_path, 2, mngr)
-    await conduct(context, mngr, tick=0.05)
+    await run(context, tick=0.05)
     assert {record.result for record in context.state.tests()} == {Result.CLEAN}
     failed = next(record for record in context.state.tests() if record.agent == refused[0])
     assert failed.attempt == 2
@@ -70,7 +70,7 @@ async def test_what_can_never_be_launched_is_failed_and_the_others_go_on(tmp_pat
 
     mngr = QuickMngr(tmp_path / "mngr", refuse)
     context = rehearse(tmp_path, 3, mngr)
-    await conduct(context, mngr)
+    await run(context)
     results = {record.agent[-6:]: (record.result, record.reason) for record in context.state.tests()}
     assert results["test-1"] == (Result.FAILED, "it could not be launched: this cannot be: never")
     assert results["test-0"][0] is results["test-2"][0] is Result.CLEAN
@@ -81,7 +81,7 @@ async def test_another_sweeps_agent_of_the_same_name_is_never_touched(tmp_path: 
     context = rehearse(tmp_path, 1, mngr)
     record = next(context.state.tests())
     stranger = await mngr.create(CreateRequest(name=record.agent, source=tmp_path))
-    await conduct(context, mngr)
+    await run(context)
     ended = context.state.records[record.test]
     assert ended.result is Result.FAILED
     assert "which this sweep did not make" in ended.reason
@@ -93,8 +93,8 @@ async def test_held_tests_wait_until_they_are_released(tmp_path: Path) -> None:
     context = rehearse(tmp_path, 3, mngr)
     first = next(context.state.tests()).test
     held = append_request(context.folder, RequestKind.HOLD, tests=[first])
-    conductor = SweepRunner(context, StillProbe(mngr), tick=0.01)
-    working = asyncio.ensure_future(conductor.conduct(RequestHandler(context, conductor)))
+    runner = SweepRunner(context, tick=0.01)
+    working = asyncio.ensure_future(runner.run(RequestHandler(context, runner)))
     async with asyncio.timeout(60):
         await eventually(lambda: context.state.counts["clean"] >= 2, "the results of the others")
         assert context.state.answers[held.id].is_done
@@ -114,7 +114,7 @@ async def test_requests_that_cannot_be_are_answered_with_the_reason(tmp_path: Pa
     ]
     with context.folder.requests.open("a") as file:
         file.write("this is no request\n")
-    await conduct(context, mngr)
+    await run(context)
     answers = [context.state.answers[request.id] for request in asked]
     assert [answer.is_done for answer in answers] == [False, False, False]
     assert "0 slots cannot be" in answers[0].detail
@@ -130,7 +130,7 @@ async def test_a_request_about_strangers_touches_nobody(tmp_path: Path) -> None:
         append_request(context.folder, kind, tests=["no such test"]) for kind in (RequestKind.HOLD, RequestKind.RELEASE)
     ]
     nameless = [append_request(context.folder, kind) for kind in (RequestKind.STOP, RequestKind.MESSAGE)]
-    await conduct(context, mngr)
+    await run(context)
     answers = [context.state.answers[request.id] for request in asked]
     assert [(answer.is_done, "is no test of this sweep" in answer.detail) for answer in answers] == [(False, True)] * 2
     assert [context.state.answers[request.id].detail for request in nameless] == ["no test is named"] * 2
@@ -164,7 +164,7 @@ class SlowToStop(QuickMngr):
 async def test_a_stop_that_is_under_way_never_meets_the_agent_of_a_retry(tmp_path: Path) -> None:
     mngr = SlowToStop(tmp_path / "mngr")
     mngr.context = context = rehearse(tmp_path, 1, mngr)
-    await conduct(context, mngr)
+    await run(context)
     assert mngr.met == []
     assert len(mngr.created) == 2
     assert next(context.state.tests()).result is Result.CLEAN
@@ -177,7 +177,7 @@ async def test_an_agent_that_cannot_be_stopped_is_said_and_nobody_says_it_was(tm
 
     mngr = Unstoppable(tmp_path / "mngr")
     context = rehearse(tmp_path, 1, mngr)
-    await conduct(context, mngr)
+    await run(context)
     assert any("could not be stopped: it clings" in line.text for line in context.state.log)
     assert not any(isinstance(event, AgentsStopped) for event in recover_journal(context.folder.events).events)
 
@@ -186,7 +186,7 @@ async def test_a_lie_costs_only_its_own_test(tmp_path: Path) -> None:
     mngr = QuickMngr(tmp_path / "mngr")
     mngr.archive = packed_outcome(changes={"FIX_IMPL": {"status": "SUCCEEDED"}})
     context = rehearse(tmp_path, 2, mngr)
-    await conduct(context, mngr)
+    await run(context)
     assert {record.result for record in context.state.tests()} == {Result.UNRESOLVED}
 
 
@@ -194,8 +194,8 @@ async def test_a_lie_costs_only_its_own_test(tmp_path: Path) -> None:
 async def test_memory_and_descriptors_do_not_grow_over_thousands_of_tests(tmp_path: Path) -> None:
     mngr = QuickMngr(tmp_path / "mngr")
     context = rehearse(tmp_path, 5_000, mngr)
-    conductor = SweepRunner(context, StillProbe(mngr), tick=0.0)
-    working = asyncio.ensure_future(conductor.conduct(RequestHandler(context, conductor)))
+    runner = SweepRunner(context, tick=0.0)
+    working = asyncio.ensure_future(runner.run(RequestHandler(context, runner)))
     early = 0
     descriptors = 0
     async with asyncio.timeout(900):

@@ -9,30 +9,37 @@ from pathlib import Path
 
 import pytest
 
-from swarm_tui.adapters.probe import AgentState
 from swarm_tui.agents.contract import ARCHIVE_PATH, TRIES_PATH
 from swarm_tui.agents.judging import End
 from swarm_tui.agents.kinds import kind_of
-from swarm_tui.engine.file_tail import LINE_LIMIT, Tail
-from swarm_tui.engine.reach import LocalFiles, files_of
-from swarm_tui.engine.watch import Watch
-from swarm_tui.errors import UsageError
+from swarm_tui.engine.file_tail import LINE_LIMIT, FileTail
+from swarm_tui.engine.watch import Watch, read_new_events
 from swarm_tui.model.events import Said, TryFinished, TryStarted
 from swarm_tui.model.states import State
+from swarm_tui.model.sweep import MngrSettings
+from swarm_tui.places.local import LocalPlace
+from swarm_tui.places.place import AgentAddress, AgentFile, AgentState
 
 
 @pytest.fixture
 def watch(tmp_path: Path) -> Watch:
     (tmp_path / "state").mkdir()
-    files = LocalFiles(tmp_path / "state", tmp_path / "work")
-    return Watch("t", "agent", kind_of("offline"), files, "mngr-agent", started=0.0, timeout=100.0, wait_timeout=50.0)
+    return Watch("t", address(tmp_path), kind_of("offline"), started=0.0, timeout=100.0, wait_timeout=50.0)
+
+
+def address(root: Path) -> AgentAddress:
+    return AgentAddress("agent", "agent-1", "mngr-agent", str(root / "state"), str(root / "work"))
+
+
+def local_place(root: Path) -> LocalPlace:
+    return LocalPlace(MngrSettings(path="mngr", host_dir=str(root)))
 
 
 def sights(watch: Watch, *seen: AgentState | None, start: float = 0.0) -> list[State | End | None]:
     """Show these to the watch, a second apart; return the new state or the end after each."""
     given: list[State | End | None] = []
     for second, state in enumerate(seen):
-        event, end = watch.sight(state, start + second)
+        event, end = watch.observe(state, start + second)
         given.append(end or (event.state if event else None))
     return given
 
@@ -65,67 +72,78 @@ def test_another_program_in_the_pane_is_no_end(watch: Watch) -> None:
 
 def test_time_that_an_agent_waits_is_not_its_own(watch: Watch) -> None:
     sights(watch, "RUNNING", "WAITING", "WAITING")
-    assert watch.overdue(51.0) is None
-    assert watch.overdue(52.0) is End.NO_ANSWER
+    assert watch.overdue_end(51.0) is None
+    assert watch.overdue_end(52.0) is End.NO_ANSWER
     sights(watch, "RUNNING", start=42.0)
-    assert watch.overdue(139.0) is None
-    assert watch.overdue(140.0) is End.TIMEOUT
+    assert watch.overdue_end(139.0) is None
+    assert watch.overdue_end(140.0) is End.TIMEOUT
 
 
-async def test_tries_words_and_archive_are_read_from_files(watch: Watch) -> None:
-    state = watch.files.state_dir
-    assert await watch.look(0.0) == []
+async def test_tries_words_and_archive_are_read_from_files(watch: Watch, tmp_path: Path) -> None:
+    place, state = local_place(tmp_path), tmp_path / "state"
+    assert await read_new_events(place, [watch], 0.0) == []
     tries = state / TRIES_PATH
     tries.parent.mkdir(parents=True)
     tries.write_text(json.dumps({"kind": "start", "run": "1"}) + "\n" + '{"kind": "fin')
     transcript = state / "events/offline/common_transcript/events.jsonl"
     transcript.parent.mkdir(parents=True)
     transcript.write_text(json.dumps({"source": "agent", "message": "Hello"}) + "\n")
-    assert await watch.look(1.0) == [TryStarted(test="t", number=1)]
+    assert await read_new_events(place, [watch], 1.0) == [TryStarted(test="t", number=1)]
     with tries.open("a") as file:
         file.write('ish", "run": "1", "passed": true}\n{"kind": "finish", "run": "1", "passed": true}\n')
-    events = await watch.look(2.5)
+    events = await read_new_events(place, [watch], 2.5)
     assert Said(test="t", line="Hello") in events
     assert [type(event) for event in events if not isinstance(event, Said)] == [TryFinished]
-    assert not await watch.has_archive()
+    assert not watch.has_archive
     (state / ARCHIVE_PATH).write_bytes(b"")
-    assert await watch.has_archive()
+    await read_new_events(place, [watch], 3.0)
+    assert watch.has_archive
 
 
-async def test_the_log_of_mngrs_converter_is_not_taken_for_the_transcript(watch: Watch) -> None:
+async def test_the_log_of_mngrs_converter_is_not_taken_for_the_transcript(watch: Watch, tmp_path: Path) -> None:
+    place = local_place(tmp_path)
     for emitter, words in (("logs", "Converted 2 events"), ("offline", "Hello")):
-        path = watch.files.state_dir / "events" / emitter / "common_transcript" / "events.jsonl"
+        path = tmp_path / "state" / "events" / emitter / "common_transcript" / "events.jsonl"
         path.parent.mkdir(parents=True)
         path.write_text(json.dumps({"source": "agent", "message": words}) + "\n")
-    assert await watch.look(0.0) + await watch.look(1.0) == [Said(test="t", line="Hello")]
+    events = [event for now in (0.0, 1.0) for event in await read_new_events(place, [watch], now)]
+    assert events == [Said(test="t", line="Hello")]
 
 
 @pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo])
-async def test_what_only_has_the_name_of_a_file_is_none(watch: Watch, make: Callable[[Path], None]) -> None:
-    for place in (ARCHIVE_PATH, TRIES_PATH, "events/offline/common_transcript/events.jsonl"):
-        path = watch.files.state_dir / place
+async def test_what_only_has_the_name_of_a_file_is_none(
+    watch: Watch, tmp_path: Path, make: Callable[[Path], None]
+) -> None:
+    place = local_place(tmp_path)
+    for name in (ARCHIVE_PATH, TRIES_PATH, "events/offline/common_transcript/events.jsonl"):
+        path = tmp_path / "state" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         make(path)
-        assert await watch.files.read("state", place) is None
-    assert await watch.look(2.0) == []
-    assert not await watch.has_archive()
+    assert await read_new_events(place, [watch], 2.0) == []
+    assert not watch.has_archive
+
+
+async def lines_of(root: Path, tail: FileTail) -> list[bytes]:
+    return tail.read_lines((await local_place(root).read_files([tail.request]))[0])
 
 
 async def test_a_line_without_an_end_does_not_stop_the_reading(tmp_path: Path) -> None:
-    tail = Tail(LocalFiles(tmp_path, tmp_path), "state", "log")
-    (tmp_path / "log").write_bytes(b"x" * (LINE_LIMIT + 5) + b"\nwhole\n")
-    lines = [line for _ in range(4) for line in await tail.read()]
+    tail = FileTail(AgentFile(address(tmp_path), "log", "work"))
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "log").write_bytes(b"x" * (LINE_LIMIT + 5) + b"\nwhole\n")
+    lines = [line for _ in range(4) for line in await lines_of(tmp_path, tail)]
     assert lines == [b"whole"]
 
 
 async def test_a_file_that_begins_anew_is_read_anew(tmp_path: Path) -> None:
-    tail = Tail(LocalFiles(tmp_path, tmp_path), "state", "log")
-    (tmp_path / "log").write_bytes(b"first\nsecond\n")
-    assert await tail.read() == [b"first", b"second"]
-    (tmp_path / "log").write_bytes(b"new\n")
-    assert await tail.read() == [b"new"]
-
-
-def test_other_providers_are_refused_in_words() -> None:
-    with pytest.raises(UsageError, match="'modal' cannot be reached yet"):
-        files_of("modal", Path("/s"), Path("/w"))
+    tail = FileTail(AgentFile(address(tmp_path), "log"))
+    log = tmp_path / "state" / "log"
+    log.parent.mkdir()
+    log.write_bytes(b"first\nsecond\n")
+    assert await lines_of(tmp_path, tail) == [b"first", b"second"]
+    log.write_bytes(b"")
+    assert await lines_of(tmp_path, tail) == []
+    log.write_bytes(b"first of the new lines\n")
+    assert await lines_of(tmp_path, tail) == [b"first of the new lines"]
+    log.write_bytes(b"new\n")
+    assert await lines_of(tmp_path, tail) == [b"new"]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from swarm_tui.transcripts.entries import Role, parse_record
 from swarm_tui.transcripts.filters import ERRORS, EntryFilter, Matches
 from swarm_tui.transcripts.layout import Density
-from swarm_tui.transcripts.pager import Pager, Place
+from swarm_tui.transcripts.pager import LinePosition, Pager
 from swarm_tui.transcripts.window import MemorySource, RecordSpan, Window
 from tests.transcripts.records import call, opened, page_text, result, step
 
@@ -232,7 +232,7 @@ def test_an_empty_and_a_missing_transcript_have_no_lines(tmp_path: Path) -> None
     assert pager.visible() == []
     assert pager.scroll(-5) == pager.scroll(5) == 0
     pager.to_start()
-    assert pager.top == Place(0)
+    assert pager.top == LinePosition(0)
 
 
 def test_random_walks_with_resizes_stay_within_the_transcript(tmp_path: Path) -> None:

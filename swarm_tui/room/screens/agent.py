@@ -28,7 +28,6 @@ from swarm_tui.transcripts.window import FileSource
 
 TABS: Final = {"transcript": "transcript", "screen": "screen", "tries": "tries and files"}
 CAPTURE_SECONDS: Final = 0.25
-CAPTURE_SECONDS_REMOTE: Final = 3.0
 FILES_SECONDS: Final = 1.0
 """How often files are searched for when nothing is known to have changed."""
 
@@ -92,8 +91,7 @@ class AgentScreen(RoomScreen):
         )  # fmt: skip
 
     def on_mount(self) -> None:
-        seconds = CAPTURE_SECONDS if self.room.agents.is_local else CAPTURE_SECONDS_REMOTE
-        self.set_interval(seconds, self._capture_screen)
+        self.set_interval(CAPTURE_SECONDS, self._capture_screen)
         self._show_panel()
 
     # What is shown.

@@ -19,7 +19,7 @@ from swarm_tui.room.store import EVERYTHING_CHANGED
 from swarm_tui.room.suspend import lend_terminal
 
 if TYPE_CHECKING:
-    from swarm_tui.adapters.attach import Approach, Attacher, Prepared
+    from swarm_tui.places.attach import Approach, Attacher, Prepared
 
 LAST_LINES: Final = 12
 
@@ -85,9 +85,9 @@ class AgentCommands:
         self._screen.room.run_worker(work, group="attach", name=message)
 
     async def _attach_to(self, record: TestRecord) -> None:
-        attacher = self._screen.room.agents.attacher
         try:
-            approach = await attacher.look(record.agent)
+            attacher = self._screen.room.agents.place.attacher()
+            approach = await attacher.examine(record.agent)
             is_started = False
             if not approach.is_there:
                 if not await self._confirm_start(record):
@@ -101,16 +101,14 @@ class AgentCommands:
             finally:
                 await attacher.clean_up(prepared)
             self._screen.apply_change(EVERYTHING_CHANGED)
-            after = "" if not approach.is_local else f" {_agent_condition(await attacher.look(record.agent))}"
+            after = _agent_condition(await attacher.examine(record.agent))
         except SwarmError as error:
             self._screen.store.note("error", f"attaching to {record.agent}: {error}", record.test)
             self._screen.show_message(str(error), "error")
             return
         if problem:
             self._screen.store.note("error", f"attaching to {record.agent}: {problem}", record.test)
-        self._screen.show_message(
-            problem or f"back from {record.agent}:{after or ' it was left as it was'}", "error" if problem else "info"
-        )
+        self._screen.show_message(problem or f"back from {record.agent}: {after}", "error" if problem else "info")
 
     async def _confirm_start(self, record: TestRecord) -> bool:
         from swarm_tui.room.screens.dialog import ConfirmScreen
@@ -133,8 +131,6 @@ class AgentCommands:
             if not code:
                 return ""
             problem = f"`mngr connect` ended with code {code}"
-            if not prepared.approach.is_local:
-                problem += f"; if it is stopped, `swarm-tui attach {record.agent} --start` starts it"
             _wait_for_enter(f"{problem}. Enter leads back to the room. ")
             return problem
 
@@ -218,14 +214,9 @@ class AgentCommands:
     async def _show_pane(self, record: TestRecord) -> None:
         from swarm_tui.room.screens.agent_pane import PaneScreen
 
-        attacher = self._screen.room.agents.attacher
         try:
-            approach = await attacher.look(record.agent)
-            if not approach.is_local:
-                self._screen.show_message(
-                    "its pane can be worked in here only on this machine: `a` attaches to it", "warning"
-                )
-                return
+            attacher = self._screen.room.agents.place.attacher()
+            approach = await attacher.examine(record.agent)
             if not approach.is_there:
                 self._screen.show_message(f"{record.agent} is stopped: `a` starts it and attaches", "warning")
                 return

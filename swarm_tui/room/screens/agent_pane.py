@@ -8,10 +8,10 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.screen import ModalScreen
 
-from swarm_tui.adapters.attach import Attacher, Prepared
 from swarm_tui.adapters.terminal import TerminalProgram
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.text import plain
+from swarm_tui.places.attach import Attacher, Prepared
 from swarm_tui.room.draw.parts import Part, spread
 from swarm_tui.room.widgets.band import Band
 from swarm_tui.room.widgets.terminal import TerminalPane

@@ -34,7 +34,7 @@ class ScreenTail:
         if record.state not in (State.RUNNING, State.WAITING) or self._is_capturing:
             return
         room = self._screen.room
-        if not room.agents.is_local or time.monotonic() < self._rests_until:
+        if time.monotonic() < self._rests_until:
             return
         self._is_capturing = True
         room.run_worker(self._capture(record), group="screen tail", name="capture a screen")

@@ -95,8 +95,7 @@ class TailScreen(StreamScreen[Folded]):
         agents = self.room.agents
         for record in self.store.records_of(tests):
             folder = self.store.folder.agent(record.agent)
-            state_dir = record.state_dir if agents.is_local else ""
-            path = find_transcript(state_dir, folder, agents.kind.transcript_emitters)
+            path = find_transcript(record.state_dir, folder, agents.kind.transcript_emitters)
             if path is not None:
                 sources[record.test] = FileSource(path)
                 self.names[record.test] = short_name(record)

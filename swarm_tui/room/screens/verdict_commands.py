@@ -35,7 +35,7 @@ class VerdictCommands:
         return Action(f"fixes.{verdict.value}", (key,), label, description, handler, self._screen.why_no_fix)
 
     def give(self, verdict: Verdict) -> None:
-        """Give a verdict on the fix under the cursor and go to the next open one."""
+        """Set the verdict on the fix under the cursor and go to the next open one."""
         state, fix = self._screen.reviewed_fix()
         state.review.give(fix, verdict)
         if verdict is not Verdict.CLEAR:
@@ -61,7 +61,7 @@ class VerdictCommands:
         self._step(lambda state: state.review.undo(), "you have given no verdict to undo")
 
     def redo(self) -> None:
-        """Give the verdict again that was undone last."""
+        """Repeat the verdict that was undone last."""
         self._step(lambda state: state.review.redo(), "nothing was undone")
 
     def _step(self, step: Callable[[ReviewState], Fix | None], nothing: str) -> None:

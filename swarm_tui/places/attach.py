@@ -1,4 +1,4 @@
-"""Puts a person in front of an agent's terminal through `mngr connect`, and leaves everything as it was behind them.
+"""Connects a person's terminal to an agent's on this machine, and puts everything back as it was behind them.
 
 mngr binds ctrl+q to "destroy this agent" and ctrl+t to "stop it" for its whole tmux server: while a person
 is attached, the agent's session (and our own, when we run inside tmux) gets a key table without the two.
@@ -17,21 +17,17 @@ from pathlib import Path
 from typing import Final
 
 from swarm_tui.adapters.foreground import run_in_foreground
-from swarm_tui.adapters.mngr import Mngr, mngr_environment
-from swarm_tui.adapters.probe import LocalProbe, Probed
+from swarm_tui.adapters.mngr import Mngr
 from swarm_tui.adapters.process import Finished, run_process
 from swarm_tui.adapters.terminal import TerminalProgram
-from swarm_tui.adapters.tmux import AGENT_WINDOW, SAFE_KEY_TABLE, Tmux
+from swarm_tui.adapters.tmux import AGENT_WINDOW, Tmux
 from swarm_tui.errors import AdapterError, SwarmError, UsageError
 from swarm_tui.model.sweep import MngrSettings
+from swarm_tui.places.place import Place, PlaceUnreachable
 
 CALL_TIMEOUT: Final = 10.0
 CLIENT_GRACE: Final = 2.0
 _AGENT_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
-_REMOTE_PROTECTION: Final = (
-    "tmux list-keys -T root | grep -v -e ' C-q ' -e ' C-t ' | sed 's/-T root/-T {table}/' | tmux source-file -"
-    " && tmux set-option -t '={session}:' key-table {table}"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +46,8 @@ class Approach:
 
     agent: str
     session: str
-    is_local: bool
     is_there: bool
-    """Whether it has a terminal to attach to; of a remote one that is only known by trying."""
+    """Whether it has a terminal to attach to."""
     is_ended: bool = False
     """Its program has ended; its terminal shows what it left."""
     prefix: str = "C-b"
@@ -77,37 +72,33 @@ class Prepared:
     size: tuple[int, int] | None = None
     size_option: str = ""
     warning: str = ""
-    may_start: bool = False
-    """Whether a remote agent, of which is not known whether it runs, may be started by attaching."""
 
 
 class Attacher:
-    """Attaches to the agents of one mngr home."""
+    """Attaches to the agents of one place through `mngr connect`."""
 
     def __init__(
         self,
+        place: Place,
+        tmux: Tmux,
         settings: MngrSettings,
-        provider: str = "local",
         repository: Path | None = None,
         own: Mapping[str, str] | None = None,
     ) -> None:
-        self._settings = settings
-        self._is_local = provider == "local"
+        self._place = place
+        self._tmux = tmux
         self._repository = repository if repository is not None and repository.is_dir() else None
         self._own = os.environ if own is None else own
-        self._environment = mngr_environment(settings)
-        self.tmux = Tmux(self._environment)
-        self._mngr = Mngr(settings.path, self._environment, self._repository)
+        self._mngr = Mngr(settings.path, tmux.environment, self._repository)
 
-    async def look(self, agent: str) -> Approach:
-        """Find out what attaching would meet; changes and starts nothing."""
+    async def examine(self, agent: str) -> Approach:
+        """Return what attaching would meet; changes and starts nothing."""
         if _AGENT_NAME.fullmatch(agent) is None:
             raise UsageError(f"{agent!r} is no name of an agent")
-        session = f"{self._settings.prefix}{agent}"
-        if not self._is_local:
-            return Approach(agent, session, is_local=False, is_there=True, outer=await self._outer(session, None))
-        probed = await self.probe()
-        found = probed.agents.get(agent)
+        try:
+            found = (await self._place.agent_statuses()).agents.get(agent)
+        except PlaceUnreachable as error:
+            raise AdapterError(f"nothing can be told about the agents: {error.message}", error.hint) from error
         if found is None:
             raise AdapterError(
                 f"mngr knows no agent {agent} any more", "it was destroyed, or belongs to another mngr home"
@@ -115,10 +106,11 @@ class Attacher:
         is_there = found.state != "STOPPED"
         prefix, socket = "C-b", None
         if is_there:
-            prefix = await self.tmux.prefix_key() or "C-b"
-            socket = await self._said(self.tmux.environment, "display-message", "-p", "#{socket_path}")
-        outer = await self._outer(found.session, socket)
-        return Approach(agent, found.session, True, is_there, found.state == "DONE", prefix, outer)
+            prefix = await self._tmux.prefix_key() or "C-b"
+            socket = await self._tmux_output("display-message", "-p", "#{socket_path}")
+        session = found.address.session
+        outer = await self._outer(session, socket)
+        return Approach(agent, session, is_there, found.state == "DONE", prefix, outer)
 
     async def prepare(self, approach: Approach, *, is_started: bool = False) -> Prepared:
         """Make it safe to attach; with `is_started`, a stopped agent is started first: its command runs again."""
@@ -129,18 +121,14 @@ class Attacher:
             if report.failed or report.missing:
                 reason = report.failed[0].error if report.failed else "mngr does not know it"
                 raise AdapterError(f"{approach.agent} could not be started: {reason}")
-        if not approach.is_local:
-            return Prepared(approach, warning=await self._protect_remote(approach), may_start=is_started)
         protected: list[tuple[str | None, str]] = []
-        if not await self.tmux.is_protected(approach.session):
-            await self.tmux.protect_session(approach.session)
+        if not await self._tmux.is_protected(approach.session):
+            await self._tmux.protect_session(approach.session)
             protected.append((None, approach.session))
         warning = await self._protect_outer(approach, protected)
         target = f"={approach.session}:{AGENT_WINDOW}"
-        shown = await self._said(
-            self.tmux.environment, "display-message", "-p", "-t", target, "#{window_width} #{window_height}"
-        )
-        option = await self._said(self.tmux.environment, "show-options", "-wv", "-t", target, "window-size")
+        shown = await self._tmux_output("display-message", "-p", "-t", target, "#{window_width} #{window_height}")
+        option = await self._tmux_output("show-options", "-wv", "-t", target, "window-size")
         words = shown.split()
         size = (int(words[0]), int(words[1])) if len(words) == 2 else None
         return Prepared(approach, tuple(protected), size, option, warning)
@@ -149,34 +137,25 @@ class Attacher:
         """Hand our terminal to `mngr connect` until the person detaches; blocks; return its exit code."""
         approach = prepared.approach
         words = self._mngr.connect_command(approach.agent)
-        if not approach.is_ended and not prepared.may_start:
+        if not approach.is_ended:
             # Were the agent to stop this very moment, mngr would run its command anew.
             words.append("--no-start")
-        return run_in_foreground(words, cwd=self._repository, environment=self._environment)
+        return run_in_foreground(words, cwd=self._repository, environment=self._tmux.environment)
 
     def open_pane(self, prepared: Prepared, rows: int, columns: int) -> TerminalProgram:
-        """Show a local agent's session in a terminal of our own making."""
-        environment = self._environment | {"TERM": "xterm-256color", "COLORTERM": "truecolor"}
-        words = ["tmux", "-u", *self.tmux.attach_command(prepared.approach.session)[1:]]
+        """Show an agent's session in a terminal of our own making."""
+        environment = self._tmux.environment | {"TERM": "xterm-256color", "COLORTERM": "truecolor"}
+        words = ["tmux", "-u", *self._tmux.attach_command(prepared.approach.session)[1:]]
         return TerminalProgram(words, rows=rows, columns=columns, environment=environment)
 
     async def clean_up(self, prepared: Prepared) -> None:
         """Put back keys and size; what is gone meanwhile needs nothing put back."""
         for socket, session in prepared.protected:
             with contextlib.suppress(SwarmError):
-                await (Tmux(self._environment) if socket is None else _OuterTmux(socket)).unprotect_session(session)
+                await (self._tmux if socket is None else _OuterTmux(socket)).unprotect_session(session)
         if prepared.size is not None:
             with contextlib.suppress(SwarmError):
                 await self._restore_size(prepared.approach.session, prepared.size, prepared.size_option)
-
-    async def probe(self) -> Probed:
-        """Return the states of all agents on this machine."""
-        home = Path(self._settings.home or Path.home())
-        host_dir = Path(self._settings.host_dir) if self._settings.host_dir else home / ".mngr"
-        probed = await LocalProbe(host_dir, self._settings.prefix, self.tmux, self._repository).probe()
-        if not isinstance(probed, Probed):
-            raise AdapterError(f"nothing can be told about the agents: {probed.reason}", probed.hint)
-        return probed
 
     async def _outer(self, session: str, socket: str | None) -> Outer | None:
         own_socket = self._own.get("TMUX", "").split(",")[0]
@@ -211,33 +190,22 @@ class Attacher:
             return "do not press ctrl+q or ctrl+t: mngr would destroy or stop an agent"
         return ""
 
-    async def _protect_remote(self, approach: Approach) -> str:
-        command = _REMOTE_PROTECTION.format(session=approach.session, table=SAFE_KEY_TABLE)
-        try:
-            report = await self._mngr.exec_command([approach.agent], command)
-            if report.results and all(result.is_success for result in report.results):
-                return ""
-        except AdapterError:
-            pass
-        return "do not press ctrl+q or ctrl+t: on its host mngr would destroy or stop the agent"
-
     async def _restore_size(self, session: str, size: tuple[int, int], option: str) -> None:
         # The client that just left may still be on its way out; one that stays is somebody else's.
         deadline = time.monotonic() + CLIENT_GRACE
-        while await self._said(self.tmux.environment, "list-clients", "-t", f"={session}"):
+        while await self._tmux_output("list-clients", "-t", f"={session}"):
             if time.monotonic() > deadline:
                 return
             await asyncio.sleep(0.05)
-        await self.tmux.resize_window(session, *size)
+        await self._tmux.resize_window(session, *size)
         # Resizing by command makes the size manual: the next person would see a window that does not fit.
         words = [option] if option else []
         flags = ["-w"] if option else ["-w", "-u"]
-        await self._said(
-            self.tmux.environment, "set-option", *flags, "-t", f"={session}:{AGENT_WINDOW}", "window-size", *words
-        )
+        await self._tmux_output("set-option", *flags, "-t", f"={session}:{AGENT_WINDOW}", "window-size", *words)
 
-    async def _said(self, environment: Mapping[str, str], *words: str) -> str:
-        finished = await run_process(["tmux", *words], environment=environment, timeout=CALL_TIMEOUT)
+    async def _tmux_output(self, *words: str) -> str:
+        """Return what a tmux command prints; nothing when it fails."""
+        finished = await run_process(["tmux", *words], environment=self._tmux.environment, timeout=CALL_TIMEOUT)
         return finished.text.strip() if finished.code == 0 else ""
 
 

@@ -1,0 +1,177 @@
+"""What every place offers for many agents at once, and the data that it speaks of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from swarm_tui.errors import AdapterError
+
+if TYPE_CHECKING:
+    from swarm_tui.adapters.git import Repository
+    from swarm_tui.adapters.process import Finished
+    from swarm_tui.places.attach import Attacher
+
+AgentState = Literal["RUNNING", "WAITING", "DONE", "STOPPED", "REPLACED"]
+"""As mngr names it; REPLACED: another program than the agent's runs in its terminal."""
+
+AgentFolder = Literal["state", "work"]
+"""mngr's folder of the agent, or its copy of the repository."""
+
+
+class PlaceUnreachable(AdapterError):
+    """The place did not answer: what was known of its agents is stale, and not contradicted."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentAddress:
+    """Where one agent lives. The folders are paths of its place: only the place may open them."""
+
+    name: str
+    agent_id: str
+    session: str
+    """Its tmux session."""
+    state_dir: str
+    work_dir: str
+
+
+@dataclass(frozen=True, slots=True)
+class AgentStatus:
+    """What one agent is doing."""
+
+    address: AgentAddress
+    state: AgentState
+    process_id: int | None = None
+    """The agent's own process while it is RUNNING or WAITING."""
+    branch: str | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+    is_at_prompt: bool = False
+    """The shell below its program is in front: text typed now would be run as a command."""
+
+    @property
+    def name(self) -> str:
+        return self.address.name
+
+    @property
+    def reads_input(self) -> bool:
+        """Whether text typed into its terminal reaches the agent's program."""
+        return self.state in ("RUNNING", "WAITING") and not self.is_at_prompt
+
+
+@dataclass(frozen=True, slots=True)
+class AgentStatuses:
+    """All agents of a place by name, and the ids of those whose records cannot be read."""
+
+    agents: Mapping[str, AgentStatus]
+    unreadable: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AgentFile:
+    """A file in one of an agent's folders, by its relative path."""
+
+    agent: AgentAddress
+    path: str
+    folder: AgentFolder = "state"
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRequest:
+    """Ask for at most `limit` bytes of a file from `offset` on; with a limit of 0, for its size only."""
+
+    file: AgentFile
+    offset: int = 0
+    limit: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FileSlice:
+    """A part of a regular file, and the size of the whole."""
+
+    size: int
+    offset: int = 0
+    """As requested, or 0 when the file has become shorter than that."""
+    content: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundFile:
+    """A regular file that fits a pattern."""
+
+    path: str
+    size: int
+    modified_at: float
+
+
+class Place(Protocol):
+    """A machine with agents. Every call answers for many agents; none starts a process for each of them.
+
+    PlaceUnreachable is raised by any of them when the place does not answer.
+    """
+
+    @property
+    def host_dir(self) -> str:
+        """The folder of mngr in this place."""
+        ...
+
+    async def has_mngr(self) -> bool:
+        """Return whether mngr's folder is in this place; it is made with the first agent."""
+        ...
+
+    async def agent_statuses(self) -> AgentStatuses:
+        """Return what all agents of this place are doing."""
+        ...
+
+    async def read_files(self, requests: Sequence[ReadRequest]) -> list[FileSlice | None]:
+        """Return a slice for each request; None where there is no regular file."""
+        ...
+
+    async def find_files(self, agents: Sequence[AgentAddress], patterns: Sequence[str]) -> list[list[FoundFile]]:
+        """Return for each agent the files of its state folder that fit a pattern such as `events/*/log`."""
+        ...
+
+    async def fetch_file(self, file: AgentFile, target: Path, *, limit: int) -> bool:
+        """Copy at most the first `limit` bytes of a file to this machine; False when there is none.
+
+        The target is replaced by a whole copy or stays as it is; OSError when it cannot be written.
+        """
+        ...
+
+    async def run(self, agent: AgentAddress, words: Sequence[str], *, timeout: float = 60.0) -> Finished:
+        """Run a command in the agent's copy of the repository."""
+        ...
+
+    async def fetch_commits(
+        self, agent: AgentAddress, repository: Repository, *, base: str, branch: str, ref: str
+    ) -> str:
+        """Fetch a branch of the agent's copy as `ref`; return its tip, "" when it has no commit beyond the base."""
+        ...
+
+    async def uncommitted_paths(self, agent: AgentAddress, *, without: str) -> tuple[str, ...]:
+        """Return what the agent's copy holds beyond its last commit, outside the folder `without`.
+
+        Return nothing when the copy is gone; SwarmError when it is no git repository any more.
+        """
+        ...
+
+    async def uncommitted_patch(self, agent: AgentAddress, *, without: str, limit: int) -> bytes:
+        """Return the same as a patch, whole; SwarmError when it is larger than `limit` bytes."""
+        ...
+
+    async def capture_screens(self, sessions: Sequence[str], *, history: int = 0) -> dict[str, str | None]:
+        """Return what the agents' terminals show, colours included; None for a session that is not there."""
+        ...
+
+    async def protect_session(self, session: str) -> None:
+        """Disable the keys in an agent's terminal by which mngr destroys and stops agents."""
+        ...
+
+    async def record_terminal(self, session: str, cast: Path) -> None:
+        """Record what an agent's terminal shows, from now to its end, into a new file on this machine."""
+        ...
+
+    def attacher(self, own: Mapping[str, str] | None = None) -> Attacher:
+        """Return the way to connect a person's terminal to agents; `own` is the environment of that terminal."""
+        ...

@@ -1,0 +1,55 @@
+"""A place whose agents are those of a mngr in memory: their files are real, their processes and terminals are not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from swarm_tui.model.sweep import MngrSettings
+from swarm_tui.places.local import LocalPlace
+from swarm_tui.places.place import AgentAddress, AgentStatus, AgentStatuses
+from tests.fake_mngr import FakeAgent, FakeMngr
+
+
+class FakePlace(LocalPlace):
+    """This machine's files, and the states and screens that the fake mngr holds."""
+
+    def __init__(self, mngr: FakeMngr) -> None:
+        super().__init__(MngrSettings(path="mngr", host_dir=str(mngr.root), home=str(mngr.root)))
+        self._mngr = mngr
+        self.protected: set[str] = set()
+
+    async def agent_statuses(self) -> AgentStatuses:
+        return AgentStatuses({name: _status(agent) for name, agent in self._mngr.agents.items()})
+
+    async def capture_screens(self, sessions: Sequence[str], *, history: int = 0) -> dict[str, str | None]:
+        screens: dict[str, str | None] = {}
+        for session in sessions:
+            agent = self._mngr.agents.get(session.removeprefix("mngr-"))
+            is_shown = agent is not None and agent.state != "STOPPED"
+            screens[session] = "\n".join(agent.screen) + "\n" if agent is not None and is_shown else None
+        return screens
+
+    async def protect_session(self, session: str) -> None:
+        self.protected.add(session)
+
+    async def record_terminal(self, session: str, cast: Path) -> None:
+        cast.parent.mkdir(parents=True, exist_ok=True)
+        cast.write_text("")
+
+
+def _status(agent: FakeAgent) -> AgentStatus:
+    address = AgentAddress(
+        name=agent.request.name,
+        agent_id=agent.agent_id,
+        session=f"mngr-{agent.request.name}",
+        state_dir=str(agent.state_dir),
+        work_dir=str(agent.work_dir),
+    )
+    return AgentStatus(
+        address,
+        agent.state,
+        branch=agent.request.branch,
+        labels=dict(agent.request.labels),
+        is_at_prompt=agent.is_at_prompt,
+    )

@@ -1,0 +1,240 @@
+"""What every place keeps to; another place joins with a line in MAKERS."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from swarm_tui.adapters.git import Repository
+from swarm_tui.adapters.mngr_messages import CreateRequest
+from swarm_tui.errors import AdapterError, SwarmError
+from swarm_tui.model.sweep import MngrSettings
+from swarm_tui.places.local import LocalPlace
+from swarm_tui.places.place import AgentAddress, AgentFile, FileSlice, FoundFile, Place, ReadRequest
+from tests.fake_mngr import FakeMngr
+from tests.git_project import GitProject
+from tests.isolation import IsolatedMngr
+from tests.places.fake_place import FakePlace
+from tests.waiting import eventually
+
+BRANCH: Final = "swarm/1/test"
+REF: Final = "refs/swarm/1/test"
+
+
+def make_local(root: Path) -> Place:
+    return LocalPlace(MngrSettings(path="mngr", host_dir=str(root), home=str(root)))
+
+
+def make_fake(root: Path) -> Place:
+    return FakePlace(FakeMngr(root))
+
+
+MAKERS: Final[dict[str, Callable[[Path], Place]]] = {"local": make_local, "fake": make_fake}
+
+
+@dataclass(frozen=True)
+class Inhabited:
+    """A place, an agent in it, and what the agent sees of itself."""
+
+    place: Place
+    agent: AgentAddress
+    state: Path
+    copy: GitProject
+    base: str
+
+    def write(self, path: str, content: bytes) -> AgentFile:
+        (self.state / path).parent.mkdir(parents=True, exist_ok=True)
+        (self.state / path).write_bytes(content)
+        return AgentFile(self.agent, path)
+
+    async def read(self, *requests: ReadRequest) -> list[FileSlice | None]:
+        return await self.place.read_files(requests)
+
+
+@pytest.fixture(params=list(MAKERS))
+def home(request: pytest.FixtureRequest, tmp_path: Path) -> Inhabited:
+    place = MAKERS[request.param](tmp_path / "mngr")
+    state, copy = tmp_path / "mngr/agents/agent-1", GitProject(tmp_path / "mngr/copies/test-1")
+    state.mkdir(parents=True)
+    base = copy.commit("Begin", {"a": "1\n"})
+    copy.git("checkout", "--quiet", "-b", BRANCH)
+    agent = AgentAddress("test", "agent-1", "mngr-test", str(state), str(copy.root))
+    return Inhabited(place, agent, state, copy, base)
+
+
+async def test_the_folder_of_mngr_is_named_and_its_absence_seen(tmp_path: Path) -> None:
+    for maker in MAKERS.values():
+        place = maker(tmp_path / "nowhere")
+        assert (place.host_dir, await place.has_mngr()) == (str(tmp_path / "nowhere"), False)
+        assert await maker(tmp_path).has_mngr()
+
+
+async def test_many_files_are_read_at_once_each_from_its_offset(home: Inhabited) -> None:
+    log, other = home.write("log", b"0123456789"), home.write("plugin/other", b"")
+    missing = AgentFile(home.agent, "missing")
+    assert await home.read(
+        ReadRequest(log, 0, 100),
+        ReadRequest(log, 4, 3),
+        ReadRequest(log, 10, 100),
+        ReadRequest(log),
+        ReadRequest(other, 0, 5),
+        ReadRequest(missing, 0, 5),
+        ReadRequest(AgentFile(home.agent, "a", "work"), 0, 5),
+    ) == [
+        FileSlice(10, 0, b"0123456789"),
+        FileSlice(10, 4, b"456"),
+        FileSlice(10, 10),
+        FileSlice(10),
+        FileSlice(0),
+        None,
+        FileSlice(2, 0, b"1\n"),
+    ]
+    assert await home.read() == []
+
+
+async def test_a_file_that_has_become_shorter_is_read_from_its_beginning(home: Inhabited) -> None:
+    assert await home.read(ReadRequest(home.write("log", b"new"), 10, 100)) == [FileSlice(3, 0, b"new")]
+
+
+@pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo])
+async def test_what_only_has_the_name_of_a_file_is_none(
+    home: Inhabited, tmp_path: Path, make: Callable[[Path], None]
+) -> None:
+    make(home.state / "log")
+    file = AgentFile(home.agent, "log")
+    assert await home.read(ReadRequest(file, 0, 10), ReadRequest(file)) == [None, None]
+    assert await home.place.find_files([home.agent], ["log", "l*"]) == [[]]
+    assert not await home.place.fetch_file(file, tmp_path / "copy", limit=10)
+    assert not (tmp_path / "copy").exists()
+
+
+async def test_files_are_found_by_patterns_one_name_deep_and_links_are_left_out(home: Inhabited) -> None:
+    for path in ("events/b/log", "events/a/log", "events/a/more/log", "log"):
+        home.write(path, b"12")
+    (home.state / "events/a/link").symlink_to(home.state / "log")
+    other = AgentAddress("other", "agent-2", "mngr-other", str(home.state / "no-such"), "")
+    found = await home.place.find_files([home.agent, other], ["log", "events/*/log", "events/a/l*", "none/*"])
+    assert [[file.path for file in files] for files in found] == [
+        ["log", "events/a/log", "events/b/log", "events/a/log"],
+        [],
+    ]
+    os.utime(home.state / "log", (5, 5))
+    assert await home.place.find_files([home.agent], ["log"]) == [[FoundFile("log", 2, 5.0)]]
+
+
+async def test_a_file_is_fetched_up_to_its_limit_and_replaces_another_whole(home: Inhabited, tmp_path: Path) -> None:
+    large = home.write("large", b"x" * 3_000_000)
+    target = tmp_path / "target"
+    target.write_bytes(b"old")
+    assert not await home.place.fetch_file(AgentFile(home.agent, "missing"), target, limit=5)
+    assert target.read_bytes() == b"old"
+    assert await home.place.fetch_file(large, target, limit=2_500_000)
+    assert target.read_bytes() == b"x" * 2_500_000
+    assert await home.place.fetch_file(home.write("empty", b""), target, limit=5)
+    assert target.read_bytes() == b""
+    assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["target"]
+    with pytest.raises(OSError, match="No such file or directory"):
+        await home.place.fetch_file(large, tmp_path / "no-folder" / "target", limit=5)
+
+
+async def test_a_command_runs_in_the_agents_copy(home: Inhabited) -> None:
+    finished = await home.place.run(home.agent, ["sh", "-c", "pwd; echo no >&2; exit 3"])
+    assert (finished.code, finished.text, finished.error_text) == (3, f"{home.copy.root}\n", "no\n")
+    with pytest.raises(AdapterError, match="no-such-program"):
+        await home.place.run(home.agent, ["no-such-program"])
+
+
+async def test_commits_are_fetched_under_a_ref_and_none_without_any(home: Inhabited, tmp_path: Path) -> None:
+    home.copy.git("clone", "--quiet", "--branch", "main", str(home.copy.root), str(tmp_path / "user"))
+    repository = Repository.open(tmp_path / "user")
+    wanted = {"base": home.base, "branch": BRANCH, "ref": REF}
+    assert await home.place.fetch_commits(home.agent, repository, **wanted) == ""
+    assert await home.place.fetch_commits(home.agent, repository, **wanted | {"branch": "swarm/1/other"}) == ""
+    tip = home.copy.commit("[FIX_IMPL] Mend", {"a": "2\n"})
+    assert await home.place.fetch_commits(home.agent, repository, **wanted) == tip
+    assert repository.ref(REF) == tip
+    gone = AgentAddress("gone", "agent-2", "mngr-gone", "", str(tmp_path / "gone"))
+    assert await home.place.fetch_commits(gone, repository, **wanted) == ""
+
+
+async def test_uncommitted_work_is_one_whole_patch_without_the_folder_named(home: Inhabited, tmp_path: Path) -> None:
+    limit = 1_000_000
+    assert await home.place.uncommitted_paths(home.agent, without=".out") == ()
+    assert await home.place.uncommitted_patch(home.agent, without=".out", limit=limit) == b""
+    home.copy.write({"a": "2\n", "new/b": b"\x00\xff", ".out/log": "x"})
+    index = home.copy.git("status", "--porcelain")
+    assert set(await home.place.uncommitted_paths(home.agent, without=".out")) == {"a", "new/"}
+    patch = await home.place.uncommitted_patch(home.agent, without=".out", limit=limit)
+    assert home.copy.git("status", "--porcelain") == index
+    home.copy.git("checkout", "--quiet", "--", ".")
+    home.copy.git("clean", "--quiet", "-fd")
+    (tmp_path / "patch").write_bytes(patch)
+    home.copy.git("apply", str(tmp_path / "patch"))
+    assert (home.copy.root / "new/b").read_bytes() == b"\x00\xff"
+    assert not (home.copy.root / ".out").exists()
+    with pytest.raises(SwarmError, match="it is larger than 0 MB"):
+        await home.place.uncommitted_patch(home.agent, without=".out", limit=3)
+    gone = AgentAddress("gone", "agent-2", "mngr-gone", "", str(tmp_path / "gone"))
+    assert await home.place.uncommitted_paths(gone, without=".out") == ()
+    assert await home.place.uncommitted_patch(gone, without=".out", limit=limit) == b""
+
+
+def test_a_copy_that_is_broken_leads_into_no_other_repository(tmp_path: Path) -> None:
+    outer = GitProject(tmp_path)
+    base = outer.commit("Begin", {"thesis": "years of work\n"})
+    outer.git("branch", BRANCH)
+    outer.write({"thesis": "not committed\n"})
+    copy = GitProject(tmp_path / "copy")
+    copy.commit("Begin", {"a": "1\n"})
+    (copy.root / ".git/HEAD").unlink()
+    agent = AgentAddress("test", "agent-1", "mngr-test", "", str(copy.root))
+    for maker in MAKERS.values():
+        place = maker(tmp_path / "mngr")
+        for work in (
+            place.uncommitted_paths(agent, without=".out"),
+            place.uncommitted_patch(agent, without=".out", limit=1_000_000),
+            place.fetch_commits(agent, Repository.open(tmp_path), base=base, branch=BRANCH, ref=REF),
+        ):
+            with pytest.raises(SwarmError, match="no git repository any more"):
+                asyncio.run(work)
+
+
+@pytest.fixture(params=["fake", pytest.param("local", marks=pytest.mark.slow)])
+def lively(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    """Return a place with the living agent `lively`, which shows `heard: hello`."""
+    if request.param == "fake":
+        mngr = FakeMngr(tmp_path)
+        asyncio.run(mngr.create(CreateRequest(name="lively", source=tmp_path, labels={"k": "v"})))
+        mngr.agents["lively"].screen.append("heard: hello")
+        return FakePlace(mngr)
+    isolated: IsolatedMngr = request.getfixturevalue("isolated_mngr")
+    command = (str(isolated.agent),)
+    wished = CreateRequest(
+        name="lively", command=command, source=isolated.repository, labels={"k": "v"}, message="hello"
+    )
+    asyncio.run(isolated.adapter.create(wished))
+    return LocalPlace(isolated.settings)
+
+
+async def test_an_agent_is_seen_with_its_terminal(lively: Place, tmp_path: Path) -> None:
+    place = lively
+    status = (await place.agent_statuses()).agents["lively"]
+    assert (status.name, status.state, status.reads_input, status.labels["k"]) == ("lively", "WAITING", True, "v")
+    assert status.address.state_dir == f"{place.host_dir}/agents/{status.address.agent_id}"
+    session = status.address.session
+
+    async def shows_hello() -> bool:
+        return "heard: hello" in ((await place.capture_screens([session, "mngr-none"]))[session] or "")
+
+    await eventually(shows_hello, "the agent's screen")
+    assert (await place.capture_screens([session, "mngr-none"]))["mngr-none"] is None
+    assert await place.capture_screens([]) == {}
+    await place.protect_session(session)
+    await place.record_terminal(session, tmp_path / "agent.cast")
+    assert (tmp_path / "agent.cast").is_file()
