@@ -40,24 +40,26 @@ class TranscriptSummary:
         message, calls = record.get("message"), record.get("tool_calls")
         if isinstance(message, str) and message.strip():
             # The end of a long message says most: that is where a question stands.
-            self.last_line = _last_line_of(message)
+            self.last_line = last_line_of(message)
         elif isinstance(calls, list):
             names = [call.get("function_name") for call in calls if isinstance(call, dict)]
             self.last_line = plain("uses " + ", ".join(str(name) for name in names[:3]), _LINE_LIMIT)
         metrics = record.get("metrics")
         if isinstance(metrics, dict):
-            dollars = _number(metrics.get("cost_usd"))
-            used = [_number(metrics.get(key)) for key in ("prompt_tokens", "completion_tokens")]
+            dollars = number_of(metrics.get("cost_usd"))
+            used = [number_of(metrics.get(key)) for key in ("prompt_tokens", "completion_tokens")]
             if dollars is not None:
                 self.dollars = (self.dollars or 0.0) + dollars
             if any(count is not None for count in used):
                 self.tokens = (self.tokens or 0) + int(sum(count or 0 for count in used))
 
 
-def _last_line_of(message: str) -> str:
+def last_line_of(message: str) -> str:
+    """Return the last line of a message, shortened."""
     return plain(message.strip().split("\n")[-1][-4 * _LINE_LIMIT :], _LINE_LIMIT)
 
 
-def _number(value: Any) -> float | None:
+def number_of(value: Any) -> float | None:
+    """Return a value if it is a number in a sensible range."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return float(value) if is_number and 0 <= value < 1e12 else None

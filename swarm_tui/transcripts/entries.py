@@ -79,6 +79,7 @@ _RAW_HINTS: Final = (
     b"error[",
     b" error",
     b'"error"',
+    b'"isApiErrorMessage"',
     b'"critical"',
 )
 _ROLE_HINTS: Final = {
@@ -184,6 +185,8 @@ def _entries_of(record: dict[str, Any]) -> tuple[Entry, ...] | None:
             return (_tool_result(record),)
         case "user" | "assistant" if isinstance(record.get("message"), dict):
             return _native_message(record)
+        case str(kind) if "sessionId" in record:
+            return (_native_event(kind, record),)
         case _:
             return None
 
@@ -287,9 +290,10 @@ def _native_message(record: dict[str, Any]) -> tuple[Entry, ...]:
     """Return the entries of a record of an agent's own log, where a message is a list of blocks."""
     at = _time_of(record)
     role = Role.USER if record["type"] == "user" else Role.AGENT
+    is_failed = record.get("isApiErrorMessage") is True
     content = record["message"].get("content")
     if not isinstance(content, list):
-        return (Entry(role, _text(content), at),)
+        return (Entry(role, _text(content), at, is_error=is_failed),)
     entries = []
     for block in _dicts(content):
         match block.get("type"):
@@ -303,8 +307,20 @@ def _native_message(record: dict[str, Any]) -> tuple[Entry, ...]:
                 is_error = block.get("is_error") is True
                 entries.append(Entry(Role.RESULT, _text(block.get("content")), at, call=call, is_error=is_error))
             case _:
-                entries.append(Entry(role, _text([block]), at))
+                entries.append(Entry(role, _text([block]), at, is_error=is_failed))
     return tuple(entries) or (Entry(role, "(empty)", at),)
+
+
+def _native_event(kind: str, record: dict[str, Any]) -> Entry:
+    """Return the entry of a record of an agent's own log that is no message: its text, or what kind it is."""
+    error, attachment = record.get("error"), record.get("attachment")
+    text = record.get("content")
+    if isinstance(error, dict):
+        text = error.get("formatted") or error.get("message")
+    if not isinstance(text, str):
+        inner = attachment.get("type") if isinstance(attachment, dict) else None
+        text = f"({kind}: {inner})" if inner else f"({kind})"
+    return Entry(Role.SYSTEM, _inert(text), _time_of(record), is_error=record.get("level") == "error")
 
 
 def _other_json(record: dict[str, Any], raw: bytes, note: str) -> Entry:

@@ -139,7 +139,6 @@ class Window:
         self.size = 0
         self.end = 0
         """The end of the last complete record."""
-        self.generation = 0
         self._identity: tuple[int, int] | None = None
         self._seal = b""
         self._torn_since = 0.0
@@ -228,7 +227,6 @@ class Window:
         self._identity = status.identity
         self._blocks.clear()
         self.size = self.end = 0
-        self.generation += 1
         self._grow(status.size, now)
 
     def _grow(self, size: int, now: float) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from swarm_tui.agents.transcript_summary import TranscriptSummary
 from swarm_tui.model.options import RunOptions
@@ -104,10 +104,6 @@ class AgentKind:
     def new_summary(self) -> TranscriptSummary:
         """Return an empty summary, which takes in a transcript of this kind bit by bit."""
         return TranscriptSummary()
-
-    def price(self, model: str, usage: Mapping[str, Any]) -> float | None:
-        """Return the dollars that a usage record of its session log comes to; None when that is not known."""
-        return None
 
 
 def kind_of(agent_type: str) -> AgentKind:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Final
 
+from swarm_tui.agents.claude.session_log import ClaudeSummary
 from swarm_tui.agents.kinds import AgentKind
+from swarm_tui.agents.transcript_summary import TranscriptSummary
 
 _SKIPS_PERMISSIONS: Final = "--dangerously-skip-permissions"
 
@@ -59,6 +61,9 @@ class ClaudeKind(AgentKind):
     def variables(self, arguments: Sequence[str], *, is_root: bool) -> dict[str, str]:
         # Claude refuses that option to root, unless it is told that somebody has thought of it.
         return {"IS_SANDBOX": "1"} if is_root and _SKIPS_PERMISSIONS in arguments else {}
+
+    def new_summary(self) -> TranscriptSummary:
+        return ClaudeSummary()
 
 
 KIND = ClaudeKind

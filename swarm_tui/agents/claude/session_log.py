@@ -1,0 +1,148 @@
+"""Summarises Claude Code's session log, in which every request has its usage, or mngr's transcript of it."""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from swarm_tui.agents.transcript_summary import TranscriptSummary, last_line_of, number_of
+from swarm_tui.model.text import plain, plain_lines
+
+QUESTION_LIMIT: Final = 2_000
+# The blocks of one message follow each other closely, also where a subagent's messages come in between.
+_MESSAGES_KEPT: Final = 64
+_DATE_OF_MODEL: Final = re.compile(r"-20\d{6}$")
+
+
+class ModelPrice(NamedTuple):
+    """Dollars for a million tokens."""
+
+    input: float
+    output: float
+    cache_read: float
+    cache_write: float
+    cache_write_1h: float
+
+
+PRICES: Final = {
+    "claude-opus-5-5": ModelPrice(4, 20, 0.2, 5, 8),
+    "claude-sonnet-4-5": ModelPrice(3, 15, 0.3, 3.75, 6),
+    "claude-haiku-4-5": ModelPrice(1, 5, 0.1, 1.25, 2),
+}
+"""As Claude Code 2.1.293 counts them. What is read from the cache costs another part of the input in each model."""
+
+
+def dollars_of(model: str, usage: Mapping[str, Any]) -> float | None:
+    """Return what a request cost; None when the price of the model is not known."""
+    price = PRICES.get(_DATE_OF_MODEL.sub("", model))
+    if price is None:
+        return None
+    written, written_1h = _count(usage, "cache_creation_input_tokens"), _written_for_an_hour(usage)
+    return (
+        _count(usage, "input_tokens") * price.input
+        + _count(usage, "output_tokens") * price.output
+        + _count(usage, "cache_read_input_tokens") * price.cache_read
+        + max(0, written - written_1h) * price.cache_write
+        + written_1h * price.cache_write_1h
+    ) / 1e6
+
+
+def tokens_of(usage: Mapping[str, Any]) -> int:
+    """Return the tokens of a request without those that were read from the cache: they were counted when written."""
+    return sum(_count(usage, key) for key in ("input_tokens", "output_tokens", "cache_creation_input_tokens"))
+
+
+class ClaudeSummary(TranscriptSummary):
+    """Reads session logs, those of subagents too, and mngr's common transcript."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._asked = ""
+        self._asked_in = ""
+        """The id of the call that asks."""
+        self._has_unknown_price = False
+        self._counted: OrderedDict[str, tuple[int, float]] = OrderedDict()
+        """Tokens and dollars of the latest messages by their id."""
+
+    @property
+    def question(self) -> str:
+        return self._asked or self.last_line
+
+    def _read_record(self, record: dict[str, Any]) -> None:
+        message = record.get("message")
+        if record.get("type") == "assistant" and isinstance(message, dict):
+            blocks = [block for block in _list(message.get("content")) if isinstance(block, dict)]
+            if record.get("isSidechain") is not True:
+                self._read_blocks(blocks)
+            self._count_usage(message)
+        elif record.get("type") == "user" and isinstance(message, dict):
+            self._read_answers(message.get("content"))
+        elif record.get("source") == "agent":
+            super()._read_record(record)
+            calls = [call for call in _list(record.get("tool_calls")) if isinstance(call, dict)]
+            self._asked = next(filter(None, (_asked_by(call, "function_name", "arguments") for call in calls)), "")
+
+    def _read_blocks(self, blocks: list[dict[str, Any]]) -> None:
+        for block in blocks:
+            text = block.get("text")
+            if block.get("type") == "text" and isinstance(text, str) and text.strip():
+                self.last_line = last_line_of(text)
+            elif block.get("type") == "tool_use":
+                self.last_line = f"uses {plain(str(block.get('name')), 60)}"
+                asked = _asked_by(block, "name", "input")
+                if asked:
+                    # A call beside it may be answered first.
+                    self._asked, self._asked_in = asked, str(block.get("id"))
+
+    def _read_answers(self, content: object) -> None:
+        results = [block.get("tool_use_id") for block in _list(content) if isinstance(block, dict)]
+        if not isinstance(content, list) or self._asked_in in results:
+            self._asked = ""
+
+    def _count_usage(self, message: Mapping[str, Any]) -> None:
+        """Count a message's usage once: each of its blocks is a line of its own, with the usage so far."""
+        usage, message_id = message.get("usage"), str(message.get("id"))
+        if not isinstance(usage, dict) or not tokens_of(usage) + _count(usage, "cache_read_input_tokens"):
+            return
+        dollars = dollars_of(str(message.get("model")), usage)
+        self._has_unknown_price |= dollars is None
+        tokens_before, dollars_before = self._counted.get(message_id, (0, 0.0))
+        self._counted[message_id] = tokens_of(usage), dollars or 0.0
+        self._counted.move_to_end(message_id)
+        if len(self._counted) > _MESSAGES_KEPT:
+            self._counted.popitem(last=False)
+        self.tokens = (self.tokens or 0) + tokens_of(usage) - tokens_before
+        total = (self.dollars or 0.0) + (dollars or 0.0) - dollars_before
+        # A sum without the dearest model would be worse than none.
+        self.dollars = None if self._has_unknown_price else total
+
+
+def _asked_by(call: Mapping[str, Any], name_key: str, arguments_key: str) -> str:
+    """Return what a call asks of a person; empty for a call that asks nothing."""
+    given = call.get(arguments_key)
+    if not isinstance(given, dict):
+        return ""
+    match call.get(name_key):
+        case "AskUserQuestion":
+            questions = [item.get("question") for item in _list(given.get("questions")) if isinstance(item, dict)]
+            text = "\n".join(question for question in questions if isinstance(question, str))
+        case "ExitPlanMode":
+            text = plan if isinstance(plan := given.get("plan"), str) else ""
+        case _:
+            return ""
+    return plain_lines(text[:QUESTION_LIMIT]).strip()
+
+
+def _written_for_an_hour(usage: Mapping[str, Any]) -> int:
+    split = usage.get("cache_creation")
+    return _count(split, "ephemeral_1h_input_tokens") if isinstance(split, dict) else 0
+
+
+def _count(usage: Mapping[str, Any], key: str) -> int:
+    return int(number_of(usage.get(key)) or 0)
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []

@@ -1,0 +1,153 @@
+"""What Claude Code's own session log comes to: last line, question, tokens, and dollars to the last digit."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from swarm_tui.agents.claude.session_log import ClaudeSummary, dollars_of, tokens_of
+from swarm_tui.agents.kinds import kind_of
+from swarm_tui.transcripts.entries import Role, parse_record
+
+# Lines of Claude Code 2.1.293, without the keys that nobody reads.
+USER = (
+    b'{"parentUuid":null,"isSidechain":false,"type":"user","message":{"role":"user","content":"say hello"},'
+    b'"timestamp":"2026-11-18T20:10:49.353Z","sessionId":"3b3934db"}'
+)
+ANSWER = (
+    b'{"isSidechain":false,"message":{"id":"msg_000001","type":"message","role":"assistant","model":"claude-opus-5-5",'
+    b'"content":[{"type":"text","text":"There is nothing to do."}],"stop_reason":"end_turn",'
+    b'"usage":{"input_tokens":16003,"cache_creation_input_tokens":0,"cache_read_input_tokens":0,"output_tokens":5,'
+    b'"cache_creation":{"ephemeral_1h_input_tokens":0,"ephemeral_5m_input_tokens":0}}},"type":"assistant",'
+    b'"timestamp":"2026-11-18T20:10:49.500Z","sessionId":"3b3934db"}'
+)
+COST_STATE = b'{"type":"cost-state","sessionId":"3b3934db","totalCostUSD":0.064112,"hasUnknownModelCost":false}'
+ATTACHMENT = b'{"attachment":{"type":"environment","snapshot":{}},"type":"attachment","sessionId":"3b3934db"}'
+RETRY = (
+    b'{"type":"system","subtype":"api_error","level":"error","error":{"message":"529 {}","status":529,'
+    b'"formatted":"529 Overloaded"},"retryInMs":510,"retryAttempt":1,"maxRetries":10,'
+    b'"timestamp":"2026-11-18T20:32:19.442Z","sessionId":"5f5af7e6"}'
+)
+REFUSED = (
+    b'{"type":"assistant","isApiErrorMessage":true,"error":"rate_limit","apiErrorStatus":429,"message":{"id":"e1",'
+    b'"model":"<synthetic>","content":[{"type":"text","text":"API Error: Request rejected (429)"}],'
+    b'"usage":{"input_tokens":0,"output_tokens":0}},"sessionId":"5f5af7e6"}'
+)
+
+
+def message(
+    content: list[dict[str, Any]], message_id: str = "m1", model: str = "claude-opus-5-5", **more: Any
+) -> bytes:
+    usage = {"input_tokens": 1_000_000, "output_tokens": 0}
+    record = {"id": message_id, "model": model, "content": content, "usage": usage}
+    return json.dumps({"type": "assistant", "message": record, "sessionId": "s"} | more).encode()
+
+
+def result_of(call: str) -> bytes:
+    content = [{"type": "tool_result", "tool_use_id": call, "content": "done"}]
+    return json.dumps({"type": "user", "message": {"content": content}, "sessionId": "s"}).encode()
+
+
+def summary(*lines: bytes) -> ClaudeSummary:
+    made = ClaudeSummary()
+    made.read(lines)
+    return made
+
+
+def test_a_session_costs_what_claude_itself_says() -> None:
+    read = summary(USER, ATTACHMENT, ANSWER, COST_STATE)
+    assert read.last_line == "There is nothing to do."
+    assert read.tokens == 16_008
+    assert read.dollars == pytest.approx(json.loads(COST_STATE)["totalCostUSD"])
+
+
+def test_writes_to_the_cache_cost_by_how_long_they_last() -> None:
+    usage = {
+        "input_tokens": 100,
+        "output_tokens": 10,
+        "cache_read_input_tokens": 250_000,
+        "cache_creation_input_tokens": 30_000,
+        "cache_creation": {"ephemeral_5m_input_tokens": 10_000, "ephemeral_1h_input_tokens": 20_000},
+    }
+    assert dollars_of("claude-opus-5-5", usage) == pytest.approx(0.0004 + 0.0002 + 0.05 + 0.05 + 0.16)
+    assert tokens_of(usage) == 30_110
+    del usage["cache_creation"]
+    assert dollars_of("claude-sonnet-4-5-20250929", usage) == pytest.approx(0.0003 + 0.00015 + 0.075 + 0.1125)
+    assert dollars_of("claude-next", usage) is None
+
+
+def test_a_message_is_counted_once_however_many_blocks_it_has() -> None:
+    blocks: list[dict[str, Any]] = [{"type": "text", "text": "I look."}, {"type": "tool_use", "name": "Bash"}]
+    read = summary(*(message([block]) for block in blocks))
+    assert (read.last_line, read.tokens) == ("uses Bash", 1_000_000)
+    assert read.dollars == pytest.approx(4.0)
+    read.read([message([], "m2"), message([], "m1")])
+    assert read.tokens == 2_000_000
+    assert read.dollars == pytest.approx(8.0)
+
+
+def test_a_subagent_is_paid_for_but_does_not_speak_for_the_agent() -> None:
+    text = [{"type": "text", "text": "I am below."}]
+    read = summary(ANSWER, message(text, "m9", isSidechain=True))
+    assert read.last_line == "There is nothing to do."
+    assert read.tokens == 1_016_008
+
+
+def test_without_a_price_there_are_tokens_and_no_dollars() -> None:
+    read = summary(ANSWER, message([], "m2", model="claude-next"), message([], "m3"))
+    assert (read.tokens, read.dollars) == (2_016_008, None)
+
+
+def test_a_refused_request_is_said_and_costs_nothing() -> None:
+    read = summary(RETRY, REFUSED)
+    assert (read.last_line, read.tokens, read.dollars) == ("API Error: Request rejected (429)", None, None)
+
+
+def test_the_question_is_what_is_asked_until_it_is_answered() -> None:
+    asked = {"questions": [{"question": "Which of them?"}, {"question": "And when?"}]}
+    read = summary(ANSWER, message([{"type": "tool_use", "id": "t1", "name": "AskUserQuestion", "input": asked}]))
+    read.read([message([{"type": "tool_use", "id": "t2", "name": "Read", "input": {}}]), result_of("t2"), ATTACHMENT])
+    assert read.question == "Which of them?\nAnd when?"
+    read.read([result_of("t1")])
+    assert read.question == read.last_line == "uses Read"
+    read.read([message([{"type": "tool_use", "name": "ExitPlanMode", "input": {"plan": "1. Wait."}}])])
+    assert read.question == "1. Wait."
+
+
+def test_mngrs_transcript_of_it_is_read_too() -> None:
+    asked = {"function_name": "AskUserQuestion", "arguments": {"questions": [{"question": "Which?"}]}}
+    step = {"type": "step", "source": "agent", "message": "", "tool_calls": [asked], "metrics": {"prompt_tokens": 7}}
+    read = summary(json.dumps(step).encode())
+    assert (read.question, read.last_line, read.tokens, read.dollars) == ("Which?", "uses AskUserQuestion", 7, None)
+    assert isinstance(kind_of("claude").new_summary(), ClaudeSummary)
+
+
+def test_the_log_is_shown_as_messages_and_short_notes() -> None:
+    entries = [parse_record(line)[0] for line in (USER, ATTACHMENT, ANSWER, RETRY, REFUSED, COST_STATE)]
+    assert [(entry.role, entry.text, entry.is_error) for entry in entries] == [
+        (Role.USER, "say hello", False),
+        (Role.SYSTEM, "(attachment: environment)", False),
+        (Role.AGENT, "There is nothing to do.", False),
+        (Role.SYSTEM, "529 Overloaded", True),
+        (Role.AGENT, "API Error: Request rejected (429)", True),
+        (Role.SYSTEM, "(cost-state)", False),
+    ]
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(JSON, JSON, JSON)
+def test_any_message_is_read_or_passed_over(content: Any, usage: Any, given_to_tool: Any) -> None:
+    blocks = [{"type": "tool_use", "name": "AskUserQuestion", "input": {"questions": [given_to_tool]}}, {"text": usage}]
+    for value in (content, blocks):
+        record = {"type": "assistant", "message": {"id": usage, "content": value, "usage": {"output_tokens": usage}}}
+        assert "\n" not in summary(json.dumps(record).encode()).last_line
