@@ -15,7 +15,8 @@ COPIED: Final = (PACKAGE / "demo" / "sample",)
 
 _GROUND: Final = frozenset({"errors", "model"})
 _MIDDLE: Final = _GROUND | {"journal", "adapters"}
-_UPPER: Final = _MIDDLE | {"places", "triage", "insight", "tutorial", "agents", "transcripts"}
+_COPIES: Final = _MIDDLE | {"testing"}
+_UPPER: Final = _COPIES | {"places", "triage", "insight", "tutorial", "agents", "transcripts"}
 MAY_KNOW: Final[dict[str, frozenset[str]]] = {
     "errors": frozenset(),
     "model": frozenset({"errors"}),
@@ -24,9 +25,10 @@ MAY_KNOW: Final[dict[str, frozenset[str]]] = {
     "journal": _GROUND,
     "transcripts": _GROUND,
     "insight": _GROUND | {"journal"},
-    "triage": _MIDDLE,
+    "testing": _MIDDLE,
+    "triage": _COPIES,
     "tutorial": _MIDDLE,
-    "agents": _MIDDLE | {"transcripts"},
+    "agents": _COPIES | {"transcripts"},
     "e2e": _MIDDLE | {"tutorial"},
     "doctor": _MIDDLE | {"agents", "places"},
     "report": _UPPER,

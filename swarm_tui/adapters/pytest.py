@@ -15,6 +15,7 @@ from swarm_tui.adapters.process import Finished, run_process
 from swarm_tui.errors import AdapterError, ProgramMissing, UsageError
 from swarm_tui.model.text import plain, plain_lines
 
+PLUGIN_FOLDER: Final = Path(__file__).resolve().parents[1] / "agents" / "live"
 COLLECT_TIMEOUT: Final = 900.0
 RUN_TIMEOUT: Final = 7200.0
 
@@ -53,6 +54,18 @@ class Collected:
     """pytest's own words."""
 
 
+def reporting_environment(report: Path, import_roots: Sequence[Path]) -> dict[str, str]:
+    """Return the environment in which pytest writes what it collected and ran to `report`, by our plugin.
+
+    The import roots come first on PYTHONPATH: a venv into which the project was installed editable would otherwise
+    import the user's checkout.
+    """
+    inherited = os.environ.get("PYTHONPATH")
+    path = [*map(str, import_roots), str(PLUGIN_FOLDER), *([inherited] if inherited else [])]
+    variables = {"PYTHONPATH": os.pathsep.join(path), "PYTHONDONTWRITEBYTECODE": "1", "SWARM_COLLECT": str(report)}
+    return scrubbed_environment(variables)
+
+
 def pytest_argument(test: str, file: str, folder: str) -> str:
     """Return the command-line word that names a test to a pytest that is run in `folder`; it is never an option.
 
@@ -67,11 +80,10 @@ def pytest_argument(test: str, file: str, folder: str) -> str:
 class PytestAdapter:
     """The pytest of one interpreter, called in one folder; told by our plugin, not by its terminal text."""
 
-    def __init__(self, python: str, folder: Path, plugin_folder: Path, import_roots: Sequence[Path] = ()) -> None:
+    def __init__(self, python: str, folder: Path, import_roots: Sequence[Path] = ()) -> None:
         """`import_roots` come first on PYTHONPATH: in a copy, the copy's own code is what is collected."""
         self.python = python
         self.folder = folder
-        self._plugin_folder = plugin_folder
         self._import_roots = tuple(import_roots)
 
     async def collect(self, arguments: Sequence[str]) -> Collected:
@@ -85,16 +97,8 @@ class PytestAdapter:
     async def _run(self, arguments: Sequence[str], timeout: float) -> Collected:
         with tempfile.TemporaryDirectory(prefix="swarm-collect-") as folder:
             target = Path(folder) / "collected.json"
-            behind = os.environ.get("PYTHONPATH")
-            places = [*map(str, self._import_roots), str(self._plugin_folder), *([behind] if behind else [])]
-            environment = scrubbed_environment(
-                {
-                    "PYTHONPATH": os.pathsep.join(places),
-                    "PYTHONDONTWRITEBYTECODE": "1",
-                    "SWARM_COLLECT": str(target),
-                }
-            )
             words = [self.python, "-m", "pytest", *arguments]
+            environment = reporting_environment(target, self._import_roots)
             finished = await run_process(words, cwd=self.folder, environment=environment, timeout=timeout)
             try:
                 content = json.loads(target.read_bytes())

@@ -1,21 +1,21 @@
-"""Runs chosen tests in a copy of a project, with the copy's own code, and tells what each of them came to."""
+"""Runs chosen tests in a copy of a project, with the copy's own code, and returns the outcome of each."""
 
 from __future__ import annotations
 
 import json
-import os
 import tempfile
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from swarm_tui.adapters.environment import scrubbed_environment
 from swarm_tui.adapters.process import run_process
+from swarm_tui.adapters.pytest import reporting_environment
 from swarm_tui.model.text import plain, plain_lines
 
 WORDS_LIMIT: Final = 100_000
 """Bytes of node ids in one command line; the kernel takes more, but not everywhere."""
+_RAN_TO_ITS_END: Final = frozenset({0, 1})
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +28,8 @@ class TestRun:
     """passed, failed or skipped by node id; a test that was not reported is missing."""
     complaint: str = ""
     """Why tests are missing, in pytest's words."""
+    is_complete: bool = True
+    """False when pytest was interrupted: what it reported until then may be only a part of a test."""
 
     def is_green(self, test: str) -> bool:
         return self.outcomes.get(test) == "passed"
@@ -38,7 +40,6 @@ async def run_chosen_tests(
     copy: Path,
     arguments: Mapping[str, str],
     *,
-    plugin_folder: Path,
     folder: str = "",
     import_roots: Sequence[str] = (".",),
     options: Sequence[str] = (),
@@ -46,47 +47,37 @@ async def run_chosen_tests(
 ) -> TestRun:
     """Run the tests once, from a folder of the copy; those that the copy does not have are missing from the outcomes.
 
-    `arguments` gives for each node id the word by which pytest is told of it in that folder.
-
-    The copy's import roots come first on PYTHONPATH: a venv into which the project was installed editable would
-    otherwise test the user's checkout.
+    `arguments` maps each node id to the word by which pytest is told of it in that folder.
     """
     outcomes: dict[str, str] = {}
-    complaint = ""
-    roots = [str(copy / root) for root in import_roots]
-    behind = os.environ.get("PYTHONPATH")
+    complaint, is_complete = "", True
     with tempfile.TemporaryDirectory(prefix="swarm-tests-") as results:
-        target = Path(results) / "results.json"
-        environment = scrubbed_environment(
-            {
-                "PYTHONPATH": os.pathsep.join([*roots, str(plugin_folder), *([behind] if behind else [])]),
-                "PYTHONDONTWRITEBYTECODE": "1",
-                "SWARM_COLLECT": str(target),
-            }
-        )
+        report = Path(results) / "results.json"
+        environment = reporting_environment(report, [copy / root for root in import_roots])
         waiting = _parts(list(arguments.values()))
         while waiting:
             part = waiting.pop()
-            target.unlink(missing_ok=True)
+            report.unlink(missing_ok=True)
             words = [python, "-m", "pytest", *options, "-p", "no:cacheprovider", "--", *part]
             finished = await run_process(words, cwd=copy / folder, environment=environment, timeout=timeout)
-            found = _read(target)
+            found = _read_outcomes(report)
             outcomes |= found
-            if found or not part:
+            if found:
+                is_complete = is_complete and finished.code in _RAN_TO_ITS_END
                 continue
-            complaint = _last_words(finished.text + finished.error_text)
+            complaint = _last_line(finished.text + finished.error_text)
             # pytest runs nothing at all when one id is unknown: half of them may still be fine.
             if len(part) > 1:
                 middle = len(part) // 2
                 waiting += [part[:middle], part[middle:]]
-    return TestRun(_as_asked(outcomes, arguments), complaint)
+    return TestRun(_by_asked_name(outcomes, arguments), complaint, is_complete)
 
 
-def _as_asked(outcomes: Mapping[str, str], asked: Collection[str]) -> dict[str, str]:
+def _by_asked_name(outcomes: Mapping[str, str], asked: Collection[str]) -> dict[str, str]:
     """Return the outcomes by the names that were asked for: a parametrised test fails with any of its cases."""
     found: dict[str, set[str]] = {}
     for test, result in outcomes.items():
-        file, separator, rest = test.rpartition("::")
+        file, separator, rest = test.partition("::")
         name = test if test in asked else file + separator + rest.partition("[")[0]
         if name in asked:
             found.setdefault(name, set()).add(result)
@@ -108,15 +99,15 @@ def _parts(words: Sequence[str]) -> list[list[str]]:
     return [part for part in parts if part]
 
 
-def _read(target: Path) -> dict[str, str]:
+def _read_outcomes(report: Path) -> dict[str, str]:
     try:
-        outcomes = json.loads(target.read_bytes())["outcomes"]
+        outcomes = json.loads(report.read_bytes())["outcomes"]
     except (OSError, ValueError, KeyError, TypeError):
         return {}
     return {str(test): str(result) for test, result in outcomes.items()} if isinstance(outcomes, dict) else {}
 
 
-def _last_words(text: str) -> str:
+def _last_line(text: str) -> str:
     lines = [line for line in plain_lines(text).splitlines() if line.strip()]
     marked = [line for line in lines if line.startswith(("ERROR", "E "))]
     return plain((marked or lines or ["pytest said nothing"])[-1], 300)

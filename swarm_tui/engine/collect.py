@@ -11,7 +11,6 @@ from pathlib import Path, PurePosixPath
 
 from swarm_tui.adapters.git import Repository
 from swarm_tui.adapters.pytest import Collected, PytestAdapter
-from swarm_tui.agents.shipped import live_folder
 from swarm_tui.errors import ProgramMissing, SwarmError, UsageError
 from swarm_tui.journal.folder import find_sweep
 from swarm_tui.journal.open import open_sweep
@@ -88,7 +87,7 @@ async def collect_tests(
     candidates = [_checked_python(python)] if python else list(_candidates(repository.root, folder))
     missing: ProgramMissing | None = None
     for candidate in candidates:
-        adapter = PytestAdapter(candidate, folder, live_folder())
+        adapter = PytestAdapter(candidate, folder)
         try:
             return adapter, await adapter.collect(arguments)
         except ProgramMissing as error:

@@ -34,10 +34,10 @@ from swarm_tui.model.outcome import (
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.sweep import SweepSpec
 from swarm_tui.model.text import plain
+from swarm_tui.triage.store import review_of_sweep
 
 BUILTIN: Final = "builtin"
 AGENT: Final = "agent"
-RESULTS_CACHE: Final = "results.json"
 
 
 async def integrate_sweep(context: EngineContext) -> None:
@@ -100,7 +100,7 @@ def compose_inputs(context: EngineContext) -> IntegratorInputs:
         import_roots=spec.import_roots or (".",),
         pytest_options=spec.run_options,
         setup=spec.setup or "",
-        cache=str((context.folder.integrator / RESULTS_CACHE).absolute()),
+        cache=str(review_of_sweep(context.folder.root).results.absolute()),
     )
     context.folder.integrator.mkdir(parents=True, exist_ok=True)
     write_beside(context.folder.integrator / INPUTS_FILE, inputs.model_dump_json(indent=1).encode())

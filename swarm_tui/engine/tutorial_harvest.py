@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from swarm_tui.adapters.git import NoSpaceForGit
+from swarm_tui.adapters.git.objects import ObjectSpace
 from swarm_tui.adapters.pytest import pytest_argument
 from swarm_tui.adapters.pytest_runs import TestRun
 from swarm_tui.agents.integrator.branches import AgentCommit, read_branch
 from swarm_tui.agents.integrator.classify import kinds_of
-from swarm_tui.agents.integrator.inputs import BranchInput, IntegratorInputs, PersonInput, TestInput
-from swarm_tui.agents.integrator.scratch import ScratchCopies
+from swarm_tui.agents.integrator.inputs import BranchInput, IntegratorInputs, PersonInput
 from swarm_tui.engine.context import EngineContext
 from swarm_tui.engine.pull import Pulled
 from swarm_tui.engine.tutorial_task import action_of, items_of, reader_of, tutorial_of
@@ -26,6 +26,9 @@ from swarm_tui.model.state import TestRecord
 from swarm_tui.model.states import Result
 from swarm_tui.model.sweep import SweepSpec
 from swarm_tui.model.text import plain, plain_lines
+from swarm_tui.testing.copies import TestCopies
+from swarm_tui.testing.results import ResultCache
+from swarm_tui.testing.settings import settings_of_sweep
 from swarm_tui.tutorial.commit_judging import (
     BlockKey,
     CommitEffect,
@@ -83,11 +86,6 @@ def batch_inputs(context: EngineContext) -> IntegratorInputs:
         branch=f"swarm/{spec.sweep}/integrator",
         committer=PersonInput(name=name, email=email),
         tutorial=tutorial_of(spec),
-        python=spec.python,
-        folder=spec.folder,
-        import_roots=spec.import_roots or (".",),
-        pytest_options=spec.run_options,
-        setup=spec.setup or "",
     )
 
 
@@ -150,16 +148,12 @@ def _failure_reason(run: TestRun, test: str) -> str:
 
 async def _run_tests(context: EngineContext, last: AgentCommit, named: Sequence[str]) -> TestRun:
     spec = context.spec
-    tests = tuple(
-        TestInput(test=_id_of(spec, name), argument=pytest_argument(name, file, spec.folder), file=file)
-        for name, file in ((name, name.partition("::")[0]) for name in named)
-    )
-    inputs = batch_inputs(context).model_copy(update={"tests": tests})
-    copies = ScratchCopies(context.repository, inputs, count=1)
-    try:
-        return await copies.run_anew(last.commit, [test.test for test in tests], TESTS_TIMEOUT)
-    finally:
-        await asyncio.to_thread(copies.close)
+    arguments = {_id_of(spec, name): pytest_argument(name, name.partition("::")[0], spec.folder) for name in named}
+    settings = settings_of_sweep(spec)
+    with ObjectSpace(context.repository) as space:
+        async with TestCopies(space, settings, ResultCache(None, settings.key), base=spec.base, count=1) as copies:
+            copies.arguments.update(arguments)
+            return await copies.run(last.tree, list(arguments), TESTS_TIMEOUT)
 
 
 def _id_of(spec: SweepSpec, name: str) -> str:

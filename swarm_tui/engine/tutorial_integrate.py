@@ -12,7 +12,7 @@ from swarm_tui.adapters.git import Identity
 from swarm_tui.adapters.git.objects import ObjectSpace
 from swarm_tui.adapters.git.trees import TreeEntry
 from swarm_tui.agents.integrator.branches import AgentCommit
-from swarm_tui.agents.integrator.build_branch import conflict_words
+from swarm_tui.agents.integrator.build_branch import conflict_reason
 from swarm_tui.agents.integrator.classify import without_marks
 from swarm_tui.engine.context import EngineContext
 from swarm_tui.engine.integrated import integrated_branch, set_branch, with_open_tests, write_outcome
@@ -103,7 +103,7 @@ def _build_branch(context: EngineContext, records: Sequence[TestRecord]) -> tupl
 def _cherry_pick(space: ObjectSpace, branch: _Branch, record: TestRecord, commit: AgentCommit, sweep: str) -> None:
     merge = space.merge(base=commit.parent_tree, ours=branch.tree, theirs=commit.tree)
     if not merge.is_clean:
-        reason = f"{commit.subject!r} {conflict_words(merge.conflict_paths, ())}"
+        reason = f"{commit.subject!r} {conflict_reason(merge.conflict_paths, ())}"
         branch.left_out.append(LeftOut(branch=record.branch, commit=commit.commit, reason=reason))
         return
     if merge.tree == branch.tree:

@@ -119,6 +119,19 @@ class LineAppender:
         os.close(self._descriptor)
 
 
+def append_line(path: Path, line: str) -> None:
+    """Append one line to a file that may have other writers; its folder is made when it is missing."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise JournalError(f"{path.parent} cannot be made", error.strerror or str(error)) from error
+    appender = LineAppender(path)
+    try:
+        appender.append(line.encode("utf-8", "surrogateescape"))
+    finally:
+        appender.close()
+
+
 class JournalWriter:
     """The engine's pen: gives every event its place in the order and a time that never runs backwards."""
 

@@ -16,7 +16,7 @@ from swarm_tui.model.fixes import Conflict, Fix, Preview
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.verdicts import Verdict
 from swarm_tui.room.draw.fixes import AgentWords, EffectFacts, FixEvidence, FixFacts, PlanFacts, ReportFacts
-from swarm_tui.room.test_runs import PASSED, TestRunFacts, Trials
+from swarm_tui.room.test_runs import PASSED, ReviewTestRunner, TestRunFacts
 from swarm_tui.triage.apply import reviewed_branch
 from swarm_tui.triage.measurements import Measured, read_measured
 from swarm_tui.triage.review import Review
@@ -29,11 +29,16 @@ class ReviewState:
     """An open review and what is known about its fixes."""
 
     def __init__(
-        self, review: Review, state: Callable[[], SweepState], sweep: str, clock: Callable[[], float], trials: Trials
+        self,
+        review: Review,
+        state: Callable[[], SweepState],
+        sweep: str,
+        clock: Callable[[], float],
+        test_runner: ReviewTestRunner,
     ) -> None:
         self.review = review
         self.sweep = sweep
-        self.trials = trials
+        self.test_runner = test_runner
         self.preview: Preview | None = None
         """Of the plan as it stands; None while it is being computed."""
         self.applied = ""
@@ -135,19 +140,19 @@ class ReviewState:
             commits=len(review.branch.commits) + reverted - (len(preview.unchanging) if preview else 0),
             branch=reviewed_branch(review, self.sweep),
             applied=self.applied,
-            running=self.trials.running.words if self.trials.running else "",
+            running=self.test_runner.running.words if self.test_runner.running else "",
             tests=self._plan_tests_words(),
             doubt="" if not review.branch.doubts else review.branch.doubts[0],
         )
 
     def _plan_tests_words(self) -> str:
         """Return how the tests of the plan as it stands went."""
-        trial = self.trials.of_plan
-        if trial is None or not trial.is_over or trial.reverted != self.review.reverted or not trial.after:
+        run = self.test_runner.run_of_plan
+        if run is None or not run.is_over or run.reverted != self.review.reverted or not run.after:
             return ""
-        passed = sum(outcome == PASSED for outcome in trial.after.values())
-        red = len(trial.went_red)
-        return f"{passed} of {len(trial.tests)} tests pass" + (f", {red} went red" if red else "")
+        passed = sum(outcome == PASSED for outcome in run.after.values())
+        red = len(run.went_red)
+        return f"{passed} of {len(run.tests)} tests pass" + (f", {red} went red" if red else "")
 
     def conflict_of(self, fix: Fix) -> Conflict | None:
         """Return what stands in the way of reverting a fix within the plan, as far as it is known."""
@@ -158,15 +163,15 @@ class ReviewState:
         effect = self.known_effect(fix)
         conflict = self.conflict_of(fix)
         measured = self._measured.get(fix.id)
-        trial = self._trial_of(fix)
+        run = self._finished_run_of(fix)
         return EffectFacts(
             is_reverted=self.review.verdict(fix) is Verdict.REVERT,
             is_known=effect is not None,
             conflict_with=tuple(self.number(other) for other in conflict.opponents) if conflict else (),
             conflict_paths=conflict.paths if conflict else (),
             is_unchanging=effect is not None and fix.id in effect.unchanging,
-            tests_red=len(trial.went_red) if trial else None,
-            tests_run=len(trial.after) if trial else 0,
+            tests_red=len(run.went_red) if run else None,
+            tests_run=len(run.after) if run else 0,
             why_rank=f"rank {fix.rank}: {measured.why}" if measured and measured.why else "",
         )
 
@@ -182,24 +187,24 @@ class ReviewState:
             doubts=self.review.branch.doubts,
         )
 
-    def _trial_of(self, fix: Fix) -> TestRunFacts | None:
+    def _finished_run_of(self, fix: Fix) -> TestRunFacts | None:
         """Return the run of tests without a fix, if it is over and still about this plan."""
-        trial = self.trials.of_fix(fix)
-        is_usable = trial is not None and trial.is_over and trial.after and trial.reverted == self.with_it_reverted(fix)
-        return trial if is_usable else None
+        run = self.test_runner.run_of_fix(fix)
+        is_usable = run is not None and run.is_over and run.after and run.reverted == self.with_it_reverted(fix)
+        return run if is_usable else None
 
     def _runs_of(self, fix: Fix) -> tuple[tuple[str, bool | None, str], ...]:
-        trial = self.trials.of_fix(fix)
-        if trial is None:
+        run = self.test_runner.run_of_fix(fix)
+        if run is None:
             return ()
         runs: list[tuple[str, bool | None, str]] = []
-        for test in trial.tests:
-            outcome, before = trial.after.get(test), trial.before.get(test)
+        for test in run.tests:
+            outcome, before = run.after.get(test), run.before.get(test)
             passed = None if outcome is None else outcome == PASSED
             was_red = before not in (None, PASSED)
             runs.append((test, passed, "red with it too" if was_red and not passed else ""))
-        if trial.complaint:
-            runs.append(("", False, trial.complaint))
+        if run.complaint:
+            runs.append(("", False, run.complaint))
         return tuple(runs)
 
     def evidence(self, fix: Fix) -> FixEvidence:

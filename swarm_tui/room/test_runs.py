@@ -1,26 +1,27 @@
-"""The test runs that a person asks for in the merge view: without one fix, or of the whole plan; live, one a time."""
+"""The test runs that a person starts in the merge view: without one fix, or of the whole plan; live, one at a time."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
 from swarm_tui.adapters.git import Repository
-from swarm_tui.adapters.pytest import pytest_argument
 from swarm_tui.journal.fold import SweepState
-from swarm_tui.model.fixes import Fix, Preview
-from swarm_tui.model.state import TestRecord
+from swarm_tui.model.fixes import Fix
 from swarm_tui.model.sweep import SweepSpec
+from swarm_tui.testing.settings import guess_settings, settings_of_sweep
 from swarm_tui.triage.review import Review
-from swarm_tui.triage.verify import HowToTest, TestResult, TestRuns, how_of_sweep, how_without_sweep
+from swarm_tui.triage.verify import ReviewTests
 
 PASSED = "passed"
+
+OnChange = Callable[[], None]
 
 
 @dataclass(slots=True)
 class TestRunFacts:
-    """What running tests has told so far."""
+    """What a run of tests on two trees has shown so far."""
 
     about: str
     """`without #3`, `the plan`."""
@@ -29,7 +30,7 @@ class TestRunFacts:
     before: dict[str, str] = field(default_factory=dict)
     """Each test's outcome as things are."""
     after: dict[str, str] = field(default_factory=dict)
-    """And with what is tried."""
+    """Each test's outcome with what is tried."""
     complaint: str = ""
     is_over: bool = False
 
@@ -45,84 +46,71 @@ class TestRunFacts:
         return f"{self.about}: {done // 2} of {total // 2} tests" if total else f"{self.about}: looking for its tests"
 
 
-class Trials:
-    """All runs of one review. Results are cached by tree and test, so asking again costs nothing."""
+class ReviewTestRunner:
+    """Runs tests for one review and keeps what each run has shown."""
 
-    def __init__(self, review: Review, how: HowToTest, records: Sequence[TestRecord]) -> None:
-        self.review = review
-        self.records = tuple(records)
-        arguments = {record.test: pytest_argument(record.test, record.file, how.folder) for record in records}
-        self.runs = TestRuns(review, how, arguments)
+    def __init__(self, review: Review, tests: ReviewTests) -> None:
         self.running: TestRunFacts | None = None
-        self._of_fixes: dict[str, TestRunFacts] = {}
-        self.of_plan: TestRunFacts | None = None
+        self.run_of_plan: TestRunFacts | None = None
+        self._review = review
+        self._tests = tests
+        self._runs_of_fixes: dict[str, TestRunFacts] = {}
 
-    def of_fix(self, fix: Fix) -> TestRunFacts | None:
-        """Return what was run about a fix."""
-        return self._of_fixes.get(fix.id)
+    def run_of_fix(self, fix: Fix) -> TestRunFacts | None:
+        """Return the last run without a fix."""
+        return self._runs_of_fixes.get(fix.id)
 
-    async def without(self, fix: Fix, reverted: frozenset[str], changed: Callable[[], None]) -> TestRunFacts:
-        """Run the tests that a fix concerns, on the plan with it and without it."""
-        trial = TestRunFacts(f"without #{fix.rank}", reverted)
-        self._of_fixes[fix.id] = self.running = trial
-        self.runs.rely()
-        changed()
+    async def run_without_fix(self, fix: Fix, reverted: frozenset[str], on_change: OnChange) -> TestRunFacts:
+        """Run the tests that a fix affects, on the plan with it and without it."""
+        run = self._runs_of_fixes[fix.id] = TestRunFacts(f"without #{fix.rank}", reverted)
+        await self._run_both(run, self._tests.affected_by([fix]), reverted - {fix.id}, on_change)
+        return run
+
+    async def run_plan(self, reverted: frozenset[str], on_change: OnChange) -> TestRunFacts:
+        """Run all tests of the sweep, or without a sweep all that some fix affects, on the branch and on the plan."""
+        run = self.run_of_plan = TestRunFacts("the plan", reverted)
+        await self._run_both(run, self._tests_of_plan(), frozenset(), on_change)
+        return run
+
+    async def _tests_of_plan(self) -> Sequence[str]:
+        records = self._tests.records
+        return [record.test for record in records] or await self._tests.affected_by(self._review.fixes)
+
+    async def _run_both(
+        self, run: TestRunFacts, tests: Awaitable[Sequence[str]], kept: frozenset[str], on_change: OnChange
+    ) -> None:
+        """Run tests on what the reverts in `kept` lead to, and on what those of the run lead to."""
+        self.running = run
+        self._tests.copies.hold_objects()
+        on_change()
         try:
-            trial.tests = await self.runs.concerned(fix, self.records)
-            kept = await asyncio.to_thread(self.review.preview_of, reverted - {fix.id})
-            gone = await asyncio.to_thread(self.review.preview_of, reverted)
-            await self._run_both(trial, kept, gone, changed)
+            run.tests = tuple(await tests)
+            previews = [await asyncio.to_thread(self._review.preview_of, reverts) for reverts in (kept, run.reverted)]
+            for preview, outcomes in zip(previews, (run.before, run.after), strict=True):
+                if preview.tree is None:
+                    run.complaint = "it conflicts, so there is nothing to run"
+                    return
+                async for result in self._tests.copies.results(preview.tree, run.tests):
+                    outcomes[result.test] = result.outcome
+                    run.complaint = run.complaint or result.complaint
+                    on_change()
         finally:
             self.running = None
-            trial.is_over = True
-            changed()
-        return trial
-
-    async def whole_plan(self, reverted: frozenset[str], changed: Callable[[], None]) -> TestRunFacts:
-        """Run all tests of the sweep on the integrated branch and on what the plan makes of it.
-
-        Without a sweep these are the tests that some fix concerns.
-        """
-        trial = TestRunFacts("the plan", reverted)
-        self.of_plan = self.running = trial
-        self.runs.rely()
-        changed()
-        try:
-            every = [record.test for record in self.records]
-            trial.tests = tuple(every) if every else await self.runs.concerned_by_any(self.review.fixes)
-            kept = await asyncio.to_thread(self.review.preview_of, frozenset())
-            planned = await asyncio.to_thread(self.review.preview_of, reverted)
-            await self._run_both(trial, kept, planned, changed)
-        finally:
-            self.running = None
-            trial.is_over = True
-            changed()
-        return trial
-
-    async def _run_both(self, trial: TestRunFacts, kept: Preview, tried: Preview, changed: Callable[[], None]) -> None:
-        for preview, outcomes in ((kept, trial.before), (tried, trial.after)):
-            if preview.tree is None:
-                trial.complaint = "it conflicts, so there is nothing to run"
-                return
-            async for result in self.runs.run(preview.tree, trial.tests):
-                self._take(trial, result, outcomes)
-                changed()
-
-    def _take(self, trial: TestRunFacts, result: TestResult, outcomes: dict[str, str]) -> None:
-        outcomes[result.test] = result.outcome
-        trial.complaint = trial.complaint or result.complaint
+            run.is_over = True
+            on_change()
 
     async def close(self) -> None:
         """Remove the scratch copies."""
-        await self.runs.close()
+        await self._tests.copies.close()
 
 
-def trials_of_sweep(review: Review, spec: SweepSpec, state: SweepState) -> Trials:
-    """Return the runs for the review of a sweep, made as its agents made theirs."""
+def runner_of_sweep(review: Review, spec: SweepSpec, state: SweepState) -> ReviewTestRunner:
+    """Return what runs tests for the review of a sweep, as its agents ran theirs."""
     # Over a tutorial no agent has a test of its own: those that a commit wrote are found by what it changes.
-    return Trials(review, how_of_sweep(spec), list(state.tests()) if spec.kind == "tests" else ())
+    records = state.tests() if spec.kind == "tests" else ()
+    return ReviewTestRunner(review, ReviewTests(review, settings_of_sweep(spec), records))
 
 
-def trials_without_sweep(review: Review, repository: Repository) -> Trials:
-    """Return the runs for the review of a branch that no sweep made."""
-    return Trials(review, how_without_sweep(repository), ())
+def runner_without_sweep(review: Review, repository: Repository) -> ReviewTestRunner:
+    """Return what runs tests for the review of a branch that no sweep made."""
+    return ReviewTestRunner(review, ReviewTests(review, guess_settings(repository)))

@@ -1,9 +1,9 @@
-"""Chooses the tests that a fix concerns. Pure: what is known of tests and files in, node ids out; rather too many."""
+"""Chooses the tests that a fix may affect, by the files that it changes; rather too many than too few. Pure."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 
 from swarm_tui.model.fixes import Fix
@@ -12,20 +12,20 @@ from swarm_tui.model.state import TestRecord
 _LARGEST_SOURCE = 1_000_000
 
 
-def tests_concerned(fix: Fix, records: Iterable[TestRecord], imports: Mapping[str, frozenset[str]]) -> tuple[str, ...]:
-    """Return the tests of a fix: its own agents' first, then those that touch what it changes, then all that were red.
+def affected_tests(fix: Fix, records: Iterable[TestRecord], imports: Mapping[str, frozenset[str]]) -> tuple[str, ...]:
+    """Return the tests of a fix: its own agents' first, then those that import what it changes, then all that were red.
 
-    `imports` tells which modules each test file imports.
+    `imports` maps each test file to the modules it imports.
     """
     known = list(records)
-    files = files_concerned(fix.commit.paths, imports)
+    files = affected_test_files(fix.commit.paths, imports)
     own = [record.test for record in known if record.agent in fix.agents or record.branch in fix.branches]
-    touching = [record.test for record in known if record.file in files]
+    importing = [record.test for record in known if record.file in files]
     red = [record.test for record in known if record.harvest.passing_before is False]
-    return tuple(dict.fromkeys([*own, *touching, *red]))
+    return tuple(dict.fromkeys([*own, *importing, *red]))
 
 
-def files_concerned(paths: Iterable[str], imports: Mapping[str, frozenset[str]]) -> frozenset[str]:
+def affected_test_files(paths: Iterable[str], imports: Mapping[str, frozenset[str]]) -> frozenset[str]:
     """Return the test files that are changed, import a changed module, or stand under a changed conftest."""
     changed = frozenset(paths)
     modules = {name for path in changed for name in module_names(path)}
@@ -35,7 +35,7 @@ def files_concerned(paths: Iterable[str], imports: Mapping[str, frozenset[str]])
         for file, imported in imports.items()
         if file in changed
         or any(PurePosixPath(file).is_relative_to(folder) for folder in folders)
-        or any(_touches(name, modules) for name in imported)
+        or any(_is_related(name, modules) for name in imported)
     )
 
 
@@ -55,7 +55,7 @@ def module_names(path: str) -> tuple[str, ...]:
     return tuple(".".join(parts[start:]) for start in range(len(parts)))
 
 
-def _touches(imported: str, modules: Iterable[str]) -> bool:
+def _is_related(imported: str, modules: Iterable[str]) -> bool:
     # Importing a package may run any module below it, and importing a module runs the packages above it.
     return any(
         imported == module or module.startswith(f"{imported}.") or imported.startswith(f"{module}.")
@@ -79,8 +79,3 @@ def imported_modules(source: bytes) -> frozenset[str]:
             names.add(node.module)
             names.update(f"{node.module}.{alias.name}" for alias in node.names)
     return frozenset(names)
-
-
-def went_red(tests: Sequence[str], kept: Mapping[str, str], without: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the tests that pass as things are and do not without the fix."""
-    return tuple(test for test in tests if kept.get(test) == "passed" and without.get(test) != "passed")

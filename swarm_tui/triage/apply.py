@@ -14,6 +14,7 @@ from typing import Final
 
 from swarm_tui.adapters.git import Identity, Repository, branch_ref
 from swarm_tui.errors import SwarmError, UsageError
+from swarm_tui.journal.append import append_line
 from swarm_tui.journal.follow import LineFollower
 from swarm_tui.model.fixes import Commit, Fix, Preview
 from swarm_tui.model.text import plain, plain_lines
@@ -21,7 +22,7 @@ from swarm_tui.model.verdicts import VerdictLine
 from swarm_tui.triage.plan import reverts_in_order
 from swarm_tui.triage.review import Review
 from swarm_tui.triage.review_text import conflict_words
-from swarm_tui.triage.store import APPLIED_FILE, ReviewFolder, append_line
+from swarm_tui.triage.store import APPLIED_FILE, ReviewFolder
 
 _SHORT: Final = 12
 

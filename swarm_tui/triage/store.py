@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from swarm_tui.adapters.git.trees import TreeEntry
-from swarm_tui.errors import JournalError
-from swarm_tui.journal.append import LineAppender
+from swarm_tui.journal.append import append_line
 from swarm_tui.journal.follow import LineFollower
 from swarm_tui.model.verdicts import VerdictLine, parse_verdict
 
@@ -41,9 +40,10 @@ class ReviewFolder:
     def objects(self) -> Path:
         return self.root / OBJECTS_FOLDER
 
-    def results(self, tree: str) -> Path:
-        """The results of tests that were run on a tree."""
-        return self.root / "tests" / f"{tree}.jsonl"
+    @property
+    def results(self) -> Path:
+        """The folder of cached test outcomes, which the integrator writes to as well."""
+        return self.root / "tests"
 
 
 def review_of_sweep(folder: Path) -> ReviewFolder:
@@ -104,7 +104,6 @@ class VerdictStore:
 
     def append(self, line: VerdictLine) -> None:
         """Write one verdict; when this returns, it survives our death."""
-        self.folder.verdicts.parent.mkdir(parents=True, exist_ok=True)
         append_line(self.folder.verdicts, line.model_copy(update={"at": self._clock()}).model_dump_json())
         self.refresh()
 
@@ -116,19 +115,6 @@ class VerdictStore:
             except ValueError:
                 self.damaged += bool(line.strip())
         return found
-
-
-def append_line(path: Path, line: str) -> None:
-    """Append one line to a file of a review that may have other writers."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise JournalError(f"{path.parent} cannot be made", error.strerror or str(error)) from error
-    appender = LineAppender(path)
-    try:
-        appender.append(line.encode("utf-8", "surrogateescape"))
-    finally:
-        appender.close()
 
 
 def read_resolutions(folder: ReviewFolder) -> dict[str, dict[str, TreeEntry | None]]:

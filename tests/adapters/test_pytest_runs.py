@@ -9,8 +9,6 @@ import pytest
 
 from swarm_tui.adapters.pytest_runs import WORDS_LIMIT, run_chosen_tests
 
-PLUGIN = Path(__file__).resolve().parents[2] / "swarm_tui" / "agents" / "live"
-
 TESTS = """import pytest
 from where import PLACE
 
@@ -20,7 +18,7 @@ def test_bad(): assert PLACE == "elsewhere"
 def test_skipped(): pytest.skip("not today")
 
 
-@pytest.mark.parametrize("text", ["a b", "[x]", "ü", "$(touch x)"])
+@pytest.mark.parametrize("text", ["a b", "[x]", "ü", "$(touch x)", "a::b"])
 def test_text(text): assert text
 """
 
@@ -36,8 +34,8 @@ def copy(tmp_path: Path) -> Path:
 
 async def outcomes(copy: Path, *names: str, folder: str = "") -> dict[str, str]:
     tests = {f"tests/test_it.py::{name}": f"{'' if folder else 'tests/'}test_it.py::{name}" for name in names}
-    run = await run_chosen_tests(sys.executable, copy, tests, plugin_folder=PLUGIN, folder=folder, timeout=60)
-    return {test.rpartition("::")[2]: result for test, result in run.outcomes.items()}
+    run = await run_chosen_tests(sys.executable, copy, tests, folder=folder, timeout=60)
+    return {test.partition("::")[2]: result for test, result in run.outcomes.items()}
 
 
 async def test_each_test_is_told(copy: Path) -> None:
@@ -49,6 +47,11 @@ async def test_each_test_is_told(copy: Path) -> None:
         "test_text[a b]": "passed",
         "test_text[$(touch x)]": "passed",
     }
+
+
+async def test_a_test_with_parameters_is_told_as_one_whatever_they_are_called(copy: Path) -> None:
+    assert await outcomes(copy, "test_text") == {"test_text": "passed"}
+    assert await outcomes(copy, "test_text[a::b]") == {"test_text[a::b]": "passed"}
 
 
 async def test_ids_begin_at_the_root_wherever_pytest_is_run(copy: Path) -> None:
@@ -65,7 +68,6 @@ async def test_a_copy_that_cannot_be_collected_says_why(copy: Path) -> None:
         sys.executable,
         copy,
         {"tests/test_it.py::test_good": "tests/test_it.py::test_good"},
-        plugin_folder=PLUGIN,
         timeout=60,
     )
     assert run.outcomes == {}

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from swarm_tui.adapters.pytest_runs import TestRun
 from swarm_tui.agents.integrator.branches import AgentCommit, Author
 from swarm_tui.agents.integrator.classify import Sorting, is_test_or_doc, kinds_of, sort_commit, without_marks
-from swarm_tui.agents.integrator.duplicates import FoldedFix, are_nearly_equal, changes_of, fold_same_fixes
+from swarm_tui.agents.integrator.duplicates import DistinctFix, are_nearly_equal, changes_of, distinct_fixes
 from swarm_tui.agents.integrator.inputs import BranchInput
-from swarm_tui.agents.integrator.measure import compare_runs, surprising_tests
+from swarm_tui.agents.integrator.measure import compare_runs, unexpected_changes
 from swarm_tui.agents.integrator.ranking import Effect, rank_fixes, reported_effect
 from swarm_tui.model.outcome import ChangeKind
 
@@ -163,7 +163,7 @@ def test_another_indentation_is_another_fix() -> None:
     moved = patch("-    run(command)", "+return run(command)")
     assert not are_nearly_equal(changes_of(BASE), changes_of(moved))
     # git gives both the same id: it is blind to white space.
-    fixes = fold_same_fixes([commit("a", BASE, patch_id="same"), commit("b", moved, patch_id="same")])
+    fixes = distinct_fixes([commit("a", BASE, patch_id="same"), commit("b", moved, patch_id="same")])
     assert [fix.agents for fix in fixes] == [("a",), ("b",)]
     wrapped = patch("-    run(command)", "+    return run(", "+        command", "+    )")
     assert are_nearly_equal(changes_of(BASE), changes_of(wrapped))
@@ -176,7 +176,7 @@ def test_binary_files_and_modes_are_compared_too() -> None:
 
 def test_the_patch_that_most_agents_wrote_stands_for_all() -> None:
     odd = patch("-    run(command)", "+    # why", "+    return run(command)")
-    fixes = fold_same_fixes([commit("a", odd, lines=3), commit("b", BASE), commit("c", BASE), commit("d", patch("+x"))])
+    fixes = distinct_fixes([commit("a", odd, lines=3), commit("b", BASE), commit("c", BASE), commit("d", patch("+x"))])
     assert [fix.agents for fix in fixes] == [("b", "c", "a"), ("d",)]
     assert fixes[0].why_same == "nearly the same hunks"
     assert fixes[1].why_same == ""
@@ -199,7 +199,7 @@ def test_being_nearly_equal_goes_both_ways(first: list[str], second: list[str]) 
 )
 def test_folding_loses_nobody_and_names_nobody_twice(made: list[tuple[str, str]]) -> None:
     commits = [commit(f"{agent}{number}", text) for number, (agent, text) in enumerate(made)]
-    fixes = fold_same_fixes(commits)
+    fixes = distinct_fixes(commits)
     assert sorted(agent for fix in fixes for agent in fix.agents) == sorted(entry.source.agent for entry in commits)
     assert len(fixes) == len({text for _, text in made})
 
@@ -207,13 +207,13 @@ def test_folding_loses_nobody_and_names_nobody_twice(made: list[tuple[str, str]]
 # Order
 
 
-def fix(agent: str, *, agents: int = 1, lines: int = 2) -> FoldedFix:
-    return FoldedFix(
+def fix(agent: str, *, agents: int = 1, lines: int = 2) -> DistinctFix:
+    return DistinctFix(
         tuple(commit(f"{agent}{n}", "", lines=lines, patch_id=agent) for n in range(agents)), "the same patch"
     )
 
 
-def order(*effects: tuple[FoldedFix, Effect]) -> list[str]:
+def order(*effects: tuple[DistinctFix, Effect]) -> list[str]:
     ranked = rank_fixes([fix for fix, _ in effects], {fix.chosen.commit: effect for fix, effect in effects})
     return [entry.fix.chosen.source.agent for entry in ranked]
 
@@ -266,13 +266,13 @@ def test_changes_that_nobody_expected_surprise() -> None:
     own, rival = fix("mine"), fix("rival")
     (test,) = own.tests
     red, green = run(**{test: "failed"}), run(**{test: "passed"})
-    assert surprising_tests(red, [(own, green)]) == {}
-    assert surprising_tests(green, [(own, green)]) == {test: 0}
-    assert surprising_tests(red, [(own, green), (rival, green), (fix("other"), green)]) == {test: 1}
-    assert surprising_tests(red, [(beside(own), green), (beside(rival), green)]) == {}
-    assert surprising_tests(run(x="failed"), [(own, run(x="passed"))]) == {"x": 0}
+    assert unexpected_changes(red, [(own, green)]) == {}
+    assert unexpected_changes(green, [(own, green)]) == {test: 0}
+    assert unexpected_changes(red, [(own, green), (rival, green), (fix("other"), green)]) == {test: 1}
+    assert unexpected_changes(red, [(beside(own), green), (beside(rival), green)]) == {}
+    assert unexpected_changes(run(x="failed"), [(own, run(x="passed"))]) == {"x": 0}
 
 
-def beside(made: FoldedFix) -> FoldedFix:
+def beside(made: DistinctFix) -> DistinctFix:
     """Return the fix as one that changes the file that all such fixes change."""
-    return FoldedFix(tuple(replace(entry, paths=("src/same.py",)) for entry in made.commits))
+    return DistinctFix(tuple(replace(entry, paths=("src/same.py",)) for entry in made.commits))

@@ -24,7 +24,6 @@ from tests.git_project import GitProject
 from tests.waiting import until
 
 DEADLINE = 600.0
-PLUGIN = Path(__file__).resolve().parents[2] / "swarm_tui" / "agents" / "live"
 
 
 @dataclass(frozen=True)
@@ -162,7 +161,7 @@ async def test_fewer_tests_fail_on_the_integrated_branch_than_on_the_base(played
         copy.git("fetch", "--quiet", str(played.repository), name)
         copy.git("checkout", "--quiet", "FETCH_HEAD")
         tests = {test["test"]: test["test"] for test in played.status["tests"]}
-        run = await run_chosen_tests(sys.executable, copy.root, tests, plugin_folder=PLUGIN, timeout=200)
+        run = await run_chosen_tests(sys.executable, copy.root, tests, timeout=200)
         failing[name] = sum(result == "failed" for result in run.outcomes.values())
     on_base, on_branch = failing.values()
     assert on_base >= 19

@@ -16,7 +16,6 @@ from swarm_tui.cli.main import run_command_line
 from swarm_tui.demo.sample import IDENTITY, RECORDS, SAMPLE, sample_repository
 from swarm_tui.errors import UsageError
 
-PLUGIN = Path(__file__).resolve().parents[2] / "swarm_tui" / "agents" / "live"
 ALL_RECORDS = {path.stem: parse_record(path.read_text()) for path in sorted(RECORDS.glob("*.toml"))}
 FLAKY = "shop_goes_aisle_by_aisle"
 LEFT_RED = {"rename_keeps_everything", "list_aligns_wide_names", "export_quotes_names"}
@@ -107,9 +106,7 @@ async def test_the_fix_that_hides_a_fault_is_caught_by_a_better_test(tmp_path: P
 
 
 async def run(copy: Path, tests: list[str]) -> dict[str, str]:
-    made = await run_chosen_tests(
-        sys.executable, copy, {test: test for test in tests}, plugin_folder=PLUGIN, timeout=120
-    )
+    made = await run_chosen_tests(sys.executable, copy, {test: test for test in tests}, timeout=120)
     assert not made.complaint
     return {test: made.outcomes[test] for test in tests}
 

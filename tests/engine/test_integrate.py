@@ -26,6 +26,8 @@ from swarm_tui.model.outcome import Escalation, IntegratorOutcome
 from swarm_tui.model.states import Result
 from swarm_tui.model.sweep import MngrSettings, SweepSpec
 from swarm_tui.places.choose import place_for
+from swarm_tui.testing.settings import settings_of_sweep
+from swarm_tui.triage.store import review_of_sweep
 from tests.agents.integrator_project import CODE, SWEEP, TEST_FILE, TESTS, SweptProject, changed
 from tests.git_project import photograph
 
@@ -148,6 +150,13 @@ def test_only_work_that_holds_is_given_to_the_integrator(swept: Swept) -> None:
     }
     written = IntegratorInputs.model_validate_json((swept.folder.integrator / "inputs.json").read_bytes())
     assert written == inputs
+
+
+def test_the_integrator_and_the_merge_view_have_one_cache_and_one_way_to_run_tests(swept: Swept) -> None:
+    with_a_fix(swept)
+    inputs = compose_inputs(swept.context)
+    assert Path(inputs.cache) == review_of_sweep(swept.folder.root).results
+    assert inputs.test_settings.key == settings_of_sweep(swept.context.spec).key
 
 
 @pytest.mark.slow

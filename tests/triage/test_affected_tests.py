@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from swarm_tui.triage.affected_tests import files_concerned, imported_modules, is_test_file, module_names, went_red
+from swarm_tui.triage.affected_tests import affected_test_files, imported_modules, is_test_file, module_names
 
 IMPORTS = {
     "tests/test_copy.py": frozenset({"larder.copy", "larder"}),
@@ -26,7 +26,7 @@ IMPORTS = {
     ],
 )
 def test_a_change_concerns_what_imports_it_or_stands_below_it(changed: str, files: set[str]) -> None:
-    assert files_concerned([changed], IMPORTS) == files
+    assert affected_test_files([changed], IMPORTS) == files
 
 
 def test_imports_are_read_from_the_source() -> None:
@@ -45,8 +45,3 @@ def test_a_module_may_be_imported_by_any_end_of_its_path() -> None:
     assert is_test_file("a/test_x.py")
     assert is_test_file("a/x_test.py")
     assert not is_test_file("a/testing.py")
-
-
-def test_red_is_only_what_was_green() -> None:
-    kept = {"a": "passed", "b": "failed", "c": "passed"}
-    assert went_red("abc", kept, {"a": "failed", "b": "failed"}) == ("a", "c")

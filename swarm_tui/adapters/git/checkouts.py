@@ -60,11 +60,12 @@ def _borrow_objects(repository: Repository, folder: Path, object_folders: Sequen
     return Repository.open(folder)
 
 
-def change_tree(space: ObjectSpace, scratch: Repository, tree: str, *, parent: str) -> None:
-    """Check another tree out in a scratch repository, and remove all other files but ignored ones."""
+def change_tree(space: ObjectSpace, scratch: Repository, tree: str, *, parent: str, is_cleaned: bool = True) -> None:
+    """Check another tree out in a scratch repository; what git ignores stays, other new files go if `is_cleaned`."""
     commit = space.made_up_commit(tree, parent)
     scratch.run("checkout", "--quiet", "--force", "--detach", commit, timeout=600)
-    scratch.run("clean", "--quiet", "-ffd", timeout=600)
+    if is_cleaned:
+        scratch.run("clean", "--quiet", "-ffd", timeout=600)
 
 
 def init_repository(folder: Path, *, branch: str, identity: tuple[str, str]) -> Repository:

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from swarm_tui.adapters.git import Identity
+from swarm_tui.adapters.git.merging import MergeResult
 from swarm_tui.adapters.git.objects import ObjectSpace
 from swarm_tui.agents.integrator.branches import AgentCommit
 from swarm_tui.agents.integrator.classify import SQUASH_PREFIX, kinds_of, without_marks
-from swarm_tui.agents.integrator.duplicates import FoldedFix
+from swarm_tui.agents.integrator.duplicates import DistinctFix
 from swarm_tui.agents.integrator.inputs import IntegratorInputs
 from swarm_tui.agents.integrator.ranking import RankedFix
 from swarm_tui.model.fixes import FIX_PREFIX
@@ -29,31 +30,46 @@ _TRAILERS: Final = re.compile(r"(?:[A-Za-z][A-Za-z0-9-]*: [^\n]+\n?)+")
 
 
 @dataclass(frozen=True, slots=True)
-class Rejected:
+class RejectedCommit:
     """A commit that is not on the branch, and why."""
 
     commit: AgentCommit
     reason: str
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Tip:
-    """The end of the branch so far."""
+    """The last commit of a branch, and its tree."""
 
     commit: str
     tree: str
 
 
-@dataclass(slots=True)
-class Woven:
-    """What came of picking the fixes one by one."""
+@dataclass(frozen=True, slots=True)
+class FixOnBranch:
+    """A fix and its commit on the branch."""
 
-    picked: list[tuple[RankedFix, str]] = field(default_factory=list)
-    """Each fix with its commit on the branch, in the order of the branch."""
+    ranked: RankedFix
+    tip: Tip
+
+    @property
+    def fix(self) -> DistinctFix:
+        return self.ranked.fix
+
+    @property
+    def commit(self) -> str:
+        return self.tip.commit
+
+
+@dataclass(slots=True)
+class BranchFixes:
+    """Which fixes are on the branch, in its order, and which are left out, each with the reason."""
+
+    picked: list[FixOnBranch] = field(default_factory=list)
     left_out: list[tuple[RankedFix, str]] = field(default_factory=list)
 
 
-class Weaver:
+class BranchBuilder:
     """Puts commits of agents on top of each other by three-way merges of trees."""
 
     def __init__(self, space: ObjectSpace, inputs: IntegratorInputs) -> None:
@@ -61,36 +77,34 @@ class Weaver:
         self._inputs = inputs
         self._committer = Identity(inputs.committer.name, inputs.committer.email)
 
-    def squash(self, base: Tip, commits: Sequence[AgentCommit]) -> tuple[Tip, list[AgentCommit], list[Rejected]]:
+    def squash(self, base: Tip, commits: Sequence[AgentCommit]) -> tuple[Tip, list[AgentCommit], list[RejectedCommit]]:
         """Put all test and doc commits into one; those that do not fit with the ones before them are left out."""
-        tree, taken, rejected = base.tree, list[AgentCommit](), list[Rejected]()
+        tree, squashed, rejected = base.tree, list[AgentCommit](), list[RejectedCommit]()
         for commit in commits:
-            merge = self._space.merge(base=commit.parent_tree, ours=tree, theirs=commit.tree)
+            merge = self._merge(tree, commit)
             if merge.is_clean:
                 tree = merge.tree
-                taken.append(commit)
+                squashed.append(commit)
             else:
-                others = [other for other in taken if set(other.paths) & set(merge.conflict_paths)]
-                rejected.append(Rejected(commit, conflict_words(merge.conflict_paths, others)))
+                others = [other for other in squashed if set(other.paths) & set(merge.conflict_paths)]
+                rejected.append(RejectedCommit(commit, conflict_reason(merge.conflict_paths, others)))
         if tree == base.tree:
-            return base, taken, rejected
-        message = squash_message(taken, self._inputs.sweep)
-        authors = {commit.author.email: commit.author for commit in taken}
+            return base, squashed, rejected
+        message = squash_message(squashed, self._inputs.sweep)
+        authors = {commit.author.email: commit.author for commit in squashed}
         lone = next(iter(authors.values())) if len(authors) == 1 else None
         author = Identity(lone.name, lone.email) if lone else self._committer
         made = self._space.commit(tree, [base.commit], message.encode(), author=author)
-        return Tip(made, tree), taken, rejected
+        return Tip(made, tree), squashed, rejected
 
-    def try_alone(self, ground: Tip, fix: FoldedFix) -> Tip | None:
-        """Return a commit with this fix alone on the ground, or None when it does not fit there."""
-        merge = self._space.merge(base=fix.chosen.parent_tree, ours=ground.tree, theirs=fix.chosen.tree)
-        if not merge.is_clean:
-            return None
-        return Tip(self._space.commit(merge.tree, [ground.commit], b"a fix alone, to be measured\n"), merge.tree)
+    def tree_with_fix(self, start: Tip, fix: DistinctFix) -> str | None:
+        """Return the tree with this fix alone on top of `start`, or None when it conflicts there."""
+        merge = self._merge(start.tree, fix.chosen)
+        return merge.tree if merge.is_clean else None
 
-    def weave(self, ground: Tip, ranked: Sequence[RankedFix]) -> tuple[Tip, Woven]:
+    def add_fixes(self, start: Tip, ranked: Sequence[RankedFix]) -> tuple[Tip, BranchFixes]:
         """Pick the fixes in their order; what conflicts is tried again after the others, then left out."""
-        tip, woven = ground, Woven()
+        tip, fixes = start, BranchFixes()
         waiting = list(ranked)
         while waiting:
             conflicting = []
@@ -100,17 +114,20 @@ class Weaver:
                     conflicting.append(entry)
                     continue
                 tip = next_tip
-                woven.picked.append((entry, tip.commit))
+                fixes.picked.append(FixOnBranch(entry, tip))
             if len(conflicting) == len(waiting):
                 break
             waiting = conflicting
         for entry in waiting:
-            woven.left_out.append((entry, self._why_left_out(ground, tip, entry, woven)))
-        return tip, woven
+            fixes.left_out.append((entry, self._reason_left_out(start, tip, entry.fix.chosen, fixes)))
+        return tip, fixes
+
+    def _merge(self, tree: str, commit: AgentCommit) -> MergeResult:
+        return self._space.merge(base=commit.parent_tree, ours=tree, theirs=commit.tree)
 
     def _pick(self, tip: Tip, entry: RankedFix) -> Tip | None:
         chosen = entry.fix.chosen
-        merge = self._space.merge(base=chosen.parent_tree, ours=tip.tree, theirs=chosen.tree)
+        merge = self._merge(tip.tree, chosen)
         if not merge.is_clean or merge.tree == tip.tree:
             return None
         author = Identity(chosen.author.name, chosen.author.email)
@@ -118,29 +135,25 @@ class Weaver:
         made = self._space.commit(merge.tree, [tip.commit], message, author=author, authored=f"@{chosen.author.date}")
         return Tip(made, merge.tree)
 
-    def _why_left_out(self, ground: Tip, tip: Tip, entry: RankedFix, woven: Woven) -> str:
-        chosen = entry.fix.chosen
-        merge = self._space.merge(base=chosen.parent_tree, ours=tip.tree, theirs=chosen.tree)
+    def _reason_left_out(self, start: Tip, tip: Tip, commit: AgentCommit, fixes: BranchFixes) -> str:
+        merge = self._merge(tip.tree, commit)
         if merge.is_clean:
             return "it brings nothing that is not on the branch already"
-        paths = merge.conflict_paths
+        paths = set(merge.conflict_paths)
+        on_branch = (entry.fix.chosen for entry in fixes.picked)
         opponents = [
-            other.fix.chosen
-            for other, _ in woven.picked
-            if set(other.fix.chosen.paths) & set(paths) and self._do_fight(ground, other.fix, entry.fix)
+            other for other in on_branch if paths & set(other.paths) and self._do_conflict(start, other, commit)
         ]
-        return conflict_words(paths, opponents)
+        return conflict_reason(merge.conflict_paths, opponents)
 
-    def _do_fight(self, ground: Tip, first: FoldedFix, second: FoldedFix) -> bool:
-        one, other = first.chosen, second.chosen
-        alone = self._space.merge(base=one.parent_tree, ours=ground.tree, theirs=one.tree)
-        if not alone.is_clean:
-            return True
-        return not self._space.merge(base=other.parent_tree, ours=alone.tree, theirs=other.tree).is_clean
+    def _do_conflict(self, start: Tip, first: AgentCommit, second: AgentCommit) -> bool:
+        """Return whether the second commit conflicts when only the first one is on top of `start`."""
+        alone = self._merge(start.tree, first)
+        return not alone.is_clean or not self._merge(alone.tree, second).is_clean
 
 
-def conflict_words(paths: Sequence[str], opponents: Sequence[AgentCommit]) -> str:
-    """Say with what a commit conflicts, and where."""
+def conflict_reason(paths: Sequence[str], opponents: Sequence[AgentCommit]) -> str:
+    """Return in words where a commit conflicts, and with what."""
     places = ", ".join(plain(path, 100) for path in paths[:3])
     if not opponents:
         return f"conflicts in {places}"

@@ -48,7 +48,7 @@ class Changed(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class FoldedFix:
+class DistinctFix:
     """One change to the code under test, and everybody who made it; the first commit is the one that is taken."""
 
     commits: tuple[AgentCommit, ...]
@@ -71,7 +71,7 @@ class FoldedFix:
         return tuple(dict.fromkeys(commit.source.test for commit in self.commits))
 
 
-def fold_same_fixes(commits: Sequence[AgentCommit]) -> list[FoldedFix]:
+def distinct_fixes(commits: Sequence[AgentCommit]) -> list[DistinctFix]:
     """Fold commits that make the same change into one fix each; the order of the first ones is kept."""
     groups: list[tuple[list[AgentCommit], tuple[Changed, ...]]] = []
     for commit in commits:
@@ -86,12 +86,12 @@ def fold_same_fixes(commits: Sequence[AgentCommit]) -> list[FoldedFix]:
     return [_fix_of(group) for group, _ in groups]
 
 
-def _fix_of(group: list[AgentCommit]) -> FoldedFix:
+def _fix_of(group: list[AgentCommit]) -> DistinctFix:
     # The patch that most agents wrote stands for all; among equals the shortest.
     votes = Counter(commit.patch_id for commit in group)
     ordered = sorted(group, key=lambda commit: (-votes[commit.patch_id], commit.lines))
     same = "nearly the same hunks" if len(votes) > 1 else "the same patch"
-    return FoldedFix(tuple(ordered), why_same=same if len({commit.source.agent for commit in group}) > 1 else "")
+    return DistinctFix(tuple(ordered), why_same=same if len({commit.source.agent for commit in group}) > 1 else "")
 
 
 def changes_of(patch: str) -> tuple[Changed, ...]:

@@ -11,6 +11,7 @@ from swarm_tui.errors import JournalError
 from swarm_tui.model.outcome import ChangeStatus
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.states import Result, State
+from swarm_tui.testing.settings import TestSettings
 
 INPUTS_FILE: Final = "inputs.json"
 
@@ -40,7 +41,7 @@ class TestInput(Frozen):
 
     test: str
     argument: str = ""
-    """How pytest is told of it in the folder where it is run; empty when that is the node id itself."""
+    """The word by which pytest is told of it in the folder where it is run; empty when that is the node id."""
     file: str = ""
     result: str = ""
     reason: str = ""
@@ -83,7 +84,12 @@ class IntegratorInputs(Frozen):
     measure_seconds: float = 600.0
     """How long measuring the effects may take altogether; 0 measures nothing."""
     cache: str = ""
-    """The file in which results are kept by tree and test."""
+    """The folder in which outcomes of tests are cached; they are not when it is empty."""
+
+    @property
+    def test_settings(self) -> TestSettings:
+        """Return how the tests of the sweep are run."""
+        return TestSettings(self.python, self.folder, self.import_roots, self.pytest_options, self.setup)
 
 
 def read_inputs(path: Path) -> IntegratorInputs:

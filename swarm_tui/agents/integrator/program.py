@@ -7,24 +7,27 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from swarm_tui.adapters.git import Repository, create_bundle
 from swarm_tui.adapters.git.objects import ObjectSpace
 from swarm_tui.agents.contract import BUNDLE_FILE, OUTPUT_FOLDER
 from swarm_tui.agents.integrator.branches import read_branches
-from swarm_tui.agents.integrator.build_branch import Tip, Weaver
-from swarm_tui.agents.integrator.duplicates import FoldedFix, fold_same_fixes
+from swarm_tui.agents.integrator.build_branch import BranchBuilder, Tip
+from swarm_tui.agents.integrator.duplicates import DistinctFix, distinct_fixes
 from swarm_tui.agents.integrator.inputs import IntegratorInputs, read_inputs
-from swarm_tui.agents.integrator.measure import MeasuredCommit, Measuring, Progress, TestDocBase
+from swarm_tui.agents.integrator.measure import FixMeasurement, FixTree, Progress
 from swarm_tui.agents.integrator.ranking import Effect, rank_fixes, reported_effect
 from swarm_tui.agents.integrator.report import FinalRun, IntegrationResult, broken_tests, compose_outcome
-from swarm_tui.agents.integrator.scratch import ScratchCopies
 from swarm_tui.agents.offline.handing_in import publish_archive, write_outcome
 from swarm_tui.agents.offline.presence import Presence
 from swarm_tui.errors import SwarmError
 from swarm_tui.model.outcome import INTEGRATOR_OUTCOME_FILE, IntegratorOutcome
 from swarm_tui.model.text import plain
+from swarm_tui.testing.copies import TestCopies
+from swarm_tui.testing.results import ResultCache
+
+COPIES: Final = 4
 
 
 async def integrate(
@@ -37,65 +40,60 @@ async def integrate(
     commits, refused = await asyncio.to_thread(read_branches, repository, inputs)
     progress(f"{len(inputs.branches)} branches, {len(commits)} commits")
     base = Tip(inputs.base, repository.tree_of(inputs.base))
-    fixes = fold_same_fixes([commit for commit in commits if commit.sorting.is_fix])
-    copies = ScratchCopies(repository, inputs, scratch)
-    try:
-        with ObjectSpace(repository) as space:
-            weaver = Weaver(space, inputs)
-            others = [commit for commit in commits if not commit.sorting.is_fix]
-            ground, squashed, rejected = await asyncio.to_thread(weaver.squash, base, others)
-            _keep(space, base, ground)
-            progress(f"{len(squashed)} test and doc commits squashed, {len(fixes)} different fixes to rank")
-            trials, effects = await asyncio.to_thread(_trials, space, weaver, ground, fixes)
-            measuring = Measuring(copies, inputs, TestDocBase(ground.commit, ground.tree), trials, progress)
-            effects |= await measuring.measure()
-            tip, woven = await asyncio.to_thread(weaver.weave, ground, rank_fixes(fixes, effects))
-            _keep(space, base, tip)
+    fixes = distinct_fixes([commit for commit in commits if commit.sorting.is_fix])
+    cache = ResultCache(Path(inputs.cache) if inputs.cache else None, inputs.test_settings.key)
+    with ObjectSpace(repository) as space:
+        builder = BranchBuilder(space, inputs)
+        others = [commit for commit in commits if not commit.sorting.is_fix]
+        start, squashed, rejected = await asyncio.to_thread(builder.squash, base, others)
+        progress(f"{len(squashed)} test and doc commits squashed, {len(fixes)} different fixes to rank")
+        trees, effects = await asyncio.to_thread(_trees_with_one_fix, builder, start, fixes)
+        async with TestCopies(
+            space, inputs.test_settings, cache, base=base.commit, count=COPIES, parent_folder=scratch
+        ) as copies:
+            copies.arguments.update((test.test, test.argument) for test in inputs.tests if test.argument)
+            measurement = FixMeasurement(copies, inputs, start.tree, trees, progress)
+            effects |= await measurement.measure()
+            tip, on_branch = await asyncio.to_thread(builder.add_fixes, start, rank_fixes(fixes, effects))
             final = await _run_all(copies, inputs, tip, progress)
-            steps = [MeasuredCommit(entry.fix, commit, repository.tree_of(commit)) for entry, commit in woven.picked]
-            blamed = await measuring.blame(effects, broken_tests(inputs, squashed, woven, final), steps)
-            if blamed != effects:
-                # What a fix breaks costs it its place. What is on the branch is the same as before, in another order.
-                tip, woven = await asyncio.to_thread(weaver.weave, ground, rank_fixes(fixes, blamed))
-                _keep(space, base, tip)
+            steps = [FixTree(entry.fix, entry.tip.tree) for entry in on_branch.picked]
+            broken = broken_tests(inputs, squashed, on_branch, final)
+            updated = await measurement.add_breakages(effects, broken, steps)
+            if updated != effects:
+                # What a fix breaks costs it its place. The same commits come onto the branch, in another order.
+                tip, on_branch = await asyncio.to_thread(builder.add_fixes, start, rank_fixes(fixes, updated))
                 final = await _run_all(copies, inputs, tip, progress)
-    finally:
-        copies.close()
+        if tip.commit != base.commit:
+            space.keep(tip.commit, known=[base.commit])
     if tip.commit != base.commit:
         repository.run("update-ref", f"refs/heads/{inputs.branch}", tip.commit)
     made = IntegrationResult(
-        base.commit, ground.commit, tip.commit, tuple(squashed), tuple(rejected), woven, refused, final
+        base.commit, start.commit, tip.commit, tuple(squashed), tuple(rejected), on_branch, refused, final
     )
     return compose_outcome(inputs, made)
 
 
-def _keep(space: ObjectSpace, base: Tip, tip: Tip) -> None:
-    if tip.commit != base.commit:
-        space.keep(tip.commit, known=[base.commit])
-
-
-def _trials(
-    space: ObjectSpace, weaver: Weaver, ground: Tip, fixes: Sequence[FoldedFix]
-) -> tuple[list[MeasuredCommit], dict[str, Effect]]:
-    """Return a commit with each fix alone, and the reported effects of those that do not fit alone."""
-    trials, effects = [], {}
+def _trees_with_one_fix(
+    builder: BranchBuilder, start: Tip, fixes: Sequence[DistinctFix]
+) -> tuple[list[FixTree], dict[str, Effect]]:
+    """Return a tree with each fix alone, and the reported effects of those that do not fit alone."""
+    trees, effects = [], {}
     for fix in fixes:
-        alone = weaver.try_alone(ground, fix)
-        if alone is None:
+        tree = builder.tree_with_fix(start, fix)
+        if tree is None:
             effects[fix.chosen.commit] = reported_effect(fix, "alone it conflicts with the test and doc fixes")
         else:
-            _keep(space, ground, alone)
-            trials.append(MeasuredCommit(fix, alone.commit, alone.tree))
-    return trials, effects
+            trees.append(FixTree(fix, tree))
+    return trees, effects
 
 
-async def _run_all(copies: ScratchCopies, inputs: IntegratorInputs, tip: Tip, progress: Progress) -> FinalRun | None:
+async def _run_all(copies: TestCopies, inputs: IntegratorInputs, tip: Tip, progress: Progress) -> FinalRun | None:
     """Run the sweep's tests once on the finished branch."""
     tests = [test.test for test in inputs.tests]
     if inputs.measure_seconds <= 0 or not inputs.python or not tests or tip.commit == inputs.base:
         return None
     try:
-        run = await copies.run(tip.commit, tip.tree, tests, max(inputs.measure_seconds, 60.0))
+        run = await copies.run(tip.tree, tests, max(inputs.measure_seconds, 60.0))
     except SwarmError as error:
         return FinalRun({}, plain(str(error), 300))
     passed = sum(run.is_green(test) for test in tests)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from swarm_tui.agents.integrator.duplicates import FoldedFix
+from swarm_tui.agents.integrator.duplicates import DistinctFix
 from swarm_tui.model.formatting import counted
 
 NOT_MEASURED: Final = "not measured"
@@ -36,21 +36,21 @@ class RankedFix:
     """A fix in its place, and why it is there."""
 
     rank: int
-    fix: FoldedFix
+    fix: DistinctFix
     effect: Effect
     why: str
 
 
-def reported_effect(fix: FoldedFix, why_not_measured: str) -> Effect:
+def reported_effect(fix: DistinctFix, why_not_measured: str) -> Effect:
     """Return the effect that the agents of a fix reported, for want of a measured one."""
     green = tuple(dict.fromkeys(commit.source.test for commit in fix.commits if commit.source.is_passing_after))
     return Effect(turned_green=green, why_not_measured=why_not_measured or NOT_MEASURED)
 
 
-def rank_fixes(fixes: Iterable[FoldedFix], effects: Mapping[str, Effect]) -> list[RankedFix]:
+def rank_fixes(fixes: Iterable[DistinctFix], effects: Mapping[str, Effect]) -> list[RankedFix]:
     """Order the fixes, the best first; effects are found by the chosen commit of a fix."""
 
-    def place(fix: FoldedFix) -> tuple[int, bool, int, int, str, str]:
+    def place(fix: DistinctFix) -> tuple[int, bool, int, int, str, str]:
         effect = effects[fix.chosen.commit]
         # A measured effect is worth more than the same one by hearsay.
         return (
@@ -68,7 +68,7 @@ def rank_fixes(fixes: Iterable[FoldedFix], effects: Mapping[str, Effect]) -> lis
     ]
 
 
-def explain(fix: FoldedFix, effect: Effect) -> str:
+def explain(fix: DistinctFix, effect: Effect) -> str:
     """Say in one line why a fix has its place."""
     parts = [f"turns {counted(len(effect.turned_green), 'test')} green"]
     if not effect.is_measured:

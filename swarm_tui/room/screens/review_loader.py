@@ -8,7 +8,7 @@ from collections.abc import Callable
 from swarm_tui.errors import SwarmError
 from swarm_tui.room.review_state import ReviewState
 from swarm_tui.room.screens.fixes_services import FixesServices
-from swarm_tui.room.test_runs import trials_of_sweep, trials_without_sweep
+from swarm_tui.room.test_runs import runner_of_sweep, runner_without_sweep
 from swarm_tui.triage.review import Review
 
 CHECK_SECONDS = 2.0
@@ -82,15 +82,15 @@ class ReviewLoader:
         store = self._screen.store
         spec = store.opened.spec
         if self._screen.room.given_review is not None:
-            trials = trials_without_sweep(review, review.repository)
-            return ReviewState(review, lambda: store.state, "", store.clock, trials)
-        trials = trials_of_sweep(review, spec, store.state)
-        return ReviewState(review, lambda: store.state, spec.sweep, store.clock, trials)
+            runner = runner_without_sweep(review, review.repository)
+            return ReviewState(review, lambda: store.state, "", store.clock, runner)
+        runner = runner_of_sweep(review, spec, store.state)
+        return ReviewState(review, lambda: store.state, spec.sweep, store.clock, runner)
 
     async def close(self) -> None:
         """Close the review."""
         state, self.state = self.state, None
         self._on_closed()
         if state is not None:
-            await state.trials.close()
+            await state.test_runner.close()
             state.review.close()

@@ -34,21 +34,21 @@ class TestRunCommands:
 
     def why_not(self) -> str:
         state = self._screen.review_state
-        if state is not None and state.trials.running is not None:
-            return f"{state.trials.running.words}: one run at a time"
+        if state is not None and state.test_runner.running is not None:
+            return f"{state.test_runner.running.words}: one run at a time"
         return self._screen.why_no_fix()
 
     def run_without_fix(self) -> None:
         """Run the tests that the fix under the cursor concerns on the plan with that fix reverted."""
         state, fix = self._screen.reviewed_fix()
         reverted = state.with_it_reverted(fix)
-        self._start(lambda: state.trials.without(fix, reverted, self._on_change))
+        self._start(lambda: state.test_runner.run_without_fix(fix, reverted, self._on_change))
 
     def run_plan(self) -> None:
         """Run all tests of the sweep on what the plan makes of the branch."""
         state, _ = self._screen.reviewed_fix()
         reverted = state.review.reverted
-        self._start(lambda: state.trials.whole_plan(reverted, self._on_change))
+        self._start(lambda: state.test_runner.run_plan(reverted, self._on_change))
 
     def _start(self, run: Callable[[], Awaitable[TestRunFacts]]) -> None:
         self._screen.start(partial(self._run, run), "tests", is_exclusive=False)

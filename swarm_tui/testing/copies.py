@@ -1,0 +1,244 @@
+"""Scratch copies in which trees are checked out and their tests are run, so that a tree's own code is what is tested.
+
+async with TestCopies(space, settings, cache, base=commit) as copies:
+    run = await copies.run(tree, tests, timeout)             one pytest call for the tests that are not cached
+    async for result in copies.results(tree, tests): ...     one by one as they come, the cached ones first
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shutil
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Self, TypeVar
+
+from swarm_tui.adapters.git.checkouts import change_tree, check_out_tree
+from swarm_tui.adapters.git.objects import ObjectSpace
+from swarm_tui.adapters.git.repository import Repository
+from swarm_tui.adapters.git.scratch import ScratchFolder
+from swarm_tui.adapters.process import run_process
+from swarm_tui.adapters.pytest_runs import TestRun, run_chosen_tests
+from swarm_tui.errors import AdapterError
+from swarm_tui.testing.results import ResultCache
+from swarm_tui.testing.settings import TestSettings
+
+COPIES: Final = 2
+LARGEST_BATCH: Final = 32
+SETUP_TIMEOUT: Final = 1800.0
+MISSING: Final = "missing"
+
+Made = TypeVar("Made")
+
+
+@dataclass(frozen=True, slots=True)
+class TestResult:
+    """What one test came to on one tree."""
+
+    __test__ = False
+
+    test: str
+    outcome: str
+    """passed, failed, skipped, or missing when pytest did not report it."""
+    is_cached: bool
+    complaint: str = ""
+    """Why it is missing, in pytest's words."""
+
+
+@dataclass(slots=True)
+class _Copy:
+    """A scratch copy, used by one run at a time; one tree after the other is checked out in it."""
+
+    folder: Path
+    repository: Repository | None = None
+    tree: str = ""
+
+
+@dataclass(slots=True)
+class _Batches:
+    """The tests still to run, taken in batches: small ones first, so that the first results come soon."""
+
+    waiting: deque[str]
+    size: int = 1
+
+    def next_batch(self, workers: int) -> list[str]:
+        batch = [self.waiting.popleft() for _ in range(min(self.size, len(self.waiting)))]
+        self.size = max(1, min(LARGEST_BATCH, self.size * 2, len(self.waiting) // workers))
+        return batch
+
+
+class TestCopies:
+    """A few scratch copies of one repository and the runs of tests in them. Close it, or use it in an `async with`."""
+
+    __test__ = False
+
+    def __init__(
+        self,
+        space: ObjectSpace,
+        settings: TestSettings,
+        cache: ResultCache,
+        *,
+        base: str,
+        count: int = COPIES,
+        parent_folder: Path | None = None,
+    ) -> None:
+        """Trees are looked up in `space` and checked out as commits on top of `base`."""
+        self.settings = settings
+        self.arguments: dict[str, str] = {}
+        """The word by which pytest is told of a test, where that is not its node id."""
+        self._space = space
+        self._cache = cache
+        self._base = base
+        self._scratch = ScratchFolder("swarm-copies-", parent_folder)
+        self._count = max(1, min(count, os.cpu_count() or 1))
+        self._free: asyncio.Queue[_Copy] = asyncio.Queue()
+        for number in range(self._count):
+            self._free.put_nowait(_Copy(self.folder / str(number)))
+        self._is_holding = False
+
+    @property
+    def folder(self) -> Path:
+        """The folder that the copies are in."""
+        return self._scratch.path
+
+    def hold_objects(self) -> None:
+        """Keep what was made in the space until closed: copies borrow its objects. Any run does this too."""
+        if not self._is_holding:
+            self._is_holding = True
+            self._space.hold()
+
+    async def close(self) -> None:
+        """Remove the copies; cached results stay."""
+        if self._is_holding:
+            self._is_holding = False
+            self._space.release()
+        await asyncio.to_thread(self._scratch.close)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    # Running tests
+
+    async def run(self, tree: str, tests: Sequence[str], timeout: float | None = None) -> TestRun:
+        """Run tests on a tree; those whose outcome is cached are not run again."""
+        known = self._cache.outcomes(tree)
+        wanted = [test for test in tests if test not in known]
+        if not wanted:
+            return TestRun(_only(known, tests))
+        made = await self.run_uncached(tree, wanted, self.settings.timeout if timeout is None else timeout)
+        if made.is_complete:
+            self._cache.add(tree, made.outcomes)
+        return TestRun(_only({**known, **made.outcomes}, tests), made.complaint, made.is_complete)
+
+    async def run_uncached(self, tree: str, tests: Sequence[str], timeout: float) -> TestRun:
+        """Run tests on a tree whatever is cached, and cache nothing."""
+        async with self.checked_out(tree) as folder:
+            return await run_chosen_tests(
+                self.settings.python,
+                folder,
+                {test: self.arguments.get(test, test) for test in tests},
+                folder=self.settings.folder,
+                import_roots=self.settings.import_roots,
+                options=self.settings.options,
+                timeout=timeout,
+            )
+
+    async def results(self, tree: str, tests: Sequence[str]) -> AsyncIterator[TestResult]:
+        """Yield the result of each test on a tree as it comes; leaving early ends what still runs."""
+        known = dict(self._cache.outcomes(tree))
+        for test in tests:
+            if test in known:
+                yield TestResult(test, known[test], is_cached=True)
+        batches = _Batches(deque(test for test in dict.fromkeys(tests) if test not in known))
+        found: asyncio.Queue[TestResult | None] = asyncio.Queue()
+        workers = [
+            asyncio.create_task(self._run_batches(tree, batches, found))
+            for _ in range(min(self._count, len(batches.waiting)))
+        ]
+        try:
+            working = len(workers)
+            while working:
+                result = await found.get()
+                if result is None:
+                    working -= 1
+                else:
+                    yield result
+            await asyncio.gather(*workers)
+        finally:
+            for worker in workers:
+                worker.cancel()
+            await asyncio.gather(*workers, return_exceptions=True)
+
+    async def _run_batches(self, tree: str, batches: _Batches, found: asyncio.Queue[TestResult | None]) -> None:
+        try:
+            while batches.waiting:
+                batch = batches.next_batch(self._count)
+                run = await self.run(tree, batch)
+                for test in batch:
+                    outcome = run.outcomes.get(test, MISSING)
+                    complaint = run.complaint if outcome == MISSING else ""
+                    found.put_nowait(TestResult(test, outcome, is_cached=False, complaint=complaint))
+        finally:
+            found.put_nowait(None)
+
+    # Copies
+
+    @contextlib.asynccontextmanager
+    async def checked_out(self, tree: str) -> AsyncIterator[Path]:
+        """Return a folder in which a tree is checked out and set up, for as long as it is used."""
+        copy = await self._free.get()
+        try:
+            if copy.repository is None or copy.tree != tree:
+                # Whoever is cancelled in the middle leaves a copy that holds no tree.
+                copy.tree = ""
+                await self._check_out(copy, tree)
+                copy.tree = tree
+            yield copy.folder
+        finally:
+            self._free.put_nowait(copy)
+
+    async def _check_out(self, copy: _Copy, tree: str) -> None:
+        space, base = self._space, self._base
+        self.hold_objects()
+        if copy.repository is not None:
+            repository = copy.repository
+            # What the set-up has made may be neither committed nor ignored.
+            is_cleaned = not self.settings.setup
+            await _finish_in_thread(lambda: change_tree(space, repository, tree, parent=base, is_cleaned=is_cleaned))
+            return
+        made = await _finish_in_thread(lambda: check_out_tree(space, tree, copy.folder, parent=base))
+        await self._set_up(copy.folder)
+        copy.repository = made
+
+    async def _set_up(self, folder: Path) -> None:
+        if not self.settings.setup:
+            return
+        # The project's own command for a fresh copy, given by the person who started the sweep.
+        command = ["/bin/sh", "-c", self.settings.setup]
+        finished = await run_process(command, cwd=folder, timeout=SETUP_TIMEOUT)
+        if finished.code:
+            await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+            raise AdapterError(
+                f"the set-up command failed with code {finished.code} in a fresh copy", self.settings.setup
+            )
+
+
+def _only(outcomes: Mapping[str, str], tests: Sequence[str]) -> dict[str, str]:
+    return {test: outcomes[test] for test in tests if test in outcomes}
+
+
+async def _finish_in_thread(work: Callable[[], Made]) -> Made:
+    """Do something in a thread; when cancelled meanwhile, wait for its end: a thread cannot be stopped."""
+    task = asyncio.ensure_future(asyncio.to_thread(work))
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task])
+        raise

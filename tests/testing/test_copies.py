@@ -1,0 +1,190 @@
+"""Running tests on any tree: the tree's own code is tested, results come live and are never computed twice."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import pytest
+
+from swarm_tui.adapters.environment import scrubbed_environment
+from swarm_tui.adapters.git import Repository
+from swarm_tui.adapters.git.objects import ObjectSpace
+from swarm_tui.adapters.process import run_process
+from swarm_tui.errors import AdapterError, ProgramTimeout
+from swarm_tui.testing.copies import TestCopies
+from swarm_tui.testing.results import ResultCache
+from swarm_tui.testing.settings import TestSettings
+from tests.git_project import GitProject
+from tests.testing.sums import IMPORT_ROOTS, TESTS, CountingPython, make_sums
+from tests.waiting import eventually
+
+pytestmark = pytest.mark.slow
+
+MakeCopies = Callable[..., TestCopies]
+
+
+@pytest.fixture
+def sums(tmp_path: Path) -> GitProject:
+    return make_sums(tmp_path / "sums")
+
+
+@pytest.fixture
+async def make_copies(sums: GitProject, tmp_path: Path) -> AsyncIterator[MakeCopies]:
+    """Return a function that makes copies with some settings, all with one cache."""
+    async with AsyncExitStack() as stack:
+        space = stack.enter_context(ObjectSpace(Repository.open(sums.root)))
+
+        def make(python: str = sys.executable, *, setup: str = "", count: int = 2) -> TestCopies:
+            settings = TestSettings(python, import_roots=IMPORT_ROOTS, setup=setup)
+            cache = ResultCache(tmp_path / "cache", settings.key)
+            made = TestCopies(space, settings, cache, base=sums.git("rev-parse", "main"), count=count)
+            stack.push_async_callback(made.close)
+            return made
+
+        yield make
+
+
+def tree_of(project: GitProject, revision: str) -> str:
+    return project.git("rev-parse", f"{revision}^{{tree}}")
+
+
+async def outcomes(copies: TestCopies, tree: str, *tests: str) -> dict[str, str]:
+    return {result.test: result.outcome async for result in copies.results(tree, tests)}
+
+
+async def test_the_trees_own_code_is_tested_and_nothing_is_run_twice(
+    sums: GitProject, make_copies: MakeCopies, tmp_path: Path
+) -> None:
+    python = CountingPython(tmp_path)
+    (sums.root / "src/sums.py").write_text("raise SystemExit('the user is in the middle of something')\n")
+    copies = make_copies(python.path)
+    first, last = tree_of(sums, "integrated~1"), tree_of(sums, "integrated")
+    assert await outcomes(copies, first, *TESTS, "tests/gone.py::test_x") == {
+        TESTS[0]: "passed",
+        TESTS[1]: "failed",
+        TESTS[2]: "passed",
+        "tests/gone.py::test_x": "missing",
+    }
+    run = await copies.run(last, TESTS)
+    assert (run.outcomes, run.is_complete) == (dict.fromkeys(TESTS, "passed"), True)
+    calls = len(python.calls)
+    again = [result async for result in make_copies(python.path).results(first, TESTS)]
+    assert [(result.test, result.is_cached) for result in again] == [(test, True) for test in TESTS]
+    assert (await make_copies(python.path).run(last, TESTS)).outcomes == dict.fromkeys(TESTS, "passed")
+    assert len(python.calls) == calls
+
+
+async def test_results_by_ones_and_runs_as_a_whole_share_one_cache(
+    sums: GitProject, make_copies: MakeCopies, tmp_path: Path
+) -> None:
+    python = CountingPython(tmp_path)
+    copies, tree = make_copies(python.path), tree_of(sums, "integrated")
+    await outcomes(copies, tree, TESTS[0])
+    assert (await copies.run(tree, TESTS[:2])).outcomes == dict.fromkeys(TESTS[:2], "passed")
+    assert python.calls[-1].endswith(f"-- {TESTS[1]}")
+    assert len(python.calls) == 2
+
+
+async def test_what_was_made_in_a_space_is_kept_from_the_first_copy_on(sums: GitProject, tmp_path: Path) -> None:
+    settings = TestSettings(sys.executable, import_roots=IMPORT_ROOTS)
+    with ObjectSpace(Repository.open(sums.root)) as space:
+        copies = TestCopies(space, settings, ResultCache(None, ""), base=sums.git("rev-parse", "main"))
+        assert not space.is_held
+        for _ in range(2):
+            await copies.run(tree_of(sums, "integrated"), TESTS[:1])
+            assert space.is_held
+        await copies.close()
+        assert not space.is_held
+
+
+async def test_leaving_in_the_middle_ends_what_runs(sums: GitProject, make_copies: MakeCopies) -> None:
+    copies, tree = make_copies(), tree_of(sums, "integrated")
+    results = copies.results(tree, TESTS)
+    async for result in results:
+        assert not result.is_cached
+        break
+    await results.aclose()  # type: ignore[attr-defined]  # an async generator is what it is
+    assert set(await outcomes(copies, tree, *TESTS)) == set(TESTS)
+
+
+async def test_a_run_that_was_interrupted_is_not_cached(sums: GitProject, make_copies: MakeCopies) -> None:
+    stopping = "import os, signal\ndef test_first(): pass\ndef test_stopped(): os.kill(os.getpid(), signal.SIGINT)\n"
+    sums.commit("stops", {"tests/test_stop.py": stopping})
+    tree, tests = tree_of(sums, "integrated"), ["tests/test_stop.py::test_first", "tests/test_stop.py::test_stopped"]
+    run = await make_copies().run(tree, tests)
+    assert (run.outcomes, run.is_complete) == ({tests[0]: "passed"}, False)
+    assert [result.is_cached async for result in make_copies().results(tree, tests)] == [False, False]
+
+
+async def test_a_run_that_took_too_long_is_not_cached(sums: GitProject, make_copies: MakeCopies) -> None:
+    slow = "import time\ndef test_quick(): pass\ndef test_slow(): time.sleep(600)\n"
+    sums.commit("slow", {"tests/test_slow.py": slow})
+    tree, tests = tree_of(sums, "integrated"), ["tests/test_slow.py::test_quick", "tests/test_slow.py::test_slow"]
+    copies = make_copies()
+    with pytest.raises(ProgramTimeout):
+        await copies.run(tree, tests, timeout=3.0)
+    assert [result.is_cached async for result in copies.results(tree, tests[:1])] == [False]
+
+
+async def test_leaving_while_a_tree_is_checked_out_spoils_no_later_result(
+    sums: GitProject, make_copies: MakeCopies, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copies, tree, base_tree = make_copies(), tree_of(sums, "integrated"), tree_of(sums, "main")
+    gone = ["tests/gone.py::test_x", "tests/gone.py::test_y"]
+    assert list((await outcomes(copies, tree, *gone)).values()) == ["missing", "missing"]
+    started, go = tmp_path / "started", tmp_path / "go"
+    (tmp_path / "attributes").write_text("*.py filter=slow\n")
+    (tmp_path / "config").write_text(
+        f'[core]\n\tattributesFile = {tmp_path}/attributes\n[filter "slow"]\n'
+        f'\tsmudge = "touch {started}; for n in $(seq 600); do test -e {go} && break; sleep 0.1; done; cat"\n'
+    )
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "config"))
+    results = copies.results(base_tree, TESTS[:1])
+    waiting = asyncio.ensure_future(anext(results))
+    await eventually(started.exists, "the filter of git to be asked")
+    waiting.cancel()
+    await asyncio.sleep(0)
+    go.touch()
+    await asyncio.wait([waiting])
+    assert await outcomes(copies, tree, *TESTS[:2]) == dict.fromkeys(TESTS[:2], "passed")
+
+
+async def test_what_a_closed_terminal_left_behind_is_removed_by_the_next(
+    sums: GitProject, make_copies: MakeCopies
+) -> None:
+    program = (
+        "import os, sys; from pathlib import Path; from swarm_tui.adapters.git import Repository;"
+        "from swarm_tui.adapters.git.objects import ObjectSpace; from swarm_tui.testing.copies import TestCopies;"
+        "from swarm_tui.testing.results import ResultCache; from swarm_tui.testing.settings import TestSettings;"
+        "space = ObjectSpace(Repository.open(Path(sys.argv[1])));"
+        "copies = TestCopies(space, TestSettings('python3'), ResultCache(None, ''), base='main');"
+        "print(copies.folder, flush=True); os.kill(os.getpid(), 1)"
+    )
+    killed = await run_process([sys.executable, "-c", program, str(sums.root)], environment=scrubbed_environment())
+    left = Path(killed.text.strip())
+    assert killed.code == -signal.SIGHUP
+    assert left.is_dir()
+    copies = make_copies()
+    assert not left.exists()
+    assert copies.folder.is_dir()
+    await copies.close()
+    assert not copies.folder.exists()
+
+
+async def test_a_set_up_that_fails_says_so_each_time(sums: GitProject, make_copies: MakeCopies) -> None:
+    copies = make_copies(setup="exit 7")
+    for _ in range(2):
+        with pytest.raises(AdapterError, match="set-up command failed with code 7"):
+            await copies.run(tree_of(sums, "integrated"), TESTS[:1])
+
+
+async def test_what_the_set_up_has_made_is_there_for_every_tree(sums: GitProject, make_copies: MakeCopies) -> None:
+    sums.commit("needy", {"tests/test_other.py": "import ready\ndef test_other(): pass\n"})
+    copies = make_copies(setup="test ! -e ready.py && echo > ready.py", count=1)
+    for revision in ("integrated", "main", "integrated"):
+        assert (await copies.run_uncached(tree_of(sums, revision), TESTS[2:], 60.0)).is_green(TESTS[2]), revision
