@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from swarm_tui.adapters.mngr_messages import CreateRequest
-from swarm_tui.adapters.pytest import pytest_argument
-from swarm_tui.agents.contract import OUTPUT_FOLDER, TASK_VARIABLE
+from swarm_tui.agents.contract import TASK_VARIABLE
 from swarm_tui.agents.kinds import kind_of
 from swarm_tui.agents.prompting import MAPPER_TEMPLATE, render_prompt
 from swarm_tui.agents.shipped import live_folder, write_command
@@ -20,10 +19,10 @@ from swarm_tui.agents.task import Task
 from swarm_tui.engine.context import EngineContext
 from swarm_tui.engine.names import LABEL_ROLE, LABEL_SWEEP, LABEL_TEST, ROLE_MAPPER, session_of
 from swarm_tui.engine.recording import record_agent
+from swarm_tui.engine.task_file import task_for
 from swarm_tui.engine.tutorial_task import tutorial_prompt
 from swarm_tui.errors import AdapterError, AgentExists, UsageError
 from swarm_tui.model.events import Launched, Launching
-from swarm_tui.model.outcome import OUTCOME_FILE
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.sweep import SweepSpec
 from swarm_tui.model.text import plain
@@ -170,23 +169,3 @@ def _moved(entry: str, repository: str, copy: str) -> str:
     path = Path(entry)
     is_inside = path.is_absolute() and path.is_relative_to(repository)
     return posixpath.normpath(posixpath.join(copy, path.relative_to(repository))) if is_inside else entry
-
-
-def task_for(spec: SweepSpec, record: TestRecord) -> Task:
-    """Return the task file's content for one test."""
-    return Task(
-        sweep=spec.sweep,
-        test=record.test,
-        agent=record.agent,
-        branch=record.branch,
-        base=spec.base,
-        repository=spec.repository,
-        file=record.file,
-        rest=record.test.partition("::")[2],
-        folder=spec.folder,
-        pytest=(spec.python, "-m", "pytest", *spec.run_options, pytest_argument(record.test, record.file, spec.folder)),
-        outcome=f"{OUTPUT_FOLDER}/{OUTCOME_FILE}",
-        records=spec.records or "",
-        speed=spec.speed,
-        identity=spec.identity,
-    )

@@ -18,9 +18,10 @@ from swarm_tui.adapters.provision import find_mngr
 from swarm_tui.agents.kinds import kind_of
 from swarm_tui.agents.prompting import MAPPER_TEMPLATE, check_template, render_prompt
 from swarm_tui.engine.collect import Found, Progress, Selection, find_tests
-from swarm_tui.engine.launch import environment_for, task_for
+from swarm_tui.engine.launch import environment_for
 from swarm_tui.engine.names import agent_address
 from swarm_tui.engine.start import new_sweep_name, write_sweep
+from swarm_tui.engine.task_file import task_for
 from swarm_tui.errors import JournalError, ProgramMissing, UsageError
 from swarm_tui.journal.folder import SweepFolder, runs_folder
 from swarm_tui.model.options import OPTIONS, RunOptions, check_options

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Final
 
 from swarm_tui.adapters.git import Repository
-from swarm_tui.agents.contract import OUTPUT_FOLDER
 from swarm_tui.agents.prompting import FILL_TEMPLATE, SYNC_TEMPLATE, render_tutorial_prompt
 from swarm_tui.agents.task import Task
-from swarm_tui.model.outcome import OUTCOME_FILE
+from swarm_tui.engine.task_file import task_for
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.sweep import SweepSpec
 from swarm_tui.tutorial.committed import CommittedTutorial, CommittedTutorialReader
@@ -49,22 +49,7 @@ def tutorial_task(spec: SweepSpec, record: TestRecord, items: Sequence[OpenBlock
     blocks = [f"--block={item.block.title}" for item in items]
     folder = [spec.tests_folder] if spec.tests_folder else []
     check = (str(command), "tutorial", "check", *blocks, "--", tutorial, *folder)
-    return Task(
-        sweep=spec.sweep,
-        test=record.test,
-        agent=record.agent,
-        branch=record.branch,
-        base=spec.base,
-        repository=spec.repository,
-        file=tutorial,
-        rest=record.test.partition("::")[2],
-        folder="",
-        pytest=check,
-        outcome=f"{OUTPUT_FOLDER}/{OUTCOME_FILE}",
-        records=spec.records or "",
-        speed=spec.speed,
-        identity=spec.identity,
-    )
+    return replace(task_for(spec, record), file=tutorial, folder="", pytest=check)
 
 
 def tutorial_prompt(spec: SweepSpec, repository: Repository, record: TestRecord, command: Path) -> tuple[Task, str]:

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from swarm_tui.agents.shipped import live_folder
-from swarm_tui.engine.launch import create_request, environment_for, launch, task_for
+from swarm_tui.engine.launch import create_request, environment_for, launch
 from swarm_tui.engine.names import agent_address, agent_id_of, harvest_ref
+from swarm_tui.engine.task_file import task_for
 from swarm_tui.model.state import TestRecord as Record
 from swarm_tui.model.sweep import MngrSettings, SweepSpec
 from swarm_tui.places.place import AgentAddress

@@ -1,0 +1,30 @@
+"""Writes down what an agent is to do, as the content of its task file."""
+
+from __future__ import annotations
+
+from swarm_tui.adapters.pytest import pytest_argument
+from swarm_tui.agents.contract import OUTPUT_FOLDER
+from swarm_tui.agents.task import Task
+from swarm_tui.model.outcome import OUTCOME_FILE
+from swarm_tui.model.state import TestRecord
+from swarm_tui.model.sweep import SweepSpec
+
+
+def task_for(spec: SweepSpec, record: TestRecord) -> Task:
+    """Return the task file's content for one test."""
+    return Task(
+        sweep=spec.sweep,
+        test=record.test,
+        agent=record.agent,
+        branch=record.branch,
+        base=spec.base,
+        repository=spec.repository,
+        file=record.file,
+        rest=record.test.partition("::")[2],
+        folder=spec.folder,
+        pytest=(spec.python, "-m", "pytest", *spec.run_options, pytest_argument(record.test, record.file, spec.folder)),
+        outcome=f"{OUTPUT_FOLDER}/{OUTCOME_FILE}",
+        records=spec.records or "",
+        speed=spec.speed,
+        identity=spec.identity,
+    )
