@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, Protocol
 
 from swarm_tui.model.formatting import clock
+from swarm_tui.model.states import ALONG_BAR
 from swarm_tui.model.text import plain
 
 if TYPE_CHECKING:
@@ -19,23 +20,20 @@ if TYPE_CHECKING:
     from swarm_tui.journal.open import OpenedSweep
     from swarm_tui.model.state import LogLine
 
-# In this order along the bar; a sweep goes from its right end to its left.
-_PARTS: Final = (
-    ("clean", "✓", "green"),
-    ("better", "●", "green"),
-    ("test_fix", "●", "green"),
-    ("tutorial_fix", "●", "green"),
-    ("impl_fix", "◆", "magenta"),
-    ("unresolved", "✗", "red"),
-    ("blocked", "■", "dark_orange"),
-    ("failed", "!", "bold red"),
-    ("stopped", "-", "dim"),
-    ("harvesting", "◍", "cyan"),
-    ("running", "◐", "cyan"),
-    ("waiting", "?", "bold yellow"),
-    ("launching", "◌", "dim cyan"),
-    ("queued", "·", "dim"),
-)
+_STYLES: Final = {
+    "clean": "green",
+    "fixed": "green",
+    "impl_fix": "magenta",
+    "unresolved": "red",
+    "blocked": "dark_orange",
+    "failed": "bold red",
+    "stopped": "dim",
+    "running": "cyan",
+    "waiting": "bold yellow",
+    "launching": "dim cyan",
+    "queued": "dim",
+}
+"""Role: style."""
 _BAR_WIDTH: Final = 60
 
 
@@ -113,18 +111,16 @@ def _picture(opened: OpenedSweep) -> RenderableType:
 
     state = opened.state
     now = time.time()
-    counts = [(word, glyph, style, state.counts[word]) for word, glyph, style in _PARTS if state.counts[word] > 0]
+    counts = [(mark, _STYLES[mark.role], state.counts[mark.name]) for mark in ALONG_BAR if state.counts[mark.name] > 0]
     total = sum(count for *_, count in counts) or 1
     bar = Text()
     position = done = 0
-    for _, _, style, count in counts:
+    for _, style, count in counts:
         done += count
         end = done * _BAR_WIDTH // total
         bar.append(("░" if style == "dim" else "█") * (end - position), style=style)
         position = end
-    numbers = Text(" ").join(
-        Text(f"{glyph}{count} {word.replace('_', ' ')}", style) for word, glyph, style, count in counts
-    )
+    numbers = Text(" ").join(Text(f"{mark.glyph}{count} {mark.word}", style) for mark, style, count in counts)
     elapsed = now - (state.started_at or now)
     end_at = forecast_end(state, now)
     left = f" · ~{clock(end_at - now)} left" if end_at is not None and end_at > now else ""

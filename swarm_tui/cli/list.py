@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from swarm_tui.model.states import MARKS
 from swarm_tui.model.text import plain
 
 DESCRIPTION = """Lists the sweeps of this repository, the newest first."""
@@ -32,7 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
     elif not rows:
         print("There is no sweep here yet; `swarm-tui run` starts one.")
     for row in rows if not arguments.json else ():
-        counts = " · ".join(f"{count} {mark.replace('_', ' ')}" for mark, count in sorted(row["counts"].items()))
+        counts = " · ".join(f"{count} {MARKS[mark].word}" for mark, count in sorted(row["counts"].items()))
         title = f"  {plain(row['title'], 60)}" if row["title"] else ""
         print(
             f"{row['sweep']:20} {row['state']:11} {_date(row['created'])}  {counts or plain(row['reason'], 200)}{title}"

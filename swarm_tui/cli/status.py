@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from swarm_tui.model.states import MARKS
 from swarm_tui.model.text import plain, plain_lines
 
 if TYPE_CHECKING:
@@ -33,7 +34,6 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the state of a sweep."""
     from swarm_tui.cli.sweeps import opened_sweep
     from swarm_tui.errors import UsageError
-    from swarm_tui.model.states import MARKS
 
     opened = opened_sweep(arguments.sweep, Path.cwd())
     wanted = set(arguments.only.replace("-", "_").split(",")) if arguments.only else set(MARKS)
@@ -134,7 +134,7 @@ def _table(opened: OpenedSweep, records: list[TestRecord]) -> Iterable[str]:
     from swarm_tui.cli.sweep_summary import integration_lines
 
     state = opened.state
-    counts = " · ".join(f"{count} {mark.replace('_', ' ')}" for mark, count in sorted(state.counts.items()) if count)
+    counts = " · ".join(f"{count} {MARKS[mark].word}" for mark, count in sorted(state.counts.items()) if count)
     yield f"{opened.folder.name}  {sweep_state(opened)}  {counts}"
     if state.integration.branch:
         yield f"integrated on {state.integration.branch}: {state.integration.fixes} fixes"
@@ -147,7 +147,7 @@ def _table(opened: OpenedSweep, records: list[TestRecord]) -> Iterable[str]:
     for record in records:
         tries = "".join("." if made.passed is None else "✓" if made.passed else "✗" for made in record.tries[-8:])
         reason = record.question if record.state.value == "waiting" else record.reason
-        yield f"  {record.mark.replace('_', ' '):12} {tries:8} {plain(record.test, 200)}" + (
+        yield f"  {MARKS[record.mark].word:12} {tries:8} {plain(record.test, 200)}" + (
             f"  {plain(reason, 300)}" if reason else ""
         )
     yield from hard_to_use_lines(opened)

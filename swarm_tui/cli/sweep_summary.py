@@ -7,7 +7,7 @@ from typing import Final
 
 from swarm_tui.model.outcome import LeftOut
 from swarm_tui.model.state import Integration, TestRecord
-from swarm_tui.model.states import PULLED_RESULTS, Result, State
+from swarm_tui.model.states import MARKS, PULLED_RESULTS, Result, State
 from swarm_tui.model.text import plain
 
 NAMED: Final = 20
@@ -26,7 +26,7 @@ def open_lines(records: Iterable[TestRecord]) -> Iterator[str]:
         if is_open(record):
             causes.setdefault((record.mark, _cause(record)), []).append(plain(record.test, 300))
     for (mark, reason), tests in sorted(causes.items(), key=lambda cause: -len(cause[1])):
-        yield f"{len(tests)} {mark.replace('_', ' ')}: {reason or 'no reason is known'}"
+        yield f"{len(tests)} {MARKS[mark].word}: {reason or 'no reason is known'}"
         yield from (f"  {test}" for test in tests[:NAMED])
         if len(tests) > NAMED:
             yield f"  and {len(tests) - NAMED} more"

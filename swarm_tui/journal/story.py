@@ -6,7 +6,7 @@ from typing import Final
 
 from swarm_tui.model import events as happened
 from swarm_tui.model.state import LogLine
-from swarm_tui.model.states import Result, State
+from swarm_tui.model.states import MARKS, Result, State
 
 # What happens many times a second; asked first, because a match of twenty cases costs as much as the fold itself.
 _NOT_TOLD: Final = frozenset(
@@ -51,7 +51,7 @@ def tell(event: happened.Event) -> LogLine | None:
             text = f"ran against your checkout, not its copy: {', '.join(event.modules[:3])}"
         case happened.Harvested():
             level = "error" if event.result is Result.FAILED else "info"
-            text, test = event.result.value.replace("_", " "), event.test
+            text, test = MARKS[event.result].word, event.test
             text += f": {event.reason}" if event.reason else ""
         case happened.Stopped():
             level, text, test = "warning", f"stopped: {event.reason or 'asked for'}", event.test

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 
 class State(StrEnum):
@@ -39,23 +39,50 @@ FINISHED_STATES: Final = frozenset({State.DONE, State.STOPPED})
 PULLED_RESULTS: Final = frozenset({Result.BETTER, Result.TEST_FIX, Result.TUTORIAL_FIX, Result.IMPL_FIX})
 """Results whose branch carries work that the integrator may take."""
 
-MARKS: Final[tuple[str, ...]] = (
-    "clean",
-    "better",
-    "test_fix",
-    "tutorial_fix",
-    "impl_fix",
-    "unresolved",
-    "blocked",
-    "failed",
-    "harvesting",
-    "running",
-    "waiting",
-    "launching",
-    "queued",
-    "stopped",
-)
-"""What one cell can show: the result of a done test, else its state; in the order in which counts are listed."""
+
+class Mark(NamedTuple):
+    """What one cell can show, the result of a done test or else its state, and how the room, the command line and the
+    page show it."""
+
+    name: str
+    glyph: str
+    ascii_glyph: str
+    role: str
+    """The role that the room's palette, the command line and the page have a colour for."""
+    pill: str
+    """The marks that are counted and filtered together."""
+
+    @property
+    def word(self) -> str:
+        """What people read."""
+        return self.name.replace("_", " ")
+
+
+MARKS: Final[dict[str, Mark]] = {
+    mark.name: mark
+    for mark in (
+        Mark("clean", "✓", "v", role="clean", pill="clean"),
+        Mark("better", "●", "#", role="fixed", pill="fixed"),
+        Mark("test_fix", "●", "#", role="fixed", pill="fixed"),
+        Mark("tutorial_fix", "●", "#", role="fixed", pill="fixed"),
+        Mark("impl_fix", "◆", "*", role="impl_fix", pill="impl_fix"),
+        Mark("unresolved", "✗", "x", role="unresolved", pill="unresolved"),
+        Mark("blocked", "■", "B", role="blocked", pill="blocked"),
+        Mark("failed", "!", "!", role="failed", pill="failed"),
+        Mark("harvesting", "◍", ":", role="running", pill="running"),
+        Mark("running", "◐", "o", role="running", pill="running"),
+        Mark("waiting", "?", "?", role="waiting", pill="waiting"),
+        Mark("launching", "◌", ",", role="launching", pill="launching"),
+        Mark("queued", "·", ".", role="queued", pill="queued"),
+        Mark("stopped", "-", "-", role="stopped", pill="stopped"),
+    )
+}
+"""In the order in which counts are listed."""
+
+_STATES_ALONG_BAR: Final = ("stopped", "waiting", "running", "harvesting", "launching", "queued")
+
+ALONG_BAR: Final = tuple(MARKS[name] for name in (*(mark for mark in MARKS if mark in set(Result)), *_STATES_ALONG_BAR))
+"""From what is done at a bar's left end to what waits at its right end."""
 
 
 def mark_of(state: State, result: Result | None) -> str:

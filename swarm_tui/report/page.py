@@ -11,6 +11,8 @@ from importlib.resources import files
 from string import Template
 from typing import Any, Final
 
+from swarm_tui.model.states import MARKS
+
 _SCRIPTS: Final = ("elements.js", "markdown.js", "overview.js", "details.js", "filter.js", "main.js")
 PLAYER_FILES: Final = ("asciinema-player.min.js", "asciinema-player.LICENSE")
 _STYLES: Final = ("page.css",)
@@ -71,12 +73,14 @@ def vendored(name: str) -> bytes:
 
 @cache
 def _script() -> str:
-    return '"use strict";\n' + "\n".join(_template(name) for name in _SCRIPTS)
+    marks = {name: {"glyph": mark.glyph, "word": mark.word, "pill": mark.pill} for name, mark in MARKS.items()}
+    return f'"use strict";\nconst MARKS = {json_for_html(marks)};\n' + "\n".join(_template(name) for name in _SCRIPTS)
 
 
 @cache
 def _style() -> str:
-    return vendored("asciinema-player.css").decode() + "\n" + "\n".join(_template(name) for name in _STYLES)
+    colours = "".join(f".{name} {{ --mark: var(--{mark.role}); }}\n" for name, mark in MARKS.items())
+    return "\n".join([vendored("asciinema-player.css").decode(), colours, *(_template(name) for name in _STYLES)])
 
 
 def _template(name: str) -> str:

@@ -1,21 +1,5 @@
 // Elements, words and data that everything else on the page is built with. Text is only ever set as text.
 
-const GLYPHS = {
-  clean: ["✓", "clean"],
-  better: ["●", "better"],
-  test_fix: ["●", "test fix"],
-  tutorial_fix: ["●", "tutorial fix"],
-  impl_fix: ["◆", "impl fix"],
-  unresolved: ["✗", "unresolved"],
-  blocked: ["■", "blocked"],
-  failed: ["!", "failed"],
-  harvesting: ["◍", "harvesting"],
-  running: ["◐", "running"],
-  waiting: ["?", "waiting"],
-  launching: ["◌", "launching"],
-  queued: ["·", "queued"],
-  stopped: ["-", "stopped"],
-};
 const CHANGE_WORDS = {
   IMPROVE_TEST: "better test",
   FIX_TEST: "test fix",
@@ -52,11 +36,11 @@ function append(parent, children) {
 }
 
 function glyph(mark) {
-  return element("span", { class: `glyph ${mark}`, "aria-hidden": "true" }, (GLYPHS[mark] || ["·"])[0]);
+  return element("span", { class: `glyph ${mark}`, "aria-hidden": "true" }, (MARKS[mark] || { glyph: "·" }).glyph);
 }
 
 function wordOf(mark) {
-  return (GLYPHS[mark] || [null, mark])[1];
+  return (MARKS[mark] || { word: mark }).word;
 }
 
 function duration(seconds) {

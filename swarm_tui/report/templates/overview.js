@@ -24,8 +24,9 @@ function makeHead(report) {
 
 function makeNumbers(report) {
   const counts = report.counts;
-  const fixed = (counts.better || 0) + (counts.test_fix || 0) + (counts.tutorial_fix || 0);
-  const inNeed = ["waiting", "blocked", "failed", "unresolved"].reduce((sum, mark) => sum + (counts[mark] || 0), 0);
+  const sum = (marks) => marks.reduce((total, mark) => total + (counts[mark] || 0), 0);
+  const fixed = sum(Object.keys(MARKS).filter((mark) => MARKS[mark].pill === "fixed"));
+  const inNeed = sum(["waiting", "blocked", "failed", "unresolved"]);
   const numbers = [
     [report.tests.length, "tests", ""],
     [counts.clean || 0, "clean", "clean"],
@@ -81,7 +82,7 @@ function makeGrid(report) {
               title: `${test.name} · ${wordOf(test.mark)}`,
               "aria-label": `${test.name}, ${wordOf(test.mark)}`,
             },
-            (GLYPHS[test.mark] || ["·"])[0],
+            MARKS[test.mark].glyph,
           ),
         ),
       ),

@@ -14,7 +14,7 @@ from swarm_tui.insight.patterns import cause_of
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.states import MARKS
 from swarm_tui.model.text import plain
-from swarm_tui.room.draw.glyphs import LOOKS, PILLS, word_of
+from swarm_tui.room.draw.glyphs import PILLS, word_of
 
 
 class Zoom(StrEnum):
@@ -112,7 +112,8 @@ def _sort_key(sort: str, now: float) -> Callable[[TestRecord], Any] | None:
         case "file":
             return lambda record: (record.file or record.test, record.line)
         case "state":
-            return lambda record: MARKS.index(record.mark)
+            places = {mark: place for place, mark in enumerate(MARKS)}
+            return lambda record: places[record.mark]
         case "need":
             return lambda record: need_of(record, now)
         case "duration":
@@ -146,7 +147,7 @@ def _group_order(group: str) -> Callable[[tuple[str, list[str]]], Any]:
         case "state":
             return lambda entry: _STATES_IN_ORDER.index(entry[0])
         case "result":
-            words = [LOOKS[mark].word for mark in MARKS]
+            words = [mark.word for mark in MARKS.values()]
             return lambda entry: words.index(entry[0]) if entry[0] in words else len(words)
         case "cause":
             return lambda entry: (entry[0] == "nothing failed", -len(entry[1]), entry[0])

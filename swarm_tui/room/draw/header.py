@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from swarm_tui.model.formatting import clock, money
-from swarm_tui.room.draw.glyphs import PILLS, pill_look
+from swarm_tui.room.draw.glyphs import PILLS, mark_of_pill
 from swarm_tui.room.draw.parts import Line, Part, cut_line, spread, whole_entries, width_of
 
 
@@ -82,10 +82,10 @@ def _pills(facts: HeaderFacts) -> list[list[Part]]:
         number = sum(facts.counts.get(mark, 0) for mark in marks)
         if not number and pill not in facts.shown_pills:
             continue
-        look = pill_look(pill)
-        role = look.role if not facts.shown_pills or pill in facts.shown_pills else "faint"
+        mark = mark_of_pill(pill)
+        role = mark.role if not facts.shown_pills or pill in facts.shown_pills else "faint"
         role += " underline" if pill in facts.shown_pills else ""
-        pills.append([Part(f"{look.glyph}{number:,}", role, f"pill:{pill}")])
+        pills.append([Part(f"{mark.glyph}{number:,}", role, f"pill:{pill}")])
     return pills
 
 
@@ -106,6 +106,6 @@ def draw_bar(counts: Mapping[str, int], width: int) -> list[Part]:
             continue
         cells[widest] -= 1 if extra > 0 else extra
     return [
-        Part(("░" if pill in ("queued", "launching") else "█") * cells[pill], pill_look(pill).role, f"pill:{pill}")
+        Part(("░" if pill in ("queued", "launching") else "█") * cells[pill], mark_of_pill(pill).role, f"pill:{pill}")
         for pill in cells
     ]

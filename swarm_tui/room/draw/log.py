@@ -6,12 +6,12 @@ import time
 from typing import Final
 
 from swarm_tui.model.state import LogLine
+from swarm_tui.model.states import MARKS
 from swarm_tui.model.text import plain
-from swarm_tui.room.draw.glyphs import LOOKS
 from swarm_tui.room.draw.parts import Line, Part, cut_line, cut_middle, pad_text
 
 LEVELS: Final = {"info": ("·", "faint"), "warning": ("▲", "warning"), "error": ("!", "error")}
-ROLE_OF_WORD: Final = {look.word: look.role for look in LOOKS.values()}
+ROLE_OF_WORD: Final = {mark.word: mark.role for mark in MARKS.values()}
 NAME_WIDTH: Final = 44
 
 

@@ -6,7 +6,7 @@ from functools import partial
 
 from swarm_tui.room.actions import Action
 from swarm_tui.room.draw.arrange import GROUPINGS, SORTINGS, Zoom
-from swarm_tui.room.draw.glyphs import PILLS, pill_look
+from swarm_tui.room.draw.glyphs import PILLS, mark_of_pill
 from swarm_tui.room.screens.dialog import Choosable, PickScreen
 from swarm_tui.room.screens.services import ScreenServices
 from swarm_tui.room.screens.tests_panel import TestsPanel
@@ -96,10 +96,10 @@ class GridCommands:
         counts, shown = self._screen.store.state.counts, self._panel.options.pills
         entries = []
         for pill, marks in PILLS.items():
-            look = pill_look(pill)
-            number = sum(counts[mark] for mark in marks)
-            name = f"{look.glyph} {look.word}"
-            entries.append(Choosable(pill, name, f"{number:,}", role=look.role, is_on=pill in shown))
+            mark = mark_of_pill(pill)
+            number = sum(counts[name] for name in marks)
+            name = f"{mark.glyph} {mark.word}"
+            entries.append(Choosable(pill, name, f"{number:,}", role=mark.role, is_on=pill in shown))
 
         def change(chosen: tuple[str, ...] | None) -> None:
             if chosen is not None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from swarm_tui.model.state import TestRecord
 from swarm_tui.room.draw.arrange import GridOptions, Zoom, arrange
 from swarm_tui.room.draw.cells import Cell
-from swarm_tui.room.draw.glyphs import PILLS, pill_look
+from swarm_tui.room.draw.glyphs import PILLS, mark_of_pill
 from swarm_tui.room.draw.layout import lay_out
 from swarm_tui.room.screens.services import ScreenServices
 from swarm_tui.room.store import VIEW_CHANGED, SweepChanged
@@ -113,7 +113,7 @@ class TestsPanel:
         if options.is_filtering:
             title += f" · {shown:,} match"
             title += f" /{options.words}" if options.words else ""
-            title += "".join(f" {pill_look(pill).word}" for pill in PILLS if pill in options.pills)
+            title += "".join(f" {mark_of_pill(pill).word}" for pill in PILLS if pill in options.pills)
             title += f" {options.only_name}" if options.only is not None else ""
         if options.group not in ("file", "none"):
             title += f" · by {options.group}"
