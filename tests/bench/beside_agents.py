@@ -48,8 +48,8 @@ def measure(program: Program, keys: int, idle_seconds: float) -> Figures:
         cpu, started = terminal.cpu_seconds(), time.perf_counter()
         terminal.read_for(idle_seconds)
         cpu_percent = 100 * (terminal.cpu_seconds() - cpu) / (time.perf_counter() - started)
-        terminal.press(DOWN)
-        pressed = [terminal.press(UP if number // TURN % 2 else DOWN) for number in range(keys)]
+        terminal.press_timed(DOWN)
+        pressed = [terminal.press_timed(UP if number // TURN % 2 else DOWN) for number in range(keys)]
         memory = terminal.memory_megabytes()
         first, ready = start_times(terminal)
         times = key_times(terminal, pressed)

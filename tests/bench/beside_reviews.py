@@ -48,7 +48,7 @@ def measure(program: Program, key: bytes, order: Sequence[int], marker: Callable
     """Start a program and walk through the fixes, one key each."""
     with WatchedTerminal(program) as terminal:
         terminal.begin()
-        keys = [terminal.press(key) for _ in order]
+        keys = [terminal.press_timed(key) for _ in order]
         memory = terminal.memory_megabytes()
         first, ready = start_times(terminal)
         replay, times = Replay(terminal), []

@@ -35,7 +35,7 @@ def test_a_first_frame_comes_before_what_is_of_use() -> None:
 def test_a_key_is_timed_until_the_screen_is_another() -> None:
     with WatchedTerminal(COUNTER) as terminal:
         terminal.begin()
-        keys = [terminal.press(key) for key in (b"j", b"j", b"-")]
+        keys = [terminal.press_timed(key) for key in (b"j", b"j", b"-")]
         times = key_times(terminal, keys)
         replay = Replay(terminal)
         replay.to(keys[1].piece)

@@ -59,11 +59,11 @@ class WatchedTerminal(BenchTerminal):
         self.program = program
         self.pieces: list[tuple[float, bytes]] = []
 
-    def take(self, block: bytes) -> None:
+    def keep(self, block: bytes) -> None:
         self.pieces.append((time.perf_counter(), block))
         self.received += len(block)
 
-    def wait_for(self, pattern: str, *, within: float = 60.0, since: int = 0) -> None:
+    def wait_for_output(self, pattern: str, *, within: float = 60.0, since: int = 0) -> None:
         """Wait until the output since a piece holds the pattern, whatever escape sequences are in between."""
         wanted, end = re.compile(pattern.encode()), time.perf_counter() + within
         while not wanted.search(_ESCAPE.sub(b"", b"".join(block for _, block in self.pieces[since:]))):
@@ -80,13 +80,13 @@ class WatchedTerminal(BenchTerminal):
 
     def begin(self) -> None:
         """Wait until the program is of use, and bring it to where it is measured."""
-        self.wait_for(self.program.ready)
+        self.wait_for_output(self.program.ready)
         self.settle(0.3)
         for keys in self.program.first_keys:
             self.send(keys)
             self.settle(0.3)
 
-    def press(self, keys: bytes) -> Key:
+    def press_timed(self, keys: bytes) -> Key:
         """Press a key at a moment that has nothing to do with the program's own rhythm, and wait for what it does."""
         self.read_for(random.uniform(0.03, 0.07))
         key = Key(time.perf_counter(), len(self.pieces))
