@@ -172,6 +172,10 @@ class ProgramTerminal:
         self._emulator: Emulator | None = None
 
     def __enter__(self) -> Self:
+        return self.open()
+
+    def open(self) -> Self:
+        """Start the program; whoever does not use a `with` block hangs up in the end."""
         self.started_at = time.perf_counter()
         self._child = pexpect.spawn(
             self._words[0],

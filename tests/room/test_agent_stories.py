@@ -15,13 +15,12 @@ from pathlib import Path
 import pytest
 
 from swarm_tui.adapters.mngr_messages import CreateRequest
-from swarm_tui.adapters.terminal import TerminalProgram
 from swarm_tui.journal.folder import SweepFolder
-from swarm_tui.room.emulator import Emulator
 from tests.conftest import IsolatedMngr
 from tests.engine.endings import make_endings
 from tests.engine.sweeping import Program, kill_engine, offline
 from tests.room.agent_sweeps import make_sweep
+from tests.terminal import ProgramTerminal
 from tests.waiting import until
 
 pytestmark = pytest.mark.slow
@@ -39,31 +38,20 @@ class Person:
         # A test types faster than any person: tmux must not take that for a paste, in which no key means anything.
         self.tmux("set-option", "-g", "assume-paste-time", "0")
         # Keys of the server act in a client only, so there is one: the terminal of the person.
-        self.terminal = TerminalProgram(
-            ["tmux", "attach-session", "-t", "=person"], rows=33, columns=110, environment=self.environment
-        )
+        attach = ["tmux", "attach-session", "-t", "=person"]
+        self.terminal = ProgramTerminal(attach, rows=33, columns=110, environment=self.environment).open()
 
     def tmux(self, *words: str) -> str:
         return subprocess.run(["tmux", *words], env=self.environment, capture_output=True, text=True).stdout
 
-    @property
-    def screen(self) -> str:
-        while self.terminal.read():
-            pass
-        return self.tmux("capture-pane", "-p", "-t", "=person:")
-
-    def sees(self, words: str, seconds: float = 30.0) -> str:
-        try:
-            until(lambda: words in self.screen, words, seconds)
-        except AssertionError as error:
-            raise AssertionError(f"{error}\n{self.screen}") from None
-        return self.screen
+    def sees(self, words: str, seconds: float = 30.0) -> None:
+        self.terminal.wait_for(words, seconds)
 
     def types(self, keys: str) -> None:
-        self.terminal.send(keys.encode())
+        self.terminal.type(keys)
 
     def leaves(self, *, is_private: bool) -> None:
-        self.terminal.close()
+        self.terminal.hang_up()
         self.tmux("kill-session", "-t", "=person")
         if is_private:
             self.tmux("kill-server")
@@ -156,7 +144,7 @@ def to_second_test(person: Person) -> None:
 
 def grid_of(person: Person) -> list[str]:
     """Return what the left panel shows, without the times that run on in it and beside it."""
-    lines = person.screen.splitlines()
+    lines = person.terminal.screen.lines[:-1]  # the last one is tmux's own
     assert any("test_two" in line[66:] for line in lines)
     return [re.sub(r"\s+(\d+[dhms]\w*\s+)?", " ", line[:66]) for line in lines[2:-1]]
 
@@ -265,35 +253,19 @@ def test_an_agent_that_is_killed_while_somebody_is_attached_leads_back(person: P
 def test_outside_of_tmux_one_prefix_leads_back_and_a_resize_meanwhile_is_taken_in(
     agents: Agents, sweep: SweepFolder
 ) -> None:
-    environment = agents.mngr.environment | {"TERM": "xterm-256color"}
-    program = TerminalProgram(room_words(sweep), rows=30, columns=100, environment=environment)
-    screen = Emulator(30, 100, program.send)
-
-    def sees(words: str) -> None:
-        def is_there() -> bool:
-            while content := program.read():
-                screen.feed(content)
-            return any(words in line for line in screen.text())
-
-        try:
-            until(is_there, words)
-        except AssertionError as error:
-            raise AssertionError("\n".join([str(error), *screen.text()])) from None
-
-    sees("Tests 2")
-    program.send(b"a")
-    sees("C-b d  brings you back")
-    # A tmux client that is detached before it has drawn takes its server for dead: a person sees it first.
-    sees("[mngr-swarm-x-one]")
-    program.resize(24, 80)
-    screen.resize(24, 80)
-    until(lambda: agents.size("one") == "80x23", "the agent's window at the new size")
-    program.send(b"\x02d")
-    sees("back from swarm-x-one: it works on")
-    sees("Tests 2")
-    program.send(b"q")
-    until(lambda: program.read() is None, "the end of the room")
-    program.close()
+    with ProgramTerminal(room_words(sweep), environment=agents.mngr.environment) as terminal:
+        terminal.wait_until(lambda screen: screen.has_list("Tests 2"))
+        terminal.press("a")
+        terminal.wait_for("C-b d  brings you back")
+        # A tmux client that is detached before it has drawn takes its server for dead: a person sees it first.
+        terminal.wait_for("[mngr-swarm-x-one]")
+        terminal.resize(80, 24)
+        until(lambda: agents.size("one") == "80x23", "the agent's window at the new size")
+        terminal.press("C-b", "d")
+        screen = terminal.wait_for("back from swarm-x-one: it works on")
+        assert screen.has_list("Tests 2")
+        terminal.press("q")
+        assert terminal.wait_for_end() == 0
 
 
 def test_nothing_of_mngr_answers_and_the_room_goes_on(agents: Agents, tmp_path: Path) -> None:
