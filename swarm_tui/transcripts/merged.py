@@ -1,4 +1,4 @@
-"""The transcripts of many agents as one stream in the order of time; what many say alike is one line."""
+"""Merges the transcripts of many agents into one stream, in the order of time; the same from many is one line."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from swarm_tui.transcripts.filters import EntryFilter
 from swarm_tui.transcripts.window import RECORD_LIMIT, ByteSource, RecordSpan, Window, WindowChange
 
 RECORDS_AT_FIRST: Final = 60
-"""So many of the last records of each agent are there when the stream is opened."""
-ITEMS_KEPT: Final = 5_000
-ALIKE_WITHIN: Final = 30.0
-"""Seconds within which the same words of several agents are one line."""
+"""The records of each agent, its last ones, with which the stream begins."""
+ENTRIES_KEPT: Final = 5_000
+REPEATED_WITHIN: Final = 30.0
+"""Seconds within which the same text of several agents is one line."""
 _VARYING: Final = re.compile(r"\b(?:0x)?[0-9a-f]{6,}\b|\d+|(?<=/)[\w.-]*\d[\w.-]*(?=/)|'[^']*'|\"[^\"]*\"")
 
 
 class TailEntry(NamedTuple):
-    """One entry of one agent, in the order of time."""
+    """One entry of one agent; entries are sorted by time."""
 
     at: float
-    place: int
-    """Which agent, by number: of two at the same moment the order is always the same."""
+    agent_number: int
+    """Sorts entries of the same moment, so that their order is always the same."""
     number: int
-    who: str
+    agent: str
     entry: Entry
 
 
-class Folded(NamedTuple):
-    """A line of the stream: an entry, and all agents that said the same about that time."""
+class MergedEntry(NamedTuple):
+    """A line of the stream: an entry, and all agents that wrote the same at about that time."""
 
-    item: TailEntry
+    first: TailEntry
     agents: tuple[str, ...]
 
     @property
@@ -43,93 +43,93 @@ class Folded(NamedTuple):
 
 
 class MergedTail:
-    """Follows the ends of many transcripts."""
+    """Follows the ends of many transcripts, named by their agents."""
 
     def __init__(self, sources: Mapping[str, ByteSource], now: float) -> None:
-        self._windows = {who: Window(source) for who, source in sources.items()}
+        self._windows = {agent: Window(source) for agent, source in sources.items()}
         self._ends = dict.fromkeys(sources, 0)
         self._last_at = dict.fromkeys(sources, 0.0)
-        self._places = {who: place for place, who in enumerate(sources)}
+        self._agent_numbers = {agent: number for number, agent in enumerate(sources)}
         self._number = 0
-        self.items: list[TailEntry] = []
-        for who in self._windows:
-            self._windows[who].poll(now)
-            self._read_end(who)
+        self.entries: list[TailEntry] = []
+        for agent in self._windows:
+            self._windows[agent].poll(now)
+            self._read_end(agent)
 
     def poll(self, now: float) -> bool:
-        """Take in what was appended anywhere; True when there is something new."""
+        """Read what was appended anywhere; return whether there is something new."""
         has_news = False
-        for who, window in self._windows.items():
+        for agent, window in self._windows.items():
             match window.poll(now):
                 case WindowChange.GREW:
-                    has_news |= self._read_new(who)
+                    has_news |= self._read_new(agent)
                 case WindowChange.RESTARTED:
-                    self.items = [item for item in self.items if item.who != who]
-                    self._read_end(who)
+                    self.entries = [entry for entry in self.entries if entry.agent != agent]
+                    self._read_end(agent)
                     has_news = True
         return has_news
 
-    def folded(self, choice: EntryFilter | None = None) -> list[Folded]:
-        """Return the lines of the stream, of those entries that fit."""
-        if choice is None or choice.is_everything:
-            return fold_alike(self.items)
-        return fold_alike([item for item in self.items if choice.matching((item.entry,))])
+    def merged(self, entry_filter: EntryFilter | None = None) -> list[MergedEntry]:
+        """Return the lines of the stream, of those entries that match."""
+        if entry_filter is None or entry_filter.is_everything:
+            return merge_repeated(self.entries)
+        return merge_repeated([tail_entry for tail_entry in self.entries if entry_filter.matching((tail_entry.entry,))])
 
     def close(self) -> None:
         for window in self._windows.values():
             window.close()
 
-    def _read_end(self, who: str) -> None:
-        window = self._windows[who]
+    def _read_end(self, agent: str) -> None:
+        window = self._windows[agent]
         spans: list[RecordSpan] = []
         for span in window.spans_before(window.end):
             spans.append(span)
             if len(spans) >= RECORDS_AT_FIRST:
                 break
-        self._take(who, spans[::-1])
-        self._ends[who] = window.end
+        self._append(agent, spans[::-1])
+        self._ends[agent] = window.end
 
-    def _read_new(self, who: str) -> bool:
-        window = self._windows[who]
-        # A last line that was shown before its end was written is not shown twice.
-        last = window.containing(self._ends[who] - 1) if self._ends[who] else None
+    def _read_new(self, agent: str) -> bool:
+        window = self._windows[agent]
+        # A last line that was read before it was complete is not read twice.
+        last = window.containing(self._ends[agent] - 1) if self._ends[agent] else None
         offset = last.end if last is not None else 0
-        spans = list(window.spans_after(offset))[-ITEMS_KEPT:]
-        self._take(who, spans)
-        self._ends[who] = window.end
+        spans = list(window.spans_after(offset))[-ENTRIES_KEPT:]
+        self._append(agent, spans)
+        self._ends[agent] = window.end
         return bool(spans)
 
-    def _take(self, who: str, spans: Iterable[RecordSpan]) -> None:
-        window = self._windows[who]
+    def _append(self, agent: str, spans: Iterable[RecordSpan]) -> None:
+        window = self._windows[agent]
         for span in spans:
             length = span.end - span.start
             for entry in parse_record(window.read(span), length if length > RECORD_LIMIT else None):
-                at = entry.at if entry.at is not None else self._last_at[who]
-                self._last_at[who] = max(at, self._last_at[who])
+                at = entry.at if entry.at is not None else self._last_at[agent]
+                self._last_at[agent] = max(at, self._last_at[agent])
                 self._number += 1
-                insort(self.items, TailEntry(at, self._places[who], self._number, who, entry))
-        if len(self.items) > ITEMS_KEPT:
-            del self.items[: len(self.items) - ITEMS_KEPT]
+                insort(self.entries, TailEntry(at, self._agent_numbers[agent], self._number, agent, entry))
+        if len(self.entries) > ENTRIES_KEPT:
+            del self.entries[: len(self.entries) - ENTRIES_KEPT]
 
 
-def fold_alike(items: Sequence[TailEntry]) -> list[Folded]:
-    """Return one line for what several agents said alike within a short time; the first of them is shown."""
+def merge_repeated(entries: Sequence[TailEntry]) -> list[MergedEntry]:
+    """Return one line, the first, for what several agents wrote within a short time."""
     lines: list[tuple[TailEntry, list[str]]] = []
     open_lines: dict[tuple[Role, str, str], int] = {}
-    for item in items:
-        key = (item.entry.role, item.entry.tool, _alike(item.entry.text[:400]))
+    for tail_entry in entries:
+        key = (tail_entry.entry.role, tail_entry.entry.tool, _comparable_text(tail_entry.entry.text[:400]))
         index = open_lines.get(key)
         if index is not None:
             first, agents = lines[index]
-            if item.at - first.at <= ALIKE_WITHIN and item.who not in agents:
-                agents.append(item.who)
+            if tail_entry.at - first.at <= REPEATED_WITHIN and tail_entry.agent not in agents:
+                agents.append(tail_entry.agent)
                 continue
         open_lines[key] = len(lines)
-        lines.append((item, [item.who]))
-    return [Folded(item, tuple(agents)) for item, agents in lines]
+        lines.append((tail_entry, [tail_entry.agent]))
+    return [MergedEntry(first, tuple(agents)) for first, agents in lines]
 
 
 @lru_cache(maxsize=8192)
-def _alike(text: str) -> str:
-    """Return the text without what differs from agent to agent: numbers, hashes, quoted words."""
+def _comparable_text(text: str) -> str:
+    """Return the text with # for what differs from agent to agent: numbers, hashes, quoted words."""
     return _VARYING.sub("#", text)

@@ -23,7 +23,7 @@ from swarm_tui.room.draw.transcript import draw_transcript_line
 from swarm_tui.room.draw.tries import draw_tries_and_files
 from swarm_tui.transcripts.entries import Entry, Role, parse_record
 from swarm_tui.transcripts.layout import Density, lay_out
-from swarm_tui.transcripts.merged import Folded, TailEntry
+from swarm_tui.transcripts.merged import MergedEntry, TailEntry
 from tests.transcripts.records import step
 
 hostile = st.text(
@@ -76,7 +76,7 @@ def test_the_merged_tail_is_harmless_and_fits(text: str, name: str, role: Role, 
     (entry, *_) = parse_record(step(text))
     for agents in (("a",), ("a", "b")):
         item = TailEntry(1.0, 0, 0, "a", entry._replace(role=role))
-        line = draw_tail_line(Folded(item, agents), name, width)
+        line = draw_tail_line(MergedEntry(item, agents), name, width)
         assert is_harmless(line)
         assert width_of(line) <= width
 
@@ -116,7 +116,7 @@ def test_colours_of_a_captured_screen_are_understood() -> None:
 
 def test_what_many_said_is_told_with_their_number() -> None:
     item = TailEntry(1.0, 0, 0, "a", Entry(Role.RESULT, "fixture 'host' not found", 1.0, is_error=True))
-    line = text_of(draw_tail_line(Folded(item, tuple("abcdefg")), "test_a", 120))
+    line = text_of(draw_tail_line(MergedEntry(item, tuple("abcdefg")), "test_a", 120))
     assert "7 agents" in line
     assert line.endswith("same line from 7 agents")
     assert cell_len(line) <= 120

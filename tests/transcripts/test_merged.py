@@ -1,4 +1,4 @@
-"""Many transcripts as one stream: in the order of time, and what many say alike as one line."""
+"""Many transcripts as one stream: in the order of time, and the same from many as one line."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from swarm_tui.transcripts.entries import Entry, Role
 from swarm_tui.transcripts.filters import ERRORS, EntryFilter
-from swarm_tui.transcripts.merged import ALIKE_WITHIN, MergedTail, TailEntry, fold_alike
+from swarm_tui.transcripts.merged import REPEATED_WITHIN, MergedTail, TailEntry, merge_repeated
 from swarm_tui.transcripts.window import MemorySource
 from tests.transcripts.records import result, step
 
@@ -40,8 +40,8 @@ def test_however_the_transcripts_grow_the_stream_is_in_the_order_of_time(
                     source.append(lines.pop(0))
         tail.poll(float(now))
     left = sum(map(len, waiting))
-    assert len(tail.items) == sum(map(len, made)) - left
-    assert [entry.at for entry in tail.items] == sorted(entry.at for entry in tail.items)
+    assert len(tail.entries) == sum(map(len, made)) - left
+    assert [entry.at for entry in tail.entries] == sorted(entry.at for entry in tail.entries)
 
 
 @given(
@@ -49,21 +49,23 @@ def test_however_the_transcripts_grow_the_stream_is_in_the_order_of_time(
 )
 def test_folding_loses_nothing_and_shares_only_within_a_short_time(lines: list[tuple[int, str, str]]) -> None:
     items = [item(float(at), who, text, number) for number, (at, who, text) in enumerate(sorted(lines))]
-    folded = fold_alike(items)
-    assert sum(len(line.agents) for line in folded) == len(items)
-    assert all(len(set(line.agents)) == len(line.agents) for line in folded)
-    assert [line.item for line in folded] == sorted((line.item for line in folded), key=lambda it: (it.at, it.number))
+    merged = merge_repeated(items)
+    assert sum(len(line.agents) for line in merged) == len(items)
+    assert all(len(set(line.agents)) == len(line.agents) for line in merged)
+    assert [line.first for line in merged] == sorted((line.first for line in merged), key=lambda it: (it.at, it.number))
 
 
 def test_the_same_line_of_many_agents_is_one() -> None:
     items = [item(float(n) / 10, f"agent-{n}", f"try {n} failed: fixture 'host_{n}' at 0x{n:08x}") for n in range(37)]
-    (line,) = fold_alike(items)
+    (line,) = merge_repeated(items)
     assert len(line.agents) == 37
 
 
 def test_the_same_agent_saying_it_twice_and_others_much_later_are_lines_of_their_own() -> None:
-    folded = fold_alike([item(0, "p", "x"), item(1, "p", "x"), item(2, "q", "x"), item(3 + ALIKE_WITHIN, "r", "x")])
-    assert [line.agents for line in folded] == [("p",), ("p", "q"), ("r",)]
+    merged = merge_repeated(
+        [item(0, "p", "x"), item(1, "p", "x"), item(2, "q", "x"), item(3 + REPEATED_WITHIN, "r", "x")]
+    )
+    assert [line.agents for line in merged] == [("p",), ("p", "q"), ("r",)]
 
 
 def test_a_torn_line_is_taken_once_it_is_whole_and_a_cut_file_begins_anew() -> None:
@@ -74,14 +76,14 @@ def test_a_torn_line_is_taken_once_it_is_whole_and_a_cut_file_begins_anew() -> N
     assert not tail.poll(0.1)
     source.append(whole[20:])
     assert tail.poll(0.2)
-    assert [line.entry.text for line in tail.items] == ["one", "two"]
+    assert [line.entry.text for line in tail.entries] == ["one", "two"]
     source.replace(said("anew", 3))
     assert tail.poll(0.3)
-    assert [line.entry.text for line in tail.items] == ["anew"]
+    assert [line.entry.text for line in tail.entries] == ["anew"]
 
 
 def test_words_and_errors_choose() -> None:
     tail = MergedTail({"p": MemorySource(said("fine", 1) + result("E   KeyError: 'x'") + said("also fine", 9))}, 0.0)
-    assert len(tail.folded()) == 3
-    assert [line.item.entry.text for line in tail.folded(EntryFilter(words="also"))] == ["also fine"]
-    assert [line.item.entry.role for line in tail.folded(ERRORS)] == [Role.RESULT]
+    assert len(tail.merged()) == 3
+    assert [line.first.entry.text for line in tail.merged(EntryFilter(words="also"))] == ["also fine"]
+    assert [line.first.entry.role for line in tail.merged(ERRORS)] == [Role.RESULT]

@@ -9,29 +9,29 @@ from swarm_tui.model.text import plain
 from swarm_tui.room.draw.parts import Line, Part, cut_line, cut_middle, pad_text
 from swarm_tui.room.draw.transcript import ROLE_OF
 from swarm_tui.transcripts.entries import Role
-from swarm_tui.transcripts.merged import Folded
+from swarm_tui.transcripts.merged import MergedEntry
 
 NAME_WIDTH: Final = 24
 _LABELS: Final = {Role.THINKING: "thinks", Role.TEXT: ""}
 
 
-def draw_tail_line(folded: Folded, name: str, width: int) -> Line:
+def draw_tail_line(merged: MergedEntry, name: str, width: int) -> Line:
     """Return one line: time, who, role, and the first words."""
-    entry = folded.item.entry
-    clock = time.strftime("%H:%M:%S", time.localtime(folded.item.at)) if folded.item.at else " " * 8
-    who = f"{len(folded.agents)} agents" if folded.is_shared else cut_middle(plain(name, 200), NAME_WIDTH)
+    entry = merged.first.entry
+    clock = time.strftime("%H:%M:%S", time.localtime(merged.first.at)) if merged.first.at else " " * 8
+    who = f"{len(merged.agents)} agents" if merged.is_shared else cut_middle(plain(name, 200), NAME_WIDTH)
     lines = [line for line in entry.text.split("\n") if line.strip()]
     words = plain(lines[0], 600) if lines else ""
     more = f" … (+{len(lines) - 1})" if len(lines) > 1 else ""
     parts = [
         Part(f"{clock} "),
         Part("! " if entry.is_error else "  ", "failed"),
-        Part(pad_text(who, NAME_WIDTH if width >= 80 else 12), "marked" if folded.is_shared else "accent"),
+        Part(pad_text(who, NAME_WIDTH if width >= 80 else 12), "marked" if merged.is_shared else "accent"),
         Part(f" {_LABELS.get(entry.role, entry.role.value):7}", "faint"),
         Part(f"{entry.tool}  " if entry.tool else "", "key"),
         Part(words, "unresolved" if entry.is_error else ROLE_OF[entry.role]),
         Part(more, "faint"),
     ]
-    if folded.is_shared:
-        parts.append(Part(f"  same line from {len(folded.agents)} agents", "dim"))
+    if merged.is_shared:
+        parts.append(Part(f"  same line from {len(merged.agents)} agents", "dim"))
     return cut_line([part for part in parts if part.text], width)

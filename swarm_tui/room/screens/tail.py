@@ -1,4 +1,4 @@
-"""Screen 7: what all marked or shown agents write, as one stream; what many say alike is one line."""
+"""Screen 7: what all marked or shown agents write, as one stream; the same from many is one line."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from swarm_tui.room.store import SweepChanged
 from swarm_tui.room.widgets.lines import Lines
 from swarm_tui.transcripts.filters import EntryFilter
 from swarm_tui.transcripts.locate import find_transcript
-from swarm_tui.transcripts.merged import Folded, MergedTail
+from swarm_tui.transcripts.merged import MergedEntry, MergedTail
 from swarm_tui.transcripts.window import FileSource
 
 POLL_SECONDS: Final = 0.2
@@ -25,7 +25,7 @@ AGENTS_AT_MOST: Final = 300
 """Each has a file open."""
 
 
-class TailLines(StreamLines[Folded]):
+class TailLines(StreamLines[MergedEntry]):
     """The lines of the stream."""
 
     def __init__(self, names: Mapping[str, str]) -> None:
@@ -33,11 +33,11 @@ class TailLines(StreamLines[Folded]):
         self._agent_names = names
 
     def draw_line(self, index: int, width: int) -> Line:
-        folded = self.shown[index]
-        return draw_tail_line(folded, self._agent_names.get(folded.item.who, ""), width)
+        merged = self.shown[index]
+        return draw_tail_line(merged, self._agent_names.get(merged.first.agent, ""), width)
 
 
-class TailScreen(StreamScreen[Folded]):
+class TailScreen(StreamScreen[MergedEntry]):
     """The merged tail."""
 
     NAME = "tail"
@@ -112,13 +112,13 @@ class TailScreen(StreamScreen[Folded]):
             return
         words = self.filter_words.removeprefix("!")
         choice = EntryFilter(words, bool(words) and self.filter_words.startswith("!"), errors_only=self._is_errors_only)
-        self.show_items(self._tail.folded(choice))
+        self.show_items(self._tail.merged(choice))
 
-    def key_of(self, item: Folded) -> object:
-        return item.item.number
+    def key_of(self, item: MergedEntry) -> object:
+        return item.first.number
 
-    def is_error(self, item: Folded) -> bool:
-        return item.item.entry.is_error
+    def is_error(self, item: MergedEntry) -> bool:
+        return item.first.entry.is_error
 
     def draw_title(self) -> None:
         title = f"Tail of {counted(len(self._tests), 'agent')}"
