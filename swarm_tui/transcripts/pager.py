@@ -1,4 +1,4 @@
-"""A page of a transcript: a place is a record and a line within it, so moving costs a screenful."""
+"""Pages of a transcript. A position is a record and a line within it, so that moving reads a screenful only."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ class LinePosition(NamedTuple):
     line: int = 0
 
 
-class Shown(NamedTuple):
+class PageLine(NamedTuple):
     """A line of the page and where it comes from."""
 
-    place: LinePosition
+    position: LinePosition
     line: Line
 
 
 class Pager:
-    """Holds the place in a transcript; gives the lines of the page; follows the end until a person moves away."""
+    """Returns the lines of the current page of a transcript, and follows its end until a person moves away."""
 
     def __init__(self, window: Window, width: int = 80, height: int = 24, *, is_file: bool = False) -> None:
         self.window = window
@@ -42,7 +42,7 @@ class Pager:
         self.width = width
         self.height = height
         self.density = Density.READABLE
-        self.choice: EntryFilter = EVERYTHING
+        self.entry_filter: EntryFilter = EVERYTHING
         self.top = LinePosition(0)
         self.is_following = True
         self.unseen = 0
@@ -56,110 +56,110 @@ class Pager:
 
     @property
     def is_searching(self) -> bool:
-        """Whether the records that fit are still being collected."""
+        """Whether the matching records are still being collected."""
         return self._matches is not None and not self._matches.is_done
 
     @property
     def matches(self) -> Matches | None:
-        """The records that fit the choice; None when everything is shown."""
+        """The records that match the filter; None when everything is shown."""
         return self._matches
 
     def poll(self, now: float) -> WindowChange:
-        """Look whether the file changed; follow its end."""
+        """Read what changed in the file, and return that; follow its end."""
         old_end = self.window.end
         change = self.window.poll(now)
         if change is WindowChange.RESTARTED:
-            self._forget_layouts()
+            self._clear_layouts()
             self._unfolded.clear()
             self.unseen = 0
-            self.choose(self.choice)
-            self.to_end()
+            self.set_filter(self.entry_filter)
+            self.go_to_end()
         elif change is WindowChange.GREW:
             self._last_top = None
             if self._matches is not None:
                 self._matches.advance(0.01)
             if self.is_following:
-                self.to_end()
-            elif self.top < self._place_of_last_page():
+                self.go_to_end()
+            elif self.top < self._top_of_last_page():
                 self.unseen += self._count_new(old_end)
         return change
 
     def resize(self, width: int, height: int) -> None:
-        """Take another size; the top record stays, the end stays when followed."""
+        """Change the size; the top record stays where it is, and so does the end while it is followed."""
         if (width, height) == (self.width, self.height):
             return
         if width != self.width:
-            self._forget_layouts()
+            self._clear_layouts()
         self.width, self.height = width, height
-        self._settle()
+        self._keep_in_range()
 
-    def choose(self, choice: EntryFilter) -> None:
-        """Show only the entries that fit; the place stays as near as it can."""
-        self.choice = choice
-        self._forget_layouts()
-        self._matches = None if choice.is_everything else Matches(self.window, choice)
+    def set_filter(self, entry_filter: EntryFilter) -> None:
+        """Show only the entries that match; the position stays as near as it can."""
+        self.entry_filter = entry_filter
+        self._clear_layouts()
+        self._matches = None if entry_filter.is_everything else Matches(self.window, entry_filter)
         if self._matches is not None:
             self._matches.advance(0.03)
-        self._settle()
+        self._keep_in_range()
 
     def advance(self, seconds: float) -> None:
-        """Collect more of the records that fit."""
+        """Collect more of the matching records."""
         if self._matches is not None:
             self._matches.advance(seconds)
             self._last_top = None
             if self.is_following:
-                self.to_end()
+                self.go_to_end()
 
     def set_density(self, density: Density) -> None:
         """Show more or less of each entry."""
         self.density = density
         self._unfolded.clear()
-        self._forget_layouts()
-        self._settle()
+        self._clear_layouts()
+        self._keep_in_range()
 
     def toggle(self, offset: int) -> None:
         """Fold or unfold one record."""
         self._unfolded[offset] = not self._unfolded.get(offset, self.density is Density.WHOLE)
-        self._forget_layouts()
-        self._settle()
+        self._clear_layouts()
+        self._keep_in_range()
 
-    def visible(self) -> list[Shown]:
+    def visible_lines(self) -> list[PageLine]:
         """Return the lines of the page, at most `height`."""
-        page: list[Shown] = []
-        span = self._at(self.top.offset)
+        page: list[PageLine] = []
+        span = self._record_from(self.top.offset)
         skipped = self.top.line if span is not None and span.start == self.top.offset else 0
         while span is not None and len(page) < self.height:
             lines = self.lines_of(span)
             for number in range(skipped, min(len(lines), skipped + self.height - len(page))):
-                page.append(Shown(LinePosition(span.start, number), lines[number]))
+                page.append(PageLine(LinePosition(span.start, number), lines[number]))
             skipped = 0
-            span = self._next(span)
+            span = self._record_after(span)
         return page
 
     def scroll(self, count: int) -> int:
         """Move the page by lines, up when negative; return how far it moved. Moving up stops the following."""
         if count < 0:
-            moved, self.top = self._up(self.top, -count)
+            moved, self.top = self._position_above(self.top, -count)
             if moved:
                 self.is_following = False
             return -moved
-        moved, place = self._down(self.top, count)
-        last = self._place_of_last_page()
-        if place >= last:
-            moved, place = self._distance(self.top, last, moved), last
-            self._see_end()
-        self.top = place
+        moved, position = self._position_below(self.top, count)
+        last = self._top_of_last_page()
+        if position >= last:
+            moved, position = self._lines_between(self.top, last, moved), last
+            self._follow_end()
+        self.top = position
         return moved
 
-    def to_end(self) -> None:
+    def go_to_end(self) -> None:
         """Show the last page and follow."""
-        self.top = self._place_of_last_page()
-        self._see_end()
+        self.top = self._top_of_last_page()
+        self._follow_end()
 
-    def to_start(self) -> None:
+    def go_to_start(self) -> None:
         """Show the first page."""
-        first = self._at(0)
-        self.top = min(LinePosition(first.start if first is not None else 0), self._place_of_last_page())
+        first = self._record_from(0)
+        self.top = min(LinePosition(first.start if first is not None else 0), self._top_of_last_page())
         self.is_following = False
 
     def pause(self) -> None:
@@ -168,20 +168,21 @@ class Pager:
 
     def go_to(self, offset: int, above: int = 2) -> None:
         """Show the record at `offset`, some lines below the top; negative, so many of its lines are above."""
-        _, self.top = self._up(LinePosition(offset), above) if above >= 0 else self._down(LinePosition(offset), -above)
+        start = LinePosition(offset)
+        _, self.top = self._position_above(start, above) if above >= 0 else self._position_below(start, -above)
         self.is_following = False
-        self.top = min(self.top, self._place_of_last_page())
+        self.top = min(self.top, self._top_of_last_page())
 
-    def search(self, choice: EntryFilter, offset: int, is_backwards: bool) -> Iterator[SearchStep]:
+    def search(self, entry_filter: EntryFilter, offset: int, is_backwards: bool) -> Iterator[SearchStep]:
         """Search from the record at `offset`, which itself is left out; pauses at least once a slab."""
         if is_backwards:
-            return search_before(self.window, choice, offset)
+            return search_before(self.window, entry_filter, offset)
         span = self.window.after(offset)
-        return search_after(self.window, choice, span.end if span is not None else self.window.end)
+        return search_after(self.window, entry_filter, span.end if span is not None else self.window.end)
 
     def percent(self) -> int:
         """Return how far through the file the top of the page is; 100 when its end is shown."""
-        if not self.window.end or self.top >= self._place_of_last_page():
+        if not self.window.end or self.top >= self._top_of_last_page():
             return 100
         return min(99, 100 * self.top.offset // self.window.end)
 
@@ -190,20 +191,20 @@ class Pager:
         lines = self._layouts.get(span)
         if lines is None:
             is_whole = self._unfolded.get(span.start, False)
-            entries = self.choice.matching(self.entries_of(span))
+            entries = self.entry_filter.matching(self.entries_of(span))
             density = Density.WHOLE if is_whole else self._density_of(span)
             lines = lay_out(entries, self.width, density, is_file=self.is_file)
-            self._keep(span, lines)
+            self._cache_layout(span, lines)
         return lines
 
     def entries_of(self, span: RecordSpan) -> tuple[Entry, ...]:
-        """Return all entries of one record, results with the name of their tool."""
+        """Return all entries of one record; results have the name of their tool."""
         raw = self.window.read(span)
         length = span.end - span.start
         entries = parse_record(raw, length if length > RECORD_LIMIT else None)
         for entry in entries:
             if entry.role is Role.CALL and entry.call:
-                self._know_tool(entry.call, entry.tool)
+                self._remember_tool(entry.call, entry.tool)
         return tuple(
             entry._replace(tool=self._tool_of(entry.call, span))
             if entry.role is Role.RESULT and entry.call and not entry.tool
@@ -227,17 +228,17 @@ class Pager:
             if needle in raw:
                 for entry in parse_record(raw):
                     if entry.role is Role.CALL and entry.call == call:
-                        self._know_tool(call, entry.tool)
+                        self._remember_tool(call, entry.tool)
                         return entry.tool
-        self._know_tool(call, "")
+        self._remember_tool(call, "")
         return ""
 
-    def _know_tool(self, call: str, tool: str) -> None:
+    def _remember_tool(self, call: str, tool: str) -> None:
         self._tools[call] = tool
         if len(self._tools) > CALLS_KEPT:
             self._tools.popitem(last=False)
 
-    def _keep(self, span: RecordSpan, lines: tuple[Line, ...]) -> None:
+    def _cache_layout(self, span: RecordSpan, lines: tuple[Line, ...]) -> None:
         self._layouts[span] = lines
         self._layout_characters += _weight(lines)
         while len(self._layouts) > LAYOUTS_KEPT or (
@@ -246,25 +247,25 @@ class Pager:
             _, gone = self._layouts.popitem(last=False)
             self._layout_characters -= _weight(gone)
 
-    def _forget_layouts(self) -> None:
+    def _clear_layouts(self) -> None:
         self._layouts.clear()
         self._layout_characters = 0
         self._last_top = None
 
-    def _settle(self) -> None:
-        """Bring the place back to where there is something after what is shown has changed."""
+    def _keep_in_range(self) -> None:
+        """Move the position to a line that is shown, after what is shown has changed."""
         self._last_top = None
         if self.is_following:
-            self.to_end()
+            self.go_to_end()
             return
-        span = self._at(self.top.offset)
+        span = self._record_from(self.top.offset)
         if span is None:
-            self.top = self._place_of_last_page()
+            self.top = self._top_of_last_page()
             return
         lines = len(self.lines_of(span)) if span.start == self.top.offset else 1
-        self.top = min(LinePosition(span.start, min(self.top.line, max(0, lines - 1))), self._place_of_last_page())
+        self.top = min(LinePosition(span.start, min(self.top.line, max(0, lines - 1))), self._top_of_last_page())
 
-    def _see_end(self) -> None:
+    def _follow_end(self) -> None:
         self.is_following = True
         self.unseen = 0
 
@@ -272,23 +273,23 @@ class Pager:
         length = min(self.window.end - old_end, COUNTED_AT_MOST)
         return max(1, self.window.source.pread(length, old_end).count(b"\n")) if length > 0 else 0
 
-    def _at(self, offset: int) -> RecordSpan | None:
+    def _record_from(self, offset: int) -> RecordSpan | None:
         """Return the shown record at `offset`, or the first one behind it."""
         if self._matches is not None:
             return self._matches.after(offset)
         return self.window.after(offset)
 
-    def _next(self, span: RecordSpan) -> RecordSpan | None:
-        return self._at(span.end)
+    def _record_after(self, span: RecordSpan) -> RecordSpan | None:
+        return self._record_from(span.end)
 
-    def _previous(self, offset: int) -> RecordSpan | None:
+    def _record_before(self, offset: int) -> RecordSpan | None:
         return self._matches.before(offset) if self._matches is not None else self.window.before(offset)
 
-    def _up(self, place: LinePosition, count: int) -> tuple[int, LinePosition]:
-        moved = min(count, place.line)
-        offset, line = place.offset, place.line - moved
+    def _position_above(self, position: LinePosition, count: int) -> tuple[int, LinePosition]:
+        moved = min(count, position.line)
+        offset, line = position.offset, position.line - moved
         while moved < count:
-            span = self._previous(offset)
+            span = self._record_before(offset)
             if span is None:
                 break
             length = len(self.lines_of(span))
@@ -297,33 +298,33 @@ class Pager:
             offset, line = span.start, length - step
         return moved, LinePosition(offset, line)
 
-    def _down(self, place: LinePosition, count: int) -> tuple[int, LinePosition]:
+    def _position_below(self, position: LinePosition, count: int) -> tuple[int, LinePosition]:
         moved = 0
-        span = self._at(place.offset)
-        line = place.line
+        span = self._record_from(position.offset)
+        line = position.line
         while span is not None:
             length = len(self.lines_of(span))
             if count - moved < length - line:
                 return count, LinePosition(span.start, line + count - moved)
             moved += max(0, length - line)
             line = 0
-            following = self._next(span)
+            following = self._record_after(span)
             if following is None:
                 return moved, LinePosition(span.end)
             span = following
-        return moved, place
+        return moved, position
 
-    def _place_of_last_page(self) -> LinePosition:
+    def _top_of_last_page(self) -> LinePosition:
         if self._last_top is None:
-            self._last_top = self._up(LinePosition(self.window.end), self.height)[1]
+            self._last_top = self._position_above(LinePosition(self.window.end), self.height)[1]
         return self._last_top
 
-    def _distance(self, start: LinePosition, stop: LinePosition, at_most: int) -> int:
-        """Return how many lines lie between two places, of which the second is not before the first."""
+    def _lines_between(self, start: LinePosition, stop: LinePosition, at_most: int) -> int:
+        """Return how many lines lie between two positions, up to `at_most`; 0 if the second is not the later one."""
         if stop <= start:
             return 0
         moved = 0
-        while moved < at_most and self._down(start, moved)[1] < stop:
+        while moved < at_most and self._position_below(start, moved)[1] < stop:
             moved += 1
         return moved
 

@@ -41,4 +41,4 @@ def opened(path: Path, width: int = 80, height: int = 10) -> Pager:
 
 def page_text(pager: Pager) -> list[str]:
     """Return the page as a person reads it."""
-    return [(shown.line.prefix + shown.line.text).rstrip() for shown in pager.visible()]
+    return [(shown.line.prefix + shown.line.text).rstrip() for shown in pager.visible_lines()]

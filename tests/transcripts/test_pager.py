@@ -51,7 +51,7 @@ def paged(lines: list[bytes], height: int = 7, choice: EntryFilter | None = None
     pager = Pager(Window(MemorySource(b"".join(lines))), 60, height)
     pager.poll(0.0)
     if choice is not None:
-        pager.choose(choice)
+        pager.set_filter(choice)
         while pager.is_searching:
             pager.advance(1.0)
     return pager
@@ -59,7 +59,7 @@ def paged(lines: list[bytes], height: int = 7, choice: EntryFilter | None = None
 
 def all_text(pager: Pager) -> list[str]:
     """Return every line of the transcript from its start, walking line by line."""
-    pager.to_start()
+    pager.go_to_start()
     lines = page_text(pager)
     while pager.scroll(1):
         lines.append(page_text(pager)[-1])
@@ -91,7 +91,7 @@ def test_walking_shows_every_record_that_fits_once(lines: list[bytes], choice: E
 @given(records, st.integers(1, 20), st.integers(1, 20))
 def test_a_page_down_continues_where_the_page_ended(lines: list[bytes], height: int, steps: int) -> None:
     pager = paged(lines, height)
-    pager.to_start()
+    pager.go_to_start()
     pager.scroll(steps)
     page = page_text(pager)
     moved = pager.scroll(height - 1)
@@ -100,7 +100,7 @@ def test_a_page_down_continues_where_the_page_ended(lines: list[bytes], height: 
 
 
 @given(records, choices)
-def test_the_choice_is_found_alike_in_bits_and_by_reading_all(lines: list[bytes], choice: EntryFilter) -> None:
+def test_the_same_records_match_in_slices_and_by_reading_all(lines: list[bytes], choice: EntryFilter) -> None:
     window = Window(MemorySource(b"".join(lines)))
     window.poll(0.0)
     matches = Matches(window, choice)
@@ -171,7 +171,7 @@ def test_a_person_who_moved_away_is_told_what_came_and_is_not_moved(tmp_path: Pa
     pager.poll(1.0)
     assert (pager.unseen, pager.is_following) == (38, False)
     assert page_text(pager) == page
-    pager.to_end()
+    pager.go_to_end()
     assert (pager.unseen, pager.is_following) == (0, True)
     assert page_text(pager)[-1].endswith("later 37")
 
@@ -189,7 +189,7 @@ def test_a_cut_file_is_shown_from_its_new_content(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     path.write_bytes(b"".join(step(f"message {n}") for n in range(100)))
     pager = opened(path, height=5)
-    pager.choose(EntryFilter(words="message"))
+    pager.set_filter(EntryFilter(words="message"))
     path.write_bytes(step("message anew"))
     pager.poll(1.0)
     assert [text[20:] for text in page_text(pager)] == ["message anew"]
@@ -206,11 +206,11 @@ def test_a_record_is_unfolded_and_folded_again(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     path.write_bytes(result("\n".join(f"line {n}" for n in range(50))))
     pager = opened(path, height=100)
-    assert len(pager.visible()) == 3
+    assert len(pager.visible_lines()) == 3
     pager.toggle(0)
-    assert len(pager.visible()) == 50
+    assert len(pager.visible_lines()) == 50
     pager.toggle(0)
-    assert len(pager.visible()) == 3
+    assert len(pager.visible_lines()) == 3
 
 
 def test_searching_goes_both_ways_and_ends(tmp_path: Path) -> None:
@@ -229,9 +229,9 @@ def test_searching_goes_both_ways_and_ends(tmp_path: Path) -> None:
 
 def test_an_empty_and_a_missing_transcript_have_no_lines(tmp_path: Path) -> None:
     pager = opened(tmp_path / "missing")
-    assert pager.visible() == []
+    assert pager.visible_lines() == []
     assert pager.scroll(-5) == pager.scroll(5) == 0
-    pager.to_start()
+    pager.go_to_start()
     assert pager.top == LinePosition(0)
 
 
@@ -251,10 +251,10 @@ def test_random_walks_with_resizes_stay_within_the_transcript(tmp_path: Path) ->
             case 2:
                 pager.set_density(chance.choice(list(Density)))
             case _:
-                pager.toggle(chance.choice(pager.visible()).place.offset)
-        page = pager.visible()
+                pager.toggle(chance.choice(pager.visible_lines()).position.offset)
+        page = pager.visible_lines()
         assert len(page) == min(pager.height, len(page))
-        assert page[0].place == pager.top
+        assert page[0].position == pager.top
 
 
 @pytest.mark.parametrize("words", ["ÄRGER", "ärger", 'say "x"', "back\\slash", "two  spaces", "a\nb"])
@@ -262,7 +262,7 @@ def test_words_are_found_however_json_wrote_them(words: str, tmp_path: Path) -> 
     path = tmp_path / "t.jsonl"
     path.write_bytes(step("other") * 5 + step(f"here is {words.lower()} inside"))
     pager = opened(path)
-    pager.choose(EntryFilter(words=words))
+    pager.set_filter(EntryFilter(words=words))
     assert pager.matches is not None
     assert pager.matches.count == 1
 
@@ -275,6 +275,6 @@ def test_words_are_found_where_json_was_made_safe_for_html(words: str, tmp_path:
         escaped = escaped.replace(character.encode(), f"\\u{ord(character):04x}".encode())
     path.write_bytes(step("other") * 5 + escaped)
     pager = opened(path)
-    pager.choose(EntryFilter(words=words))
+    pager.set_filter(EntryFilter(words=words))
     assert pager.matches is not None
     assert pager.matches.count == 1

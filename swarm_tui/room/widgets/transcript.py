@@ -15,7 +15,7 @@ from swarm_tui.room.widgets.lines import Lines
 from swarm_tui.transcripts.entries import Role
 from swarm_tui.transcripts.filters import ERRORS, EntryFilter, SearchStep
 from swarm_tui.transcripts.layout import Density
-from swarm_tui.transcripts.pager import Pager, Shown
+from swarm_tui.transcripts.pager import PageLine, Pager
 from swarm_tui.transcripts.window import ByteSource, MemorySource, Window, WindowChange
 
 SEARCH_SLICE = 0.012
@@ -38,7 +38,7 @@ class TranscriptLines(Lines):
     def __init__(self, source: ByteSource | None = None, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.pager = Pager(Window(source or MemorySource()))
-        self.page: list[Shown] = []
+        self.page: list[PageLine] = []
         self.is_missing = False
         self.words = ""
         """What was searched last, set off where it stands."""
@@ -51,14 +51,14 @@ class TranscriptLines(Lines):
     def open(self, source: ByteSource, *, is_file: bool = False) -> None:
         """Show another transcript, or a plain file, at its end."""
         self.pager.window.close()
-        density, choice = self.pager.density, self.pager.choice
+        density, choice = self.pager.density, self.pager.entry_filter
         width, height = max(20, self.text_width), max(1, self.size.height)
         self.pager = Pager(Window(source), width, height, is_file=is_file)
         self.pager.density = density
         self._search = None
         self.is_missing = self.pager.poll(time.monotonic()) is WindowChange.GONE
         if not choice.is_everything:
-            self.pager.choose(choice)
+            self.pager.set_filter(choice)
         self.cursor = 0
         self._turn(is_at_end=True)
 
@@ -132,7 +132,7 @@ class TranscriptLines(Lines):
 
     def follow(self) -> None:
         """Go to the end and follow it."""
-        self.pager.to_end()
+        self.pager.go_to_end()
         self._turn(is_at_end=True)
 
     def toggle_follow(self) -> bool:
@@ -140,7 +140,7 @@ class TranscriptLines(Lines):
         if self.pager.is_following:
             self.pager.pause()
         else:
-            self.pager.to_end()
+            self.pager.go_to_end()
         self._turn(is_at_end=self.pager.is_following)
         return self.pager.is_following
 
@@ -169,9 +169,9 @@ class TranscriptLines(Lines):
     def move_end(self, is_bottom: bool) -> None:
         self._search = None
         if is_bottom:
-            self.pager.to_end()
+            self.pager.go_to_end()
         else:
-            self.pager.to_start()
+            self.pager.go_to_start()
         self.cursor = self.visible_rows if is_bottom else 0
         self._turn()
 
@@ -202,16 +202,16 @@ class TranscriptLines(Lines):
     # What is shown.
 
     @property
-    def current(self) -> Shown | None:
+    def current(self) -> PageLine | None:
         """The line under the cursor."""
         return self.page[self.cursor] if self.cursor < len(self.page) else None
 
     def show_choice(self, choice: EntryFilter) -> None:
         """Show only what fits."""
         current = self.current
-        self.pager.choose(choice)
+        self.pager.set_filter(choice)
         if current is not None and not self.pager.is_following:
-            self._show_record(current.place.offset)
+            self._show_record(current.position.offset)
         self._turn(is_at_end=self.pager.is_following)
         self._go_on_searching()
 
@@ -221,7 +221,7 @@ class TranscriptLines(Lines):
         current = self.current
         self.pager.set_density(density)
         if current is not None and not self.pager.is_following:
-            self._show_record(current.place.offset)
+            self._show_record(current.position.offset)
         self._turn(is_at_end=self.pager.is_following)
         return density
 
@@ -231,8 +231,8 @@ class TranscriptLines(Lines):
         if current is None:
             return
         self.pager.pause()
-        self.pager.toggle(current.place.offset)
-        self._show_record(current.place.offset, above=self.cursor - current.place.line)
+        self.pager.toggle(current.position.offset)
+        self._show_record(current.position.offset, above=self.cursor - current.position.line)
         self._turn()
 
     # Searching.
@@ -241,7 +241,7 @@ class TranscriptLines(Lines):
         """Go to the next record that holds the words."""
         self.words = words
         self._begin_search(
-            EntryFilter(words=words, roles=self.pager.choice.roles), is_backwards, f"no further /{words}"
+            EntryFilter(words=words, roles=self.pager.entry_filter.roles), is_backwards, f"no further /{words}"
         )
 
     def find_error(self, is_backwards: bool) -> None:
@@ -256,7 +256,7 @@ class TranscriptLines(Lines):
         current = self.current
         if current is None:
             return
-        self._search = self.pager.search(choice, current.place.offset, is_backwards)
+        self._search = self.pager.search(choice, current.position.offset, is_backwards)
         self._search_end = end
         self._search_on()
         self._go_on_searching()
@@ -278,15 +278,15 @@ class TranscriptLines(Lines):
 
     def _show_record(self, offset: int, above: int | None = None) -> None:
         """Put the cursor on a record's first line, scrolling only when it is not in view."""
-        places = [shown.place for shown in self.pager.visible()]
+        places = [shown.position for shown in self.pager.visible_lines()]
         if not any(place.offset == offset and place.line == 0 for place in places) or above is not None:
             self.pager.go_to(offset, self.visible_rows // 3 if above is None else max(0, above))
-            places = [shown.place for shown in self.pager.visible()]
+            places = [shown.position for shown in self.pager.visible_lines()]
         self.cursor = next((row for row, place in enumerate(places) if place.offset >= offset), 0)
 
     def _turn(self, is_at_end: bool = False) -> None:
         """Draw the page that the pager is at."""
-        self.page = self.pager.visible()
+        self.page = self.pager.visible_lines()
         last = max(0, len(self.page) - 1)
         self.cursor = last if is_at_end else max(0, min(self.cursor, last))
         self.redraw()
