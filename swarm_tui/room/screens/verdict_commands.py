@@ -31,11 +31,11 @@ class VerdictCommands:
         )
 
     def _verdict_action(self, verdict: Verdict, key: str, label: str, description: str) -> Action:
-        handler = partial(self.give, verdict)
+        handler = partial(self.decide, verdict)
         return Action(f"fixes.{verdict.value}", (key,), label, description, handler, self._screen.why_no_fix)
 
-    def give(self, verdict: Verdict) -> None:
-        """Set the verdict on the fix under the cursor and go to the next open one."""
+    def decide(self, verdict: Verdict) -> None:
+        """Record a verdict on the fix under the cursor and go to the next open one."""
         state, fix = self._screen.reviewed_fix()
         state.review.give(fix, verdict)
         if verdict is not Verdict.CLEAR:
@@ -61,7 +61,7 @@ class VerdictCommands:
         self._step(lambda state: state.review.undo(), "you have given no verdict to undo")
 
     def redo(self) -> None:
-        """Repeat the verdict that was undone last."""
+        """Record the verdict again that was undone last."""
         self._step(lambda state: state.review.redo(), "nothing was undone")
 
     def _step(self, step: Callable[[ReviewState], Fix | None], nothing: str) -> None:
