@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from rich.segment import Segment
@@ -153,6 +154,13 @@ class HasLooks(Protocol):
     """An app that draws with looks."""
 
     looks: Looks
+
+
+def segments_strip(widget: Widget, segments: Iterable[Segment]) -> Strip:
+    """Return segments of a terminal as one line of a widget, on the base style of its theme."""
+    base = looks_of(widget).base
+    styled = [Segment(segment.text, base + segment.style if segment.style else base) for segment in segments]
+    return Strip(styled).adjust_cell_length(widget.size.width, base)
 
 
 def looks_of(widget: Widget) -> Looks:

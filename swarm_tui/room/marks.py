@@ -23,10 +23,6 @@ class Marks:
             return self
         return Marks(marked, (*self._before, self.tests)[-STEPS_KEPT:])
 
-    def toggled(self, test: str) -> Marks:
-        """Return the marks with one test marked, or no longer."""
-        return self.changed_to(self.tests ^ {test})
-
     def undone(self) -> Marks:
         """Return the marks before the last change."""
         if not self._before:

@@ -15,7 +15,7 @@ from swarm_tui.model.diff import Diff
 from swarm_tui.model.fixes import Conflict, Fix, Preview
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.verdicts import Verdict
-from swarm_tui.room.draw.fixes import AgentWords, EffectFacts, FixEvidence, FixFacts, PlanFacts, ReportFacts
+from swarm_tui.room.draw.fixes import EffectFacts, FixEvidence, FixFacts, PlanFacts, ReportFacts
 from swarm_tui.room.test_runs import PASSED, ReviewTestRunner, TestRunFacts
 from swarm_tui.triage.apply import reviewed_branch
 from swarm_tui.triage.measurements import Measured, read_measured
@@ -220,7 +220,7 @@ class ReviewState:
             turned_green=measured.turned_green[:20] if measured else (),
             broken=measured.broken[:20] if measured else (),
             is_measured=measured.is_measured if measured else False,
-            agents=tuple(_agent_words(record) for record in self.records_of(fix)),
+            agents=tuple(self.records_of(fix)),
             runs=self._runs_of(fix),
         )
 
@@ -235,15 +235,3 @@ def body_of(message: str) -> str:
     while lines and (not lines[-1].strip() or lines[-1].startswith(TRAILERS)):
         lines.pop()
     return "\n".join(lines).strip("\n")
-
-
-def _agent_words(record: TestRecord) -> AgentWords:
-    return AgentWords(
-        agent=record.agent,
-        test=record.test,
-        summary=record.harvest.summary,
-        passing_before=record.harvest.passing_before,
-        passing_after=record.harvest.passing_after,
-        tries=tuple(made.passed for made in record.tries[-12:]),
-        block=record.block,
-    )

@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swarm_tui.model.diff import parse_diff
+from swarm_tui.model.harvest import HarvestReport
+from swarm_tui.model.state import TestRecord, Try
 from swarm_tui.room.draw.code import draw_bare_line, draw_hunk
 from swarm_tui.room.draw.fixes import (
-    AgentWords,
     EffectFacts,
     FixEvidence,
     FixFacts,
@@ -74,13 +75,18 @@ def test_the_effect_of_a_revert_is_a_sentence() -> None:
 
 
 def test_evidence_is_harmless_and_within_its_width() -> None:
+    record = TestRecord(
+        "t.py::test[/red]",
+        tries=(Try(1, False, 1.0, 1.0), Try(2, True, 1.0, 2.0)),
+        harvest=HarvestReport(summary="I \x1b]52;c;x\x07fixed it", passing_before=False, passing_after=True),
+    )
     evidence = FixEvidence(
         message="[FIX_IMPL] \x1b[31mred\x1b[0m\n\n" + "word " * 60,
         author="A \x07 <a@x>",
         turned_green=("t.py::test[/red]", "t.py::" + "long_" * 20),
         broken=("t.py::other",),
         is_measured=True,
-        agents=(AgentWords("a", "t.py::test[/red]", "I \x1b]52;c;x\x07fixed it", False, True, (False, True)),),
+        agents=(record,),
         runs=(("t.py::test", False, "assert 1 == 2"),),
     )
     lines = [text_of(line) for line in draw_evidence(evidence, 40)]

@@ -25,7 +25,7 @@ def test_undoing_everything_and_redoing_it_gives_the_same(steps: list[frozenset[
 
 
 def test_a_new_mark_forgets_what_was_undone() -> None:
-    marks = Marks().toggled("a").toggled("b").undone().toggled("c")
+    marks = Marks().changed_to("a").changed_to("ab").undone().changed_to("ac")
     assert marks.tests == {"a", "c"}
     assert not marks.can_redo
     assert marks.redone() == marks

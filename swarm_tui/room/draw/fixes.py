@@ -7,6 +7,7 @@ from typing import Final
 
 from swarm_tui.model.diff import Diff, DiffFile
 from swarm_tui.model.formatting import age
+from swarm_tui.model.state import TestRecord
 from swarm_tui.model.text import plain, plain_lines
 from swarm_tui.room.draw.parts import (
     Line,
@@ -21,17 +22,19 @@ from swarm_tui.room.draw.parts import (
     wrap_text,
 )
 
+TRIES_SHOWN: Final = 12
+TRY_SIGNS: Final = {None: ("◐", "running"), True: ("✓", "good"), False: ("✗", "unresolved")}
 VERDICT_WORDS: Final = {"keep": ("keep", "good"), "revert": ("REVERT", "removed bold"), "later": ("later", "warning")}
 
 
 @dataclass(frozen=True, slots=True)
 class FixFacts:
-    """One fix as its row tells it."""
+    """What the row of a fix shows."""
 
     rank: int
     title: str
     verdict: str
-    """keep, revert, later, or "" while nobody has said anything."""
+    """keep, revert, later, or "" while there is none."""
     added: int
     removed: int
     greens: int | None
@@ -47,7 +50,7 @@ class FixFacts:
 
 @dataclass(frozen=True, slots=True)
 class PlanFacts:
-    """The plan as the line on top tells it."""
+    """What the line about the plan shows."""
 
     total: int
     kept: int
@@ -92,7 +95,7 @@ def draw_plan(facts: PlanFacts, width: int) -> Line:
         end = [Part("  "), Part(facts.doubt, "warning")]
     else:
         end = [Part("  not applied", "dim")]
-    # What does not fit beside the counts goes, the least important first: the branch is told when it is made.
+    # What does not fit beside the counts goes, the least important first: the branch is named when it is made.
     for right in ([*plan, *end, Part(" ")], [*plan, Part(" ")], plan[:2]):
         if width_of(left) + width_of(right) + 2 <= width:
             return spread(left, right, width)
@@ -155,24 +158,11 @@ def draw_effect(facts: EffectFacts, width: int) -> Line:
         left.append(Part("clean", "good"))
     if facts.tests_red is not None:
         word = "test goes" if facts.tests_red == 1 else "tests go"
-        told = f"{facts.tests_red} {word} red" if facts.tests_red else f"all {facts.tests_run} tests stay green"
-        left += [Part(" · ", "faint"), Part(told, "unresolved" if facts.tests_red else "good")]
+        outcome = f"{facts.tests_red} {word} red" if facts.tests_red else f"all {facts.tests_run} tests stay green"
+        left += [Part(" · ", "faint"), Part(outcome, "unresolved" if facts.tests_red else "good")]
     why = [Part("  "), Part(facts.why_rank, "dim"), Part(" ")] if facts.why_rank else []
     # What to do about a conflict goes before why the fix ranks where it does.
     return spread(left, why, width) if width_of(left) + width_of(why) <= width else cut_line(left, width)
-
-
-@dataclass(frozen=True, slots=True)
-class AgentWords:
-    """What one of the agents that made a fix reported."""
-
-    agent: str
-    test: str
-    summary: str
-    passing_before: bool | None
-    passing_after: bool | None
-    tries: tuple[bool | None, ...]
-    block: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +179,8 @@ class FixEvidence:
     broken: tuple[str, ...] = ()
     is_measured: bool = False
     """Whether the integrator ran these tests; else its agents say so."""
-    agents: tuple[AgentWords, ...] = ()
+    agents: tuple[TestRecord, ...] = ()
+    """The tests whose agents made it."""
     runs: tuple[tuple[str, bool | None, str], ...] = ()
     """Tests that were run without this fix: node id, passed, failure line."""
 
@@ -219,7 +210,7 @@ def draw_evidence(evidence: FixEvidence, width: int) -> list[Line]:
 
 
 def _impact(evidence: FixEvidence, width: int) -> list[Line]:
-    """Return the tests that the fix changes, and from what that is known."""
+    """Return the tests that the fix turns green or breaks, and whether that was measured."""
     source = "measured" if evidence.is_measured else "as its agents report"
     lines: list[Line] = []
     for tests, glyph, role, word in (
@@ -251,7 +242,7 @@ def draw_report(facts: ReportFacts, width: int) -> list[Line]:
         ("does not fit", "warning", [("", doubt) for doubt in facts.doubts]),
         ("needs somebody", "blocked", facts.escalations),
         ("left out", "unresolved", facts.left_out),
-        ("made uniform", "dim", [("", told) for told in facts.normalizations]),
+        ("made uniform", "dim", [("", text) for text in facts.normalizations]),
     ):
         if not entries:
             continue
@@ -265,19 +256,18 @@ def draw_report(facts: ReportFacts, width: int) -> list[Line]:
     return lines
 
 
-def _agent_lines(agent: AgentWords, width: int) -> list[Line]:
-    tries: list[Part] = []
-    for passed in agent.tries:
-        glyph, role = ("◐", "running") if passed is None else ("✓", "good") if passed else ("✗", "unresolved")
-        tries.append(Part(f" {glyph}", role))
-    if not tries and agent.passing_before is not None and agent.passing_after is not None:
-        words = {True: ("✓", "good"), False: ("✗", "unresolved")}
-        tries = [Part(f" {glyph}", role) for glyph, role in (words[agent.passing_before], words[agent.passing_after])]
-    title = cut_text(plain(agent.test or agent.agent), max(10, width - 2 * len(tries) - 1))
+def _agent_lines(record: TestRecord, width: int) -> list[Line]:
+    """Return what one of the agents that made a fix reported."""
+    harvest = record.harvest
+    results = [made.passed for made in record.tries[-TRIES_SHOWN:]]
+    if not results and harvest.passing_before is not None and harvest.passing_after is not None:
+        results = [harvest.passing_before, harvest.passing_after]
+    tries = [Part(f" {glyph}", role) for glyph, role in ((TRY_SIGNS[passed]) for passed in results)]
+    title = cut_text(plain(record.test), max(10, width - 2 * len(tries) - 1))
     lines: list[Line] = [[Part(title, "strong"), *tries]]
-    if agent.block:
-        lines.append(cut_line([Part("tutorial ", "dim"), Part(plain(agent.block), "dim")], width))
-    return [*lines, *_wrapped(agent.summary, width)]
+    if record.block:
+        lines.append(cut_line([Part("tutorial ", "dim"), Part(plain(record.block), "dim")], width))
+    return [*lines, *_wrapped(harvest.summary, width)]
 
 
 def _wrapped(text: str, width: int, role: str = "") -> list[Line]:
@@ -288,9 +278,9 @@ def _wrapped(text: str, width: int, role: str = "") -> list[Line]:
 def draw_file_heading(file: DiffFile, width: int) -> Line:
     """Return the line above a file's hunks, in place of git's own header of five."""
     name = file.path if file.old_path in ("", file.path) else f"{file.old_path} → {file.path}"
-    told = [word for word in (file.mode_change and f"mode {file.mode_change}", file.is_binary and "binary") if word]
+    kinds = [word for word in (file.mode_change and f"mode {file.mode_change}", file.is_binary and "binary") if word]
     line = [Part("── ", "faint"), Part(name, "strong"), Part(" ")]
-    line += [Part(" ".join(told), "warning"), Part(" ")] if told else []
+    line += [Part(" ".join(kinds), "warning"), Part(" ")] if kinds else []
     line += [Part(f"+{file.added}", "added"), Part(f" -{file.removed} ", "removed")] if not file.is_binary else []
     rest = width - width_of(line)
     return cut_line([*line, Part("─" * max(0, rest), "faint")], width)
@@ -307,16 +297,7 @@ def draw_diff_summary(diff: Diff, width: int) -> list[Line]:
         cells = min(bar_width, number) if most <= bar_width else -(-number * bar_width // most)
         plus = round(cells * file.added / number) if number else 0
         name = file.path if file.old_path in ("", file.path) else f"{file.old_path} → {file.path}"
-        told = "binary" if file.is_binary else file.mode_change if not number and file.mode_change else str(number)
-        lines.append(
-            cut_line(
-                [
-                    Part(f"{cut_text(name, width // 2):{min(widest, width // 2)}} "),
-                    Part(f"{told:>5} ", "dim"),
-                    Part("+" * plus, "added"),
-                    Part("-" * (cells - plus), "removed"),
-                ],
-                width,
-            )
-        )
+        size = "binary" if file.is_binary else file.mode_change if not number and file.mode_change else str(number)
+        line = [Part(f"{cut_text(name, width // 2):{min(widest, width // 2)}} "), Part(f"{size:>5} ", "dim")]
+        lines.append(cut_line([*line, Part("+" * plus, "added"), Part("-" * (cells - plus), "removed")], width))
     return lines

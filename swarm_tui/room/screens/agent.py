@@ -69,25 +69,17 @@ class AgentScreen(RoomScreen):
 
     def own_actions(self) -> tuple[Action, ...]:
         return (
-            Action(
-                "agent.open", ("enter",), "open", "Unfold or fold what is under the cursor, or open the file",
-                self.open_line, is_listed=False,
-            ),
-            Action(
-                "agent.next_tab", ("tab", "right", "l"), "tabs", "Next tab: transcript, screen, tries and files",
-                partial(self._turn_tab, 1), is_listed=False,
-            ),
-            Action(
-                "agent.previous_tab", ("shift+tab", "left", "h"), "", "Previous tab",
-                partial(self._turn_tab, -1), is_listed=False,
-            ),
+            Action("agent.open", ("enter",), "open", "Unfold or fold what is under the cursor, or open the file",
+                   self.open_line, is_listed=False),
+            Action("agent.next_tab", ("tab", "right", "l"), "tabs", "Next tab: transcript, screen, tries and files",
+                   partial(self._turn_tab, 1), is_listed=False),
+            Action("agent.previous_tab", ("shift+tab", "left", "h"), "", "Previous tab", partial(self._turn_tab, -1),
+                   is_listed=False),
             *self.paging.actions(),
             Action("agent.next_test", ("}",), "", "To the next test", partial(self._turn_test, 1)),
             Action("agent.previous_test", ("{",), "", "To the previous test", partial(self._turn_test, -1)),
-            Action(
-                "agent.act", ("x",), "act", "Stop, retry, hold or release this test",
-                self.requests.choose, lambda: "" if self._record is not None else "there is no test",
-            ),
+            Action("agent.act", ("x",), "act", "Stop, retry, hold or release this test", self.requests.choose,
+                   lambda: "" if self._record is not None else "there is no test"),
         )  # fmt: skip
 
     def on_mount(self) -> None:
@@ -232,7 +224,6 @@ class AgentScreen(RoomScreen):
     # Actions.
 
     def open_line(self) -> None:
-        """Fold or unfold what is under the cursor, or open the file."""
         pages = self._shown_pages()
         if pages is not None:
             pages.toggle_fold()

@@ -32,22 +32,14 @@ class AgentCommands:
 
     def actions(self) -> tuple[Action, ...]:
         return (
-            Action(
-                "room.attach", ("a",), "attach", "Attach to the agent's terminal; the room waits behind it",
-                self.attach, self.why_not_attach, rank=10,
-            ),
-            Action(
-                "room.transcript", ("t",), "transcript", "The agent's transcript, following",
-                self.open_transcript, self.why_not_transcript, rank=11,
-            ),
-            Action(
-                "room.message", ("m",), "message", "Write to this agent, or to all marked ones",
-                self.write_message, self.why_not_message, rank=12,
-            ),
-            Action(
-                "room.interact", ("i",), "", "Work in the agent's pane in place; Ctrl+\\ leaves it",
-                self.open_pane, self.why_not_attach,
-            ),
+            Action("room.attach", ("a",), "attach", "Attach to the agent's terminal; the room waits behind it",
+                   self.attach, self.why_not_attach, rank=10),
+            Action("room.transcript", ("t",), "transcript", "The agent's transcript, following", self.open_transcript,
+                   self.why_not_transcript, rank=11),
+            Action("room.message", ("m",), "message", "Write to this agent, or to all marked ones", self.write_message,
+                   self.why_not_message, rank=12),
+            Action("room.interact", ("i",), "", "Work in the agent's pane in place; Ctrl+\\ leaves it", self.open_pane,
+                   self.why_not_attach),
         )  # fmt: skip
 
     # Reading.
@@ -56,7 +48,6 @@ class AgentCommands:
         return "" if self._screen.current_record() is not None else "no test is under the cursor"
 
     def open_transcript(self) -> None:
-        """Open the transcript of the current test's agent and follow it."""
         record = self._screen.current_record()
         if record is not None:
             self._screen.room.show_transcript(record.test)
@@ -206,7 +197,6 @@ class AgentCommands:
     # Working in the pane.
 
     def open_pane(self) -> None:
-        """Open the pane of the current test's agent inside the room."""
         record = self._screen.current_record()
         if record is not None:
             self._start_with_terminal(self._show_pane(record), "opening its pane …")

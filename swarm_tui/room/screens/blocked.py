@@ -22,18 +22,12 @@ class BlockedScreen(GroupListScreen[Blocker]):
 
     def own_actions(self) -> tuple[Action, ...]:
         return (
-            Action(
-                "blocked.open", ("enter",), "show", "Show this test in the grid",
-                self.show_tests, self.why_no_entry, is_listed=False, rank=0,
-            ),
-            Action(
-                "blocked.act", ("x",), "act", "Stop, retry, hold or release the tests of this blocker",
-                self.requests.choose, self.why_no_entry,
-            ),
-            Action(
-                "blocked.copy_list", ("c",), "copy list", "Copy the whole list as Markdown, to hand to someone",
-                self.copy_list, lambda: "" if self.entries else "the list is empty",
-            ),
+            Action("blocked.open", ("enter",), "show", "Show this test in the grid", self.show_tests, self.why_no_entry,
+                   is_listed=False, rank=0),
+            Action("blocked.act", ("x",), "act", "Stop, retry, hold or release the tests of this blocker",
+                   self.requests.choose, self.why_no_entry),
+            Action("blocked.copy_list", ("c",), "copy list", "Copy the whole list as Markdown, to hand to someone",
+                   self.copy_list, lambda: "" if self.entries else "the list is empty"),
         )  # fmt: skip
 
     def find_entries(self) -> Sequence[Blocker]:
@@ -63,6 +57,5 @@ class BlockedScreen(GroupListScreen[Blocker]):
             self.room.show_only(tests, f"these {len(tests)} blocked")
 
     def copy_list(self) -> None:
-        """Copy all blockers as Markdown."""
         self.app.copy_to_clipboard(blockers_as_markdown(self.entries, self.store.opened.spec.sweep))
         self.show_message(f"copied as Markdown: {counted(len(self.entries), 'entry', 'entries')}")

@@ -1,9 +1,9 @@
-"""The small screens that lie over another one: pick from a list, answer y or n. Escape takes nothing."""
+"""The small screens that lie over another one: choose from a list, answer y or n, read. Escape chooses nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import ClassVar, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import ClassVar, NamedTuple, TypeVar
 
 from textual import events
 from textual.app import ComposeResult
@@ -33,38 +33,54 @@ class Choosable(NamedTuple):
     """For entries that are switched on and off; None for others."""
 
 
-class Picker(TextLines):
-    """The list of a pick screen."""
+Chosen = TypeVar("Chosen")
 
 
-class PickScreen(ModalScreen[tuple[str, ...] | None]):
-    """Returns the value picked, or several when `is_many`; None when nothing was."""
+class Dialog(ModalScreen[Chosen]):
+    """One panel over another screen; it returns an answer."""
 
     BINDINGS: ClassVar[list[BindingType]] = []
     AUTO_FOCUS = None
+    WIDTH: ClassVar[int] = 72
+
+    def __init__(self, title: str = "", *, has_cursor: bool = False) -> None:
+        super().__init__()
+        self._title = title
+        self.panel = TextLines(id="dialog", has_cursor=has_cursor)
+
+    def compose(self) -> ComposeResult:
+        yield self.panel
+
+    def resize_panel(self, width: int, lines: int) -> None:
+        """Make the panel so wide, and high enough for so many lines where the terminal is."""
+        self.panel.styles.width = min(self.app.size.width, width)
+        self.panel.styles.height = min(lines, max(3, self.app.size.height - 4)) + 2
+
+
+def key_of(event: events.Key) -> str:
+    """Return a key as people write it: the sign itself, or the name of a key without one."""
+    is_sign = event.is_printable and event.character not in (None, " ")
+    return event.character if is_sign and event.character is not None else event.key
+
+
+class PickScreen(Dialog[tuple[str, ...] | None]):
+    """Returns the chosen value, or several when `is_many`; None when nothing was chosen."""
 
     def __init__(self, title: str, entries: Sequence[Choosable], *, is_many: bool = False, current: str = "") -> None:
-        super().__init__()
+        super().__init__(title, has_cursor=True)
         self.entries = list(entries)
         self.is_many = is_many
         self.chosen = {entry.value for entry in entries if entry.is_on}
-        self.picker = Picker(id="dialog", has_cursor=True)
-        self._title = title
         values = [entry.value for entry in entries]
-        self.picker.cursor = values.index(current) if current in values else 0
-
-    def compose(self) -> ComposeResult:
-        yield self.picker
+        self.panel.cursor = values.index(current) if current in values else 0
 
     def on_mount(self) -> None:
         hint = "Space on/off · Enter done · Esc closes" if self.is_many else "Enter picks · Esc closes"
-        self.picker.title(self._title, hint)
+        self.panel.title(self._title, hint)
         self._draw()
-        self.picker.styles.height = min(len(self.entries), max(3, self.app.size.height - 4)) + 2
-        self.picker.styles.width = min(
-            self.app.size.width, max(len(hint) + 8, *(width_of(line) + 6 for line in self.picker.lines))
-        )
-        self.picker.show_line(self.picker.cursor)
+        width = max(len(hint) + 8, *(width_of(line) + 6 for line in self.panel.lines))
+        self.resize_panel(width, len(self.entries))
+        self.panel.show_line(self.panel.cursor)
 
     def _draw(self) -> None:
         width = max((len(entry.text) for entry in self.entries), default=0)
@@ -81,16 +97,16 @@ class PickScreen(ModalScreen[tuple[str, ...] | None]):
             if about:
                 line.append(Part(f"  {about}", "dim"))
             lines.append(line)
-        self.picker.show(lines)
+        self.panel.show(lines)
 
     def on_key(self, event: events.Key) -> None:
         event.stop()
-        key = event.character if event.is_printable and event.character not in (None, " ") else event.key
+        key = key_of(event)
         keyed = next((entry for entry in self.entries if entry.key and entry.key == key), None)
         if keyed is not None and not self.is_many:
-            self._take(keyed)
+            self._choose(keyed)
         elif key in MOVES:
-            self.picker.move(MOVES[key])
+            self.panel.move(MOVES[key])
         elif key in ("escape", "q"):
             self.dismiss(None)
         elif key == "space" and self.is_many:
@@ -99,15 +115,15 @@ class PickScreen(ModalScreen[tuple[str, ...] | None]):
             if self.is_many:
                 self.dismiss(tuple(entry.value for entry in self.entries if entry.value in self.chosen))
             elif self.entries:
-                self._take(self.entries[self.picker.cursor])
+                self._choose(self.entries[self.panel.cursor])
 
     def _toggle(self) -> None:
-        self.chosen ^= {self.entries[self.picker.cursor].value}
+        self.chosen ^= {self.entries[self.panel.cursor].value}
         self._draw()
 
-    def _take(self, entry: Choosable) -> None:
+    def _choose(self, entry: Choosable) -> None:
         if entry.why_not:
-            self.picker.title(self._title, entry.why_not)
+            self.panel.title(self._title, entry.why_not)
         else:
             self.dismiss((entry.value,))
 
@@ -119,24 +135,16 @@ class PickScreen(ModalScreen[tuple[str, ...] | None]):
         if self.is_many:
             self._toggle()
         else:
-            self._take(self.entries[self.picker.cursor])
+            self._choose(self.entries[self.panel.cursor])
 
 
-class ConfirmScreen(ModalScreen[bool]):
-    """Asks a question that only `y` says yes to; Enter says nothing, so that no habit destroys anything."""
-
-    BINDINGS: ClassVar[list[BindingType]] = []
-    AUTO_FOCUS = None
-    WIDTH: ClassVar[int] = 72
+class ConfirmScreen(Dialog[bool]):
+    """Asks a question to which only `y` is a yes; Enter is no answer, so that no habit destroys anything."""
 
     def __init__(self, question: str, details: Iterable[str] = ()) -> None:
         super().__init__()
         self.question = question
         self.details = list(details)
-        self.panel = TextLines(id="dialog")
-
-    def compose(self) -> ComposeResult:
-        yield self.panel
 
     def on_mount(self) -> None:
         width = min(self.WIDTH, self.app.size.width) - 4
@@ -158,3 +166,28 @@ class ConfirmScreen(ModalScreen[bool]):
             self.dismiss(False)
         else:
             self.panel.title("", "y or n")
+
+
+class ReadingScreen(Dialog[None]):
+    """Shows lines that are drawn for the width they get."""
+
+    WIDTH = 110
+
+    def __init__(self, title: str, draw: Callable[[int], Sequence[Line]]) -> None:
+        super().__init__(title)
+        self._draw = draw
+
+    def on_mount(self) -> None:
+        width = min(self.WIDTH, self.app.size.width)
+        lines = list(self._draw(width - 4))
+        self.resize_panel(width, len(lines))
+        self.panel.title(self._title, "Esc closes")
+        self.panel.show(lines)
+
+    def on_key(self, event: events.Key) -> None:
+        event.stop()
+        key = key_of(event)
+        if key in MOVES:
+            self.panel.move(MOVES[key])
+        elif key in ("escape", "q", "enter"):
+            self.dismiss(None)

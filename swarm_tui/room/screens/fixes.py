@@ -47,23 +47,6 @@ class FixesScreen(RoomScreen):
     TITLE_WORD = "fixes"
     SIDE_BY_SIDE = 150
     can_filter: ClassVar[bool] = True
-    DEFAULT_CSS = """
-    FixesScreen #plan, FixesScreen #effect { height: 1; }
-    FixesScreen #effect { dock: bottom; margin-bottom: 1; }
-    FixesScreen #body { height: 1fr; }
-    FixesScreen #fixes { width: 1fr; max-height: 40%; }
-    FixesScreen #reading { width: 1fr; height: 1fr; layout: vertical; }
-    FixesScreen.-wide #fixes { width: 40%; max-width: 84; max-height: 100%; }
-    FixesScreen #diff, FixesScreen #evidence { width: 1fr; height: 1fr; }
-    FixesScreen.-tall #evidence { height: 40%; }
-    FixesScreen #evidence { display: none; }
-    FixesScreen.-evidence #evidence { display: block; }
-    FixesScreen.-evidence #diff { display: none; }
-    FixesScreen.-tall.-evidence #diff { display: block; }
-    FixesScreen #no-fixes { height: 1fr; display: none; }
-    FixesScreen.-bare #no-fixes { display: block; }
-    FixesScreen.-bare #body { display: none; }
-    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -91,55 +74,33 @@ class FixesScreen(RoomScreen):
         why_no_fix = self.why_no_fix
         return (
             *self.verdicts.actions(),
-            Action(
-                "fixes.evidence", ("e",), "evidence",
-                "Show or hide what speaks for it: message, agents, tests, block", self.switch_evidence, why_no_fix,
-            ),
-            Action(
-                "fixes.resolve", ("c",), "conflict", "What can be done when its revert conflicts with a fix that stays",
-                self.conflict.offer, self.conflict.why_not,
-            ),
+            Action("fixes.evidence", ("e",), "evidence",
+                   "Show or hide what speaks for it: message, agents, tests, block", self.switch_evidence, why_no_fix),
+            Action("fixes.resolve", ("c",), "conflict",
+                   "What can be done when its revert conflicts with a fix that stays", self.conflict.offer,
+                   self.conflict.why_not),
             *self.test_runs.actions(),
-            Action(
-                "fixes.apply", ("A",), "apply", "Make the plan so, on a branch of its own; asks first",
-                self.application.offer, self.application.why_not,
-            ),
-            Action(
-                "fixes.report", ("R",), "report", "What the integrator left out, made uniform, and asks about",
-                self.open_report, self.why_no_report,
-            ),
-            Action(
-                "fixes.net", ("D",), "", "What the plan as a whole does to the base, until you move",
-                self.plan.show_net_diff, why_no_fix,
-            ),
-            Action(
-                "fixes.pager", ("o",), "", "Open the commit in git's pager", self.external.open_commit, why_no_fix
-            ),
-            Action(
-                "fixes.tree", ("O",), "", "Open the tree of the plan in your editor, in a scratch folder",
-                self.external.open_tree, why_no_fix,
-            ),
-            Action(
-                "fixes.diff_down", ("J",), "diff", "Scroll the diff down",
-                partial(self._scroll_reading, 3), is_listed=False,
-            ),
-            Action(
-                "fixes.diff_up", ("K",), "", "Scroll the diff up", partial(self._scroll_reading, -3), is_listed=False
-            ),
+            Action("fixes.apply", ("A",), "apply", "Make the plan so, on a branch of its own; asks first",
+                   self.application.offer, self.application.why_not),
+            Action("fixes.report", ("R",), "report", "What the integrator left out, made uniform, and asks about",
+                   self.open_report, self.why_no_report),
+            Action("fixes.net", ("D",), "", "What the plan as a whole does to the base, until you move",
+                   self.plan.show_net_diff, why_no_fix),
+            Action("fixes.pager", ("o",), "", "Open the commit in git's pager", self.external.open_commit, why_no_fix),
+            Action("fixes.tree", ("O",), "", "Open the tree of the plan in your editor, in a scratch folder",
+                   self.external.open_tree, why_no_fix),
+            Action("fixes.diff_down", ("J",), "diff", "Scroll the diff down", partial(self._scroll_reading, 3),
+                   is_listed=False),
+            Action("fixes.diff_up", ("K",), "", "Scroll the diff up", partial(self._scroll_reading, -3),
+                   is_listed=False),
             Action("fixes.next_hunk", ("]",), "", "To the next hunk", self.go_to_next_hunk),
             Action("fixes.previous_hunk", ("[",), "", "To the previous hunk", self.go_to_previous_hunk),
-            Action(
-                "fixes.next_match", ("ctrl+n",), "", "To the next fix that matches the filter",
-                partial(self._go_to_match, 1), is_listed=False,
-            ),
-            Action(
-                "fixes.previous_match", ("ctrl+p",), "", "To the previous one",
-                partial(self._go_to_match, -1), is_listed=False,
-            ),
-            Action(
-                "fixes.open", ("enter",), "show test", "Show the test whose agent made it, in the grid",
-                self.show_test, self.why_no_test, is_listed=False,
-            ),
+            Action("fixes.next_match", ("ctrl+n",), "", "To the next fix that matches the filter",
+                   partial(self._go_to_match, 1), is_listed=False),
+            Action("fixes.previous_match", ("ctrl+p",), "", "To the previous one", partial(self._go_to_match, -1),
+                   is_listed=False),
+            Action("fixes.open", ("enter",), "show test", "Show the test whose agent made it, in the grid",
+                   self.show_test, self.why_no_test, is_listed=False),
         )  # fmt: skip
 
     # What its controllers ask for.
@@ -303,7 +264,6 @@ class FixesScreen(RoomScreen):
     # Actions.
 
     def switch_evidence(self) -> None:
-        """Show or hide the evidence."""
         self.wants_evidence = not self.has_class("-evidence")
         self._place_evidence()
         self.call_after_refresh(self.details.show_evidence)
@@ -314,12 +274,10 @@ class FixesScreen(RoomScreen):
         lines.scroll_rows(lines.first_visible + rows)
 
     def go_to_next_hunk(self) -> None:
-        """Scroll the diff to its next hunk."""
         if not self.details.diff.move_hunk(1):
             self.show_message("this was the last hunk")
 
     def go_to_previous_hunk(self) -> None:
-        """Scroll the diff to the hunk before."""
         if not self.details.diff.move_hunk(-1):
             self.show_message("this was the first hunk")
 
@@ -331,7 +289,6 @@ class FixesScreen(RoomScreen):
         return "" if self.current_tests() else "no test of this sweep is known to have led to this fix"
 
     def show_test(self) -> None:
-        """Show the test whose agent made the fix, in the grid."""
         self.room.show_test(self.current_tests()[0])
 
     def why_no_report(self) -> str:
@@ -341,8 +298,7 @@ class FixesScreen(RoomScreen):
         return "" if has_report else "the integrator has reported nothing besides its fixes"
 
     def open_report(self) -> None:
-        """Open what the integrator reported besides its fixes."""
-        from swarm_tui.room.screens.text import ReadingScreen
+        from swarm_tui.room.screens.dialog import ReadingScreen
 
         if self.review_state is not None:
             report = self.review_state.report()

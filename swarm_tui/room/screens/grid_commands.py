@@ -27,59 +27,38 @@ class GridCommands:
     def actions(self) -> tuple[Action, ...]:
         panel, grid = self._panel, self._panel.grid
         return (
-            Action(
-                "sweep.mark", ("space",), "mark", "Mark or unmark the test under the cursor",
-                panel.mark_cursor, self.why_no_test, rank=20,
-            ),
-            Action(
-                "sweep.zoom_in", ("+", "="), "zoom", "Larger: dots, chips, rows", partial(self.zoom, 1), rank=21
-            ),
+            Action("sweep.mark", ("space",), "mark", "Mark or unmark the test under the cursor", panel.mark_cursor,
+                   self.why_no_test, rank=20),
+            Action("sweep.zoom_in", ("+", "="), "zoom", "Larger: dots, chips, rows", partial(self.zoom, 1), rank=21),
             Action("sweep.zoom_out", ("-",), "", "Smaller: rows, chips, dots", partial(self.zoom, -1)),
-            Action(
-                "sweep.group", ("b",), "group", "Group by file, state, result, cause, host, or not at all",
-                self.choose_group, rank=22,
-            ),
-            Action(
-                "sweep.sort", ("s",), "sort", "Sort by file, state, need, duration, cost or name",
-                self.choose_order, rank=23,
-            ),
+            Action("sweep.group", ("b",), "group", "Group by file, state, result, cause, host, or not at all",
+                   self.choose_group, rank=22),
+            Action("sweep.sort", ("s",), "sort", "Sort by file, state, need, duration, cost or name", self.choose_order,
+                   rank=23),
             Action("sweep.states", ("f",), "states", "Show only the states you choose", self.choose_states, rank=24),
-            Action(
-                "sweep.failed_only", ("!",), "", "Show only what failed or is unresolved; again: all",
-                self.switch_failed_only,
-            ),
-            Action(
-                "sweep.next_group", ("}",), "", "To the next group", partial(grid.move_group, 1), is_listed=False
-            ),
-            Action(
-                "sweep.previous_group", ("{",), "", "To the previous group", partial(grid.move_group, -1),
-                is_listed=False,
-            ),
-            Action(
-                "sweep.mark_range", ("v",), "", "Mark a range, from here to where you move; again: end it",
-                panel.switch_range, self.why_no_test,
-            ),
-            Action(
-                "sweep.mark_all", ("*",), "", "Mark all tests that are shown; again: none", panel.mark_shown
-            ),
+            Action("sweep.failed_only", ("!",), "", "Show only what failed or is unresolved; again: all",
+                   self.switch_failed_only),
+            Action("sweep.next_group", ("}",), "", "To the next group", partial(grid.move_group, 1), is_listed=False),
+            Action("sweep.previous_group", ("{",), "", "To the previous group", partial(grid.move_group, -1),
+                   is_listed=False),
+            Action("sweep.mark_range", ("v",), "", "Mark a range, from here to where you move; again: end it",
+                   panel.switch_range, self.why_no_test),
+            Action("sweep.mark_all", ("*",), "", "Mark all tests that are shown; again: none", panel.mark_shown),
         )  # fmt: skip
 
     def why_no_test(self) -> str:
         return "" if self._panel.grid.test is not None else "no test is under the cursor"
 
     def zoom(self, step: int) -> None:
-        """Draw the tests larger or smaller."""
         place = ZOOMS.index(self._panel.options.zoom) + step
         zoom = ZOOMS[max(0, min(len(ZOOMS) - 1, place))]
         self._screen.room.remember(zoom=zoom.value)
         self._panel.change_options(zoom=zoom)
 
     def choose_group(self) -> None:
-        """Let the person choose by what the tests are grouped."""
         self._choose("Group by", GROUPINGS, "group", self._panel.options.group)
 
     def choose_order(self) -> None:
-        """Let the person choose by what the tests are sorted."""
         self._choose("Sort by", SORTINGS, "sort", self._panel.options.sort)
 
     def _choose(self, title: str, values: tuple[str, ...], option: str, current: str) -> None:
@@ -92,7 +71,6 @@ class GridCommands:
         self._screen.room.push_screen(PickScreen(title, entries, current=current), change)
 
     def choose_states(self) -> None:
-        """Let the person choose which states are shown."""
         counts, shown = self._screen.store.state.counts, self._panel.options.pills
         entries = []
         for pill, marks in PILLS.items():
@@ -108,5 +86,4 @@ class GridCommands:
         self._screen.room.push_screen(PickScreen("Show only (none: all)", entries, is_many=True), change)
 
     def switch_failed_only(self) -> None:
-        """Show only what failed or is unresolved, or all again."""
         self._panel.change_options(pills=frozenset() if self._panel.options.pills == FAILED else FAILED)

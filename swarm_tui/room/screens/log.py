@@ -33,10 +33,8 @@ class LogScreen(StreamScreen[LogLine]):
     def own_actions(self) -> tuple[Action, ...]:
         return (
             *self.stream_actions("next error"),
-            Action(
-                "log.open", ("enter",), "show test", "Show the test of this line in the grid",
-                self.show_test, self.why_no_test, is_listed=False, rank=0,
-            ),
+            Action("log.open", ("enter",), "show test", "Show the test of this line in the grid", self.show_test,
+                   self.why_no_test, is_listed=False, rank=0),
         )  # fmt: skip
 
     def show_change(self, change: SweepChanged) -> None:
@@ -75,5 +73,4 @@ class LogScreen(StreamScreen[LogLine]):
         return "" if self.current_record() is not None else "this line is about no test"
 
     def show_test(self) -> None:
-        """Show the test of this line in the grid."""
         self.room.show_test(self.current_tests()[0])

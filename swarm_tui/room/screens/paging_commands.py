@@ -29,35 +29,21 @@ class PagingCommands:
     def actions(self) -> tuple[Action, ...]:
         why_not = self.why_not
         return (
-            Action(
-                "agent.next_error", ("e",), "errors", "To the next error",
-                partial(self.find_error, is_backwards=False), why_not,
-            ),
-            Action(
-                "agent.previous_error", ("E",), "", "To the previous error",
-                partial(self.find_error, is_backwards=True), why_not,
-            ),
+            Action("agent.next_error", ("e",), "errors", "To the next error",
+                   partial(self.find_error, is_backwards=False), why_not),
+            Action("agent.previous_error", ("E",), "", "To the previous error",
+                   partial(self.find_error, is_backwards=True), why_not),
             Action("agent.follow", ("F",), "follow", "Follow the end, or stay here", self.switch_following, why_not),
-            Action(
-                "agent.next_match", ("n",), "", "To the next match, among everything",
-                partial(self.find_match, is_backwards=False), why_not,
-            ),
-            Action(
-                "agent.previous_match", ("N",), "", "To the previous match, among everything",
-                partial(self.find_match, is_backwards=True), why_not,
-            ),
+            Action("agent.next_match", ("n",), "", "To the next match, among everything",
+                   partial(self.find_match, is_backwards=False), why_not),
+            Action("agent.previous_match", ("N",), "", "To the previous match, among everything",
+                   partial(self.find_match, is_backwards=True), why_not),
             Action("agent.more", ("+", "="), "", "Show more of each entry", partial(self.change_density, 1), why_not),
-            Action(
-                "agent.less", ("-",), "", "Show less: one line an event", partial(self.change_density, -1), why_not
-            ),
-            Action(
-                "agent.roles", ("f",), "roles", "Choose whose entries are shown: user, agent, calls, results ...",
-                self.choose_roles, why_not,
-            ),
-            Action(
-                "agent.errors_only", ("!",), "", "Only entries with errors; again: all",
-                self.switch_errors_only, why_not,
-            ),
+            Action("agent.less", ("-",), "", "Show less: one line an event", partial(self.change_density, -1), why_not),
+            Action("agent.roles", ("f",), "roles", "Choose whose entries are shown: user, agent, calls, results ...",
+                   self.choose_roles, why_not),
+            Action("agent.errors_only", ("!",), "", "Only entries with errors; again: all", self.switch_errors_only,
+                   why_not),
         )  # fmt: skip
 
     def why_not(self) -> str:
@@ -86,11 +72,9 @@ class PagingCommands:
         pages.title(title, f"{mode} · {pager.percent()} %")
 
     def switch_following(self) -> None:
-        """Follow the end, or stay here."""
         self._pages().toggle_follow()
 
     def find_error(self, *, is_backwards: bool) -> None:
-        """Go to the next or the previous error."""
         self._pages().find_error(is_backwards=is_backwards)
 
     def find_match(self, *, is_backwards: bool) -> None:
@@ -105,11 +89,9 @@ class PagingCommands:
         pages.find(words, is_backwards)
 
     def change_density(self, step: int) -> None:
-        """Show more or less of each entry."""
         self._screen.show_message(DENSITY_MESSAGES[self._pages().set_density(step)])
 
     def choose_roles(self) -> None:
-        """Let the person choose whose entries are shown."""
         entries = [Choosable(role.value, role.value or "text", is_on=role in self._roles) for role in Role]
 
         def change(chosen: tuple[str, ...] | None) -> None:
@@ -120,7 +102,6 @@ class PagingCommands:
         self._screen.room.push_screen(PickScreen("Show", entries, is_many=True), change)
 
     def switch_errors_only(self) -> None:
-        """Show only entries with errors, or all again."""
         self.is_errors_only = not self.is_errors_only
         self._apply()
 

@@ -21,18 +21,12 @@ class PatternsScreen(GroupListScreen[Pattern]):
 
     def own_actions(self) -> tuple[Action, ...]:
         return (
-            Action(
-                "patterns.open", ("enter",), "show tests", "Show the tests of this pattern in the grid",
-                self.show_tests, self.why_no_entry, is_listed=False, rank=0,
-            ),
-            Action(
-                "patterns.act", ("x",), "act on all", "Stop, retry, hold or release all tests of this pattern",
-                self.requests.choose, self.why_no_entry,
-            ),
-            Action(
-                "patterns.mark", ("space",), "mark", "Mark the tests of this pattern in the grid",
-                self.mark_tests, self.why_no_entry,
-            ),
+            Action("patterns.open", ("enter",), "show tests", "Show the tests of this pattern in the grid",
+                   self.show_tests, self.why_no_entry, is_listed=False, rank=0),
+            Action("patterns.act", ("x",), "act on all", "Stop, retry, hold or release all tests of this pattern",
+                   self.requests.choose, self.why_no_entry),
+            Action("patterns.mark", ("space",), "mark", "Mark the tests of this pattern in the grid", self.mark_tests,
+                   self.why_no_entry),
         )  # fmt: skip
 
     def find_entries(self) -> Sequence[Pattern]:

@@ -6,7 +6,6 @@ import time
 from pathlib import Path
 from typing import ClassVar
 
-from rich.segment import Segment
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -15,7 +14,7 @@ from textual.strip import Strip
 
 from swarm_tui.model.formatting import clock
 from swarm_tui.model.text import plain
-from swarm_tui.room.colours import looks_of
+from swarm_tui.room.colours import segments_strip
 from swarm_tui.room.draw.parts import Line, Part, spread
 from swarm_tui.room.emulator import Emulator
 from swarm_tui.room.widgets.band import Band
@@ -41,12 +40,8 @@ class RecordingLines(Lines):
         return ()
 
     def render_line(self, y: int) -> Strip:
-        base = looks_of(self).base
         row = y + self.first_visible
-        if row >= self.emulator.rows:
-            return Strip.blank(self.size.width, base)
-        segments = [Segment(segment.text, base + (segment.style or base)) for segment in self.emulator.row(row)]
-        return Strip(segments).adjust_cell_length(self.size.width, base)
+        return segments_strip(self, self.emulator.row(row) if row < self.emulator.rows else ())
 
 
 class RecordingScreen(ModalScreen[None]):

@@ -25,36 +25,25 @@ class RoomCommands:
         screen = self._screen
         return (
             *(
-                Action(
-                    f"room.open_{entry.name}", (entry.key,), "", f"Screen {entry.key}: {entry.title}",
-                    partial(self._open, entry.name),
-                )
+                Action(f"room.open_{entry.name}", (entry.key,), "", f"Screen {entry.key}: {entry.title}",
+                       partial(self._open, entry.name))
                 for entry in SCREENS
             ),
             *self._moving_actions(),
             *agent_actions,
-            Action(
-                "room.filter", ("/",), "filter", "Filter as you type; `!word` shows what does not match",
-                lambda: screen.room.open_filter(screen), screen.why_not_filter, rank=13,
-            ),
-            Action(
-                "room.palette", (":", "ctrl+p"), "", "Everything by name, and commands such as `slots 24`",
-                lambda: screen.room.open_palette(screen), is_listed=False,
-            ),
+            Action("room.filter", ("/",), "filter", "Filter as you type; `!word` shows what does not match",
+                   lambda: screen.room.open_filter(screen), screen.why_not_filter, rank=13),
+            Action("room.palette", (":", "ctrl+p"), "", "Everything by name, and commands such as `slots 24`",
+                   lambda: screen.room.open_palette(screen), is_listed=False),
             Action("room.copy", ("Y",), "", "Copy the name under the cursor", self.copy, self.why_not_copy),
             Action("room.undo", ("z",), "", "Undo the last change of marks", self.undo_marks, self.why_not_undo),
             Action("room.redo", ("Z",), "", "Redo it", self.redo_marks, self.why_not_redo),
-            Action(
-                "room.theme", (), "", "Choose a theme; the choice is remembered", lambda: screen.room.open_themes()
-            ),
-            Action(
-                "room.back", ("q", "escape"), "", "Back; at home, leave the room (the agents go on)", screen.go_back
-            ),
+            Action("room.theme", (), "", "Choose a theme; the choice is remembered", lambda: screen.room.open_themes()),
+            Action("room.back", ("q", "escape"), "", "Back; at home, leave the room (the agents go on)",
+                   screen.go_back),
             Action("room.leave", (), "", "Leave the room; the agents go on", lambda: screen.room.leave()),
-            Action(
-                "room.help", ("?",), "keys", "The keys of this screen, searchable",
-                lambda: screen.room.open_help(screen),
-            ),
+            Action("room.help", ("?",), "keys", "The keys of this screen, searchable",
+                   lambda: screen.room.open_help(screen)),
         )  # fmt: skip
 
     def _moving_actions(self) -> tuple[Action, ...]:
@@ -86,7 +75,6 @@ class RoomCommands:
             move(lines)
 
     def copy(self) -> None:
-        """Copy the name under the cursor."""
         name = plain(self._screen.name_to_copy(), 100_000)
         self._screen.room.copy_to_clipboard(name)
         self._screen.show_message(f"copied: {name}")
@@ -95,14 +83,12 @@ class RoomCommands:
         return "" if self._screen.name_to_copy() else "there is no name under the cursor"
 
     def undo_marks(self) -> None:
-        """Mark what was marked before the last change."""
         self._screen.room.change_marks(self._screen.room.marks.undone())
 
     def why_not_undo(self) -> str:
         return "" if self._screen.room.marks.can_undo else "nothing was marked"
 
     def redo_marks(self) -> None:
-        """Mark what was marked before the last undo."""
         self._screen.room.change_marks(self._screen.room.marks.redone())
 
     def why_not_redo(self) -> str:

@@ -53,17 +53,11 @@ class StreamScreen(RoomScreen, Generic[Item]):
     def stream_actions(self, label: str) -> tuple[Action, ...]:
         """Return the actions of every stream; `label` is the footer's word for going to the next error."""
         return (
-            Action(
-                f"{self.NAME}.follow", ("F",), "follow", "Follow: stay at the newest line", self.switch_following
-            ),
-            Action(
-                f"{self.NAME}.next_error", ("e",), label, f"To the next {self.ERROR_WORD}",
-                partial(self._find_error, 1),
-            ),
-            Action(
-                f"{self.NAME}.previous_error", ("E",), "", f"To the previous {self.ERROR_WORD}",
-                partial(self._find_error, -1),
-            ),
+            Action(f"{self.NAME}.follow", ("F",), "follow", "Follow: stay at the newest line", self.switch_following),
+            Action(f"{self.NAME}.next_error", ("e",), label, f"To the next {self.ERROR_WORD}",
+                   partial(self._find_error, 1)),
+            Action(f"{self.NAME}.previous_error", ("E",), "", f"To the previous {self.ERROR_WORD}",
+                   partial(self._find_error, -1)),
         )  # fmt: skip
 
     @abstractmethod
@@ -104,7 +98,6 @@ class StreamScreen(RoomScreen, Generic[Item]):
         self.draw_footer()
 
     def switch_following(self) -> None:
-        """Follow the end, or stay here."""
         self.lines.is_following = not self.lines.is_following
         if self.lines.is_following:
             self.lines.move_end(True)

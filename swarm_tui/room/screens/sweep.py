@@ -54,22 +54,15 @@ class SweepScreen(RoomScreen):
 
     def own_actions(self) -> tuple[Action, ...]:
         return (
-            Action(
-                "sweep.open", ("enter",), "open", "Open the test under the cursor",
-                self.open_test, self.grid_commands.why_no_test, is_listed=False, rank=0,
-            ),
-            Action(
-                "sweep.act", ("x",), "act", "Stop, retry, hold or release what is marked, or this test",
-                self.requests.choose, self.requests.why_no_tests, rank=15,
-            ),
-            Action(
-                "sweep.wanted", ("w",), "wants you", "To who wants you: waiting, then blocked, then others",
-                self.walk.go_to_next, rank=14,
-            ),
+            Action("sweep.open", ("enter",), "open", "Open the test under the cursor", self.open_test,
+                   self.grid_commands.why_no_test, is_listed=False, rank=0),
+            Action("sweep.act", ("x",), "act", "Stop, retry, hold or release what is marked, or this test",
+                   self.requests.choose, self.requests.why_no_tests, rank=15),
+            Action("sweep.wanted", ("w",), "wants you", "To who wants you: waiting, then blocked, then others",
+                   self.walk.go_to_next, rank=14),
             *self.grid_commands.actions(),
-            Action(
-                "sweep.side", ("p",), "", "Show or hide the panel about the test under the cursor", self.switch_side
-            ),
+            Action("sweep.side", ("p",), "", "Show or hide the panel about the test under the cursor",
+                   self.switch_side),
             *self.sweep_commands.actions(),
         )  # fmt: skip
 
@@ -141,11 +134,9 @@ class SweepScreen(RoomScreen):
     # Actions.
 
     def open_test(self) -> None:
-        """Open the agent screen on the test under the cursor."""
         self.room.open_screen("agent")
 
     def switch_side(self) -> None:
-        """Show or hide the panel about the test under the cursor."""
         self.room.remember(has_side=not self.side.is_wanted)
         self._leave_side()
         self.apply_change(VIEW_CHANGED)

@@ -22,30 +22,18 @@ class SweepCommands:
 
     def actions(self) -> tuple[Action, ...]:
         return (
-            Action(
-                "sweep.fewer_slots", ("<",), "", "One slot less: fewer agents at once",
-                partial(self._add_slots, -1), self.why_not_fewer_slots,
-            ),
-            Action(
-                "sweep.more_slots", (">",), "", "One slot more: more agents at once",
-                partial(self._add_slots, 1), self._why_no_engine,
-            ),
-            Action(
-                "sweep.hold_queue", (), "", "Hold the queue: nothing further is launched",
-                partial(self._requests.send, RequestKind.HOLD), self.why_not_hold,
-            ),
-            Action(
-                "sweep.release_queue", (), "", "Release the queue",
-                partial(self._requests.send, RequestKind.RELEASE), self.why_not_release,
-            ),
-            Action(
-                "sweep.stop_sweep", (), "", "Stop the sweep: its engine ends, what was harvested stays",
-                self.stop, self._why_no_engine,
-            ),
-            Action(
-                "sweep.resume", ("R",), "", "Resume the sweep: start an engine that goes on with it",
-                self.resume, self.why_not_resume,
-            ),
+            Action("sweep.fewer_slots", ("<",), "", "One slot less: fewer agents at once", partial(self._add_slots, -1),
+                   self.why_not_fewer_slots),
+            Action("sweep.more_slots", (">",), "", "One slot more: more agents at once", partial(self._add_slots, 1),
+                   self._why_no_engine),
+            Action("sweep.hold_queue", (), "", "Hold the queue: nothing further is launched",
+                   partial(self._requests.send, RequestKind.HOLD), self.why_not_hold),
+            Action("sweep.release_queue", (), "", "Release the queue",
+                   partial(self._requests.send, RequestKind.RELEASE), self.why_not_release),
+            Action("sweep.stop_sweep", (), "", "Stop the sweep: its engine ends, what was harvested stays", self.stop,
+                   self._why_no_engine),
+            Action("sweep.resume", ("R",), "", "Resume the sweep: start an engine that goes on with it", self.resume,
+                   self.why_not_resume),
         )  # fmt: skip
 
     def _why_no_engine(self) -> str:
@@ -79,5 +67,4 @@ class SweepCommands:
         return "its engine lives" if self._screen.store.engine is EngineState.LIVING else ""
 
     def resume(self) -> None:
-        """Start an engine that goes on with the sweep."""
         self._screen.show_message(self._screen.room.resume_sweep())

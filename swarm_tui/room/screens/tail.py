@@ -54,10 +54,8 @@ class TailScreen(StreamScreen[MergedEntry]):
     def own_actions(self) -> tuple[Action, ...]:
         agent = self.agent_commands
         return (
-            Action(
-                "tail.open", ("enter",), "transcript", "The transcript of the agent of this line",
-                agent.open_transcript, agent.why_not_transcript, is_listed=False,
-            ),
+            Action("tail.open", ("enter",), "transcript", "The transcript of the agent of this line",
+                   agent.open_transcript, agent.why_not_transcript, is_listed=False),
             *self.stream_actions("errors"),
             Action("tail.errors_only", ("!",), "", "Only lines with errors; again: all", self.switch_errors_only),
         )  # fmt: skip
@@ -145,7 +143,6 @@ class TailScreen(StreamScreen[MergedEntry]):
         self.draw_title()
 
     def switch_errors_only(self) -> None:
-        """Show only lines with errors, or all again."""
         self._is_errors_only = not self._is_errors_only
         self._show()
         self.draw_title()

@@ -22,14 +22,10 @@ class TestRunCommands:
 
     def actions(self) -> tuple[Action, ...]:
         return (
-            Action(
-                "fixes.test", ("T",), "test", "Run the tests that this fix concerns, without it: what goes red?",
-                self.run_without_fix, self.why_not,
-            ),
-            Action(
-                "fixes.test_plan", ("V",), "", "Run all tests of the sweep on what the plan makes of the branch",
-                self.run_plan, self.why_not,
-            ),
+            Action("fixes.test", ("T",), "test", "Run the tests that this fix concerns, without it: what goes red?",
+                   self.run_without_fix, self.why_not),
+            Action("fixes.test_plan", ("V",), "", "Run all tests of the sweep on what the plan makes of the branch",
+                   self.run_plan, self.why_not),
         )  # fmt: skip
 
     def why_not(self) -> str:

@@ -57,11 +57,9 @@ class VerdictCommands:
         return "" if self._screen.review_state is not None else "there is nothing to undo"
 
     def undo(self) -> None:
-        """Undo the last verdict that was given here."""
         self._step(lambda state: state.review.undo(), "you have given no verdict to undo")
 
     def redo(self) -> None:
-        """Record the verdict again that was undone last."""
         self._step(lambda state: state.review.redo(), "nothing was undone")
 
     def _step(self, step: Callable[[ReviewState], Fix | None], nothing: str) -> None:

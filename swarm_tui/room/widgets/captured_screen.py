@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.segment import Segment
 from textual.strip import Strip
 
-from swarm_tui.room.colours import looks_of
+from swarm_tui.room.colours import segments_strip
 from swarm_tui.room.draw.parts import Line, Part
 from swarm_tui.room.draw.terminal_text import read_terminal_text
 from swarm_tui.room.widgets.lines import Lines
@@ -38,11 +38,7 @@ class CapturedScreenLines(Lines):
         return [Part(self.note, "dim")]
 
     def render_line(self, y: int) -> Strip:
+        index = y + self.first_visible
         if self._text is None:
             return super().render_line(y)
-        index = y + self.first_visible
-        base = looks_of(self).base
-        if index >= len(self._rows):
-            return Strip.blank(self.size.width, base)
-        segments = [Segment(segment.text, base + (segment.style or base)) for segment in self._rows[index]]
-        return Strip(segments).adjust_cell_length(self.size.width, base)
+        return segments_strip(self, self._rows[index] if index < len(self._rows) else ())

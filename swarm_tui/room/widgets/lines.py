@@ -46,24 +46,8 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
     class CursorMoved(Message):
         """The cursor is on another line."""
 
-        def __init__(self, lines: Lines) -> None:
-            self.lines = lines
-            super().__init__()
-
-        @property
-        def control(self) -> Lines:
-            return self.lines
-
     class Opened(Message):
         """A line was opened by a double click (Enter is an action of the screen)."""
-
-        def __init__(self, lines: Lines) -> None:
-            self.lines = lines
-            super().__init__()
-
-        @property
-        def control(self) -> Lines:
-            return self.lines
 
     class Resized(Message):
         """The panel has another size: what was drawn for its width is to be drawn anew."""
@@ -190,7 +174,7 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
         self.show_line(index)
         if old != index:
             self.lines_changed((old, index))
-            self.post_message(self.CursorMoved(self))
+            self.post_message(self.CursorMoved())
 
     def show_line(self, index: int) -> None:
         """Scroll as little as is needed to have a line in view."""
@@ -263,7 +247,7 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
         if self.has_cursor:
             self.choose(index, at.x)
         if event.chain == 2:
-            self.post_message(self.Opened(self))
+            self.post_message(self.Opened())
 
     def choose(self, index: int, x: int) -> None:
         """Put the cursor where the mouse was clicked."""

@@ -14,7 +14,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from swarm_tui.adapters.terminal import TerminalProgram
-from swarm_tui.room.colours import looks_of
+from swarm_tui.room.colours import segments_strip
 from swarm_tui.room.emulator import Emulator
 from swarm_tui.room.keys import bytes_of_key
 
@@ -111,8 +111,5 @@ class TerminalPane(Widget, can_focus=True, inherit_bindings=False):
         self._type(content)
 
     def render_line(self, y: int) -> Strip:
-        base = looks_of(self).base
-        width = self.size.width
-        if self._emulator is None or y >= self._emulator.rows:
-            return Strip.blank(width, base)
-        return Strip(self._emulator.row(y)).apply_style(base).adjust_cell_length(width, base)
+        has_row = self._emulator is not None and y < self._emulator.rows
+        return segments_strip(self, self._emulator.row(y) if self._emulator is not None and has_row else ())

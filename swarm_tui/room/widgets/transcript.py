@@ -154,7 +154,7 @@ class TranscriptLines(Lines):
             if rows < 0:
                 self.pager.pause()
             self.move_to(wanted)
-            self.post_message(self.CursorMoved(self))
+            self.post_message(self.CursorMoved())
             return
         beyond = wanted if wanted < 0 else wanted - len(self.page) + 1
         moved = self.pager.scroll(beyond)
@@ -290,7 +290,7 @@ class TranscriptLines(Lines):
         last = max(0, len(self.page) - 1)
         self.cursor = last if is_at_end else max(0, min(self.cursor, last))
         self.redraw()
-        self.post_message(self.CursorMoved(self))
+        self.post_message(self.CursorMoved())
 
 
 def roles_word(roles: frozenset[Role]) -> str:
