@@ -21,7 +21,7 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
 from swarm_tui.room.actions import screen_entry
-from swarm_tui.room.colours import Looks
+from swarm_tui.room.colours import ThemeStyles
 from swarm_tui.room.crash import write_crash_report
 from swarm_tui.room.draw.arrange import GROUPINGS, SORTINGS, GridOptions, Zoom
 from swarm_tui.room.key_queue import KeyQueue
@@ -92,7 +92,7 @@ class RoomApp(App[str]):
         self._engine_checked_at = 0.0
         self._flushed_at = 0.0
         self.theme = self._first_theme()
-        self.looks = Looks(self, is_ascii)
+        self.theme_styles = ThemeStyles(self, is_ascii)
         self.set_class(is_ascii, "-ascii")
         self.set_class(self.no_color, "-colourless")
         self.notices = Notices(self.write_to_terminal, settings.notify, store.opened.spec.sweep)
@@ -211,7 +211,7 @@ class RoomApp(App[str]):
 
     @cached_property
     def agents(self) -> AgentAccess:
-        """The agents of this sweep, beside the engine: attach, look, talk."""
+        """The agents of this sweep, reached beside the engine."""
         from swarm_tui.room.agent_access import AgentAccess
 
         return AgentAccess(self.store.opened.spec, self.store.folder)
@@ -296,8 +296,8 @@ class RoomApp(App[str]):
         self.settings = self.settings.remember(**changes)
 
     def watch_theme(self, theme: str) -> None:
-        if hasattr(self, "looks"):
-            self.looks = Looks(self, self.is_ascii)
+        if hasattr(self, "theme_styles"):
+            self.theme_styles = ThemeStyles(self, self.is_ascii)
             self.remember(theme=theme)
             for screen in self._screens.values():
                 for lines in screen.query("Lines, Band"):
@@ -309,12 +309,12 @@ class RoomApp(App[str]):
     def open_themes(self) -> None:
         from swarm_tui.room.screens.dialog import Choosable, PickScreen
 
-        def picked(values: tuple[str, ...] | None) -> None:
+        def change(values: tuple[str, ...] | None) -> None:
             if values:
                 self.theme = values[0]
 
         names = sorted(self.available_themes)
-        self.push_screen(PickScreen("Theme", [Choosable(name, name) for name in names], current=self.theme), picked)
+        self.push_screen(PickScreen("Theme", [Choosable(name, name) for name in names], current=self.theme), change)
 
     def open_help(self, screen: RoomScreen) -> None:
         from swarm_tui.room.screens.help import HelpScreen

@@ -70,8 +70,8 @@ ROLES: Final[dict[str, tuple[str, str]]] = {
 }
 
 
-class Looks:
-    """The styles of one theme. A new theme means a new Looks, so that caches compare by identity."""
+class ThemeStyles:
+    """The styles of one theme. Another theme is another object, so that caches compare by identity."""
 
     def __init__(self, app: App[Any], is_ascii: bool) -> None:
         theme = app.current_theme
@@ -100,7 +100,7 @@ class Looks:
         self._styles: dict[str, Style] = {}
 
     def _shades(self, app: App[object]) -> dict[str, Style]:
-        """Return what lies behind lines that came and went; where no shade exists, their signs alone tell."""
+        """Return the backgrounds of added and removed lines; none where a theme has no shades."""
         if self.is_terminal or app.no_color:
             return {"plus": Style.null(), "minus": Style.null()}
         background = _colour(app.get_css_variables().get("background"), "#121212")
@@ -150,19 +150,19 @@ def _colour(name: str | None, fallback: str) -> Color:
         return Color.parse(fallback)
 
 
-class HasLooks(Protocol):
-    """An app that draws with looks."""
+class HasThemeStyles(Protocol):
+    """An app that draws with the styles of a theme."""
 
-    looks: Looks
+    theme_styles: ThemeStyles
 
 
 def segments_strip(widget: Widget, segments: Iterable[Segment]) -> Strip:
     """Return segments of a terminal as one line of a widget, on the base style of its theme."""
-    base = looks_of(widget).base
+    base = styles_of(widget).base
     styled = [Segment(segment.text, base + segment.style if segment.style else base) for segment in segments]
     return Strip(styled).adjust_cell_length(widget.size.width, base)
 
 
-def looks_of(widget: Widget) -> Looks:
-    """Return the looks with which a widget draws now."""
-    return cast(HasLooks, widget.app).looks
+def styles_of(widget: Widget) -> ThemeStyles:
+    """Return the styles with which a widget draws now."""
+    return cast(HasThemeStyles, widget.app).theme_styles

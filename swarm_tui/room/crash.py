@@ -11,7 +11,7 @@ from swarm_tui.model.text import plain_lines
 
 
 def write_crash_report(folder: Path, trace: str, *, now: float | None = None) -> str:
-    """Write the report and return its path, or say why there is none."""
+    """Write the report and return its path, or the reason why there is none."""
     stamp = time.strftime("%Y%m%d-%H%M%S", time.localtime(now))
     path = folder / "crashes" / f"{stamp}.txt"
     head = f"swarm-tui {__version__}, Python {platform.python_version()}, {platform.system()}\n\n"

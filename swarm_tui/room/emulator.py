@@ -127,7 +127,7 @@ class Emulator:
         return _BRACKETED_PASTE in self._screen.mode
 
     def feed(self, content: bytes) -> set[int]:
-        """Take in output; return the rows that look different, the cursor's old and new ones among them."""
+        """Process output; return the rows that changed, the cursor's old and new ones among them."""
         before = self._screen.cursor.y
         self._stream.feed(content)
         changed = {row for row in self._screen.dirty if row < self.rows} | {before, self._screen.cursor.y}

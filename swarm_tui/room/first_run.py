@@ -9,7 +9,7 @@ from textual import events
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 
-from swarm_tui.room.colours import Looks
+from swarm_tui.room.colours import ThemeStyles
 from swarm_tui.room.draw.parts import Line, Part, wrap_text
 from swarm_tui.room.settings import first_theme
 from swarm_tui.room.widgets.lines import TextLines
@@ -68,7 +68,7 @@ class FirstRunApp(App[list[str]]):
     def __init__(self, *, is_ascii: bool = False) -> None:
         super().__init__(ansi_color=True if os.environ.get("NO_COLOR") is not None else None)
         self.theme = first_theme(self)
-        self.looks = Looks(self, is_ascii)
+        self.theme_styles = ThemeStyles(self, is_ascii)
         self.set_class(is_ascii, "-ascii")
         self.set_class(self.no_color, "-colourless")
         self.page = TextLines(id="list")
@@ -95,13 +95,13 @@ class FirstRunApp(App[list[str]]):
         event.stop()
         keyed = next((entry for entry in BEGINNINGS if entry.key and entry.key == event.character), None)
         if keyed is not None:
-            self._take(keyed)
+            self._begin(keyed)
         elif event.key in ("down", "j"):
             self._move(1)
         elif event.key in ("up", "k"):
             self._move(-1)
         elif event.key == "enter":
-            self._take(BEGINNINGS[self.place])
+            self._begin(BEGINNINGS[self.place])
         elif event.key in ("q", "escape"):
             self.exit([])
 
@@ -109,7 +109,7 @@ class FirstRunApp(App[list[str]]):
         self.place = max(0, min(len(BEGINNINGS) - 1, self.place + step))
         self._draw()
 
-    def _take(self, beginning: Beginning) -> None:
+    def _begin(self, beginning: Beginning) -> None:
         if beginning.words:
             self.exit(list(beginning.words))
         else:

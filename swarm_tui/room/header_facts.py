@@ -1,4 +1,4 @@
-"""Gathers from the store what the header tells."""
+"""Collects from the store what the header shows."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def header_facts(store: Store, screen: RoomScreen | None = None) -> HeaderFacts:
 
 def _status(store: Store) -> tuple[str, str]:
     state = store.state
-    if store.trouble:
-        return "folder gone" if "vanished" in store.trouble else "cannot be read", "error"
+    if store.problem:
+        return "folder gone" if "vanished" in store.problem else "cannot be read", "error"
     if not store.is_loaded:
         return "reading", "dim"
     if store.engine is EngineState.GONE:

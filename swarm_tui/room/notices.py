@@ -16,7 +16,7 @@ POP_TITLE: Final = "\x1b[23;2t"
 
 
 class Notices:
-    """Compares what it saw last with what is now, and writes to the terminal what is worth a look."""
+    """Compares the state with the one before, and writes to the terminal what somebody should know."""
 
     def __init__(self, write: Callable[[str], None], kind: str, sweep: str) -> None:
         self._write = write

@@ -40,7 +40,7 @@ class ReviewState:
         self.sweep = sweep
         self.test_runner = test_runner
         self.preview: Preview | None = None
-        """Of the plan as it stands; None while it is being computed."""
+        """Of the present plan; None while it is being computed."""
         self.applied = ""
         self._state = state
         self._clock = clock
@@ -141,12 +141,12 @@ class ReviewState:
             branch=reviewed_branch(review, self.sweep),
             applied=self.applied,
             running=self.test_runner.running.words if self.test_runner.running else "",
-            tests=self._plan_tests_words(),
+            tests=self._plan_test_result(),
             doubt="" if not review.branch.doubts else review.branch.doubts[0],
         )
 
-    def _plan_tests_words(self) -> str:
-        """Return how the tests of the plan as it stands went."""
+    def _plan_test_result(self) -> str:
+        """Return the result of the tests that were run on the present plan."""
         run = self.test_runner.run_of_plan
         if run is None or not run.is_over or run.reverted != self.review.reverted or not run.after:
             return ""
@@ -155,7 +155,7 @@ class ReviewState:
         return f"{passed} of {len(run.tests)} tests pass" + (f", {red} went red" if red else "")
 
     def conflict_of(self, fix: Fix) -> Conflict | None:
-        """Return what stands in the way of reverting a fix within the plan, as far as it is known."""
+        """Return the conflict of reverting a fix within the plan, as far as it is known."""
         effect = self.known_effect(fix)
         return next((item for item in effect.conflicts if item.commit == fix.id), None) if effect else None
 

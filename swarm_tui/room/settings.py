@@ -88,7 +88,7 @@ def state_folder(environment: Mapping[str, str] = os.environ) -> Path:
 
 
 def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
-    """Read config and memory; what cannot be understood in the config is told, not passed over."""
+    """Read config and memory; raise UsageError where the config cannot be understood."""
     config_path = config_file(environment)
     try:
         config = tomllib.loads(config_path.read_text(encoding="utf-8"))

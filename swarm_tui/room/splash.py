@@ -1,4 +1,4 @@
-"""Draws the empty frame of the room while the room's modules are still being read; knows nothing of textual."""
+"""Draws the empty frame of the room while the room's modules are still being read; does not import textual."""
 
 from __future__ import annotations
 

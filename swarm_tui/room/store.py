@@ -1,4 +1,4 @@
-"""What the room knows of one sweep: fold and follow over its folder, and what changed since the last call.
+"""The room's state of one sweep: fold and follow over its folder, and what changed since the last call.
 
 Everything on the screen comes from here. Nothing here draws, and nothing here is changed by a screen:
 a screen asks the engine (`ask`) and the engine's events change the state.
@@ -105,7 +105,7 @@ class Store:
         state, offset = read_snapshot(folder.snapshot, folder.events)
         self.opened = OpenedSweep(folder, spec, state, EventFollower(folder.events, offset))
         self.engine = EngineState.ENDED
-        self.trouble = ""
+        self.problem = ""
         self.is_loaded = False
         self.pending: dict[str, Asked] = {}
         self.room_log: list[LogLine] = []
@@ -149,13 +149,13 @@ class Store:
             is_restarted = self.opened.catch_up(self._slice)
             size = self.folder.events.stat().st_size
         except FileNotFoundError:
-            self._set_trouble("" if self.folder.root.is_dir() else f"{self.folder.root} has vanished")
+            self._set_problem("" if self.folder.root.is_dir() else f"{self.folder.root} has vanished")
             self.is_loaded = True
             return False
         except (JournalError, OSError) as error:
-            self._set_trouble(str(error))
+            self._set_problem(str(error))
             return False
-        self._set_trouble("")
+        self._set_problem("")
         has_moved = self.opened.follower.offset != offset
         if has_moved:
             self._facts.add(Fact.JOURNAL)
@@ -176,12 +176,12 @@ class Store:
         self._collect_answers()
         return has_more
 
-    def _set_trouble(self, trouble: str) -> None:
-        if trouble != self.trouble:
-            self.trouble = trouble
+    def _set_problem(self, problem: str) -> None:
+        if problem != self.problem:
+            self.problem = problem
             self._facts.add(Fact.JOURNAL)
-            if trouble:
-                self.note("error", trouble)
+            if problem:
+                self.note("error", problem)
 
     def check_engine(self) -> bool:
         """Find out whether the engine lives; True when that is different from before."""

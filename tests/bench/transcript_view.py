@@ -31,12 +31,12 @@ os.environ.setdefault("TEXTUAL_FPS", "120")
 os.environ.setdefault("TEXTUAL_ANIMATIONS", "none")
 from textual.app import App
 from swarm_tui.adapters.terminal import TerminalProgram
-from swarm_tui.room.colours import Looks
+from swarm_tui.room.colours import ThemeStyles
 from swarm_tui.room.widgets.terminal import TerminalPane
 class Echo(App):
     ENABLE_COMMAND_PALETTE = False
     def compose(self):
-        self.looks = Looks(self, False)
+        self.theme_styles = ThemeStyles(self, False)
         words = ["tmux", "-u", "attach-session", "-t", "=echo"]
         yield TerminalPane(lambda rows, columns: TerminalProgram(
             words, rows=rows, columns=columns, environment=dict(os.environ) | {"TERM": "xterm-256color"}))

@@ -12,7 +12,7 @@ from textual import events
 from textual.app import App, ComposeResult
 
 from swarm_tui.adapters.terminal import TerminalProgram
-from swarm_tui.room.colours import Looks
+from swarm_tui.room.colours import ThemeStyles
 from swarm_tui.room.keys import bytes_of_key
 from swarm_tui.room.widgets.terminal import TerminalPane
 
@@ -23,7 +23,7 @@ class PaneApp(App[None]):
     def __init__(self, words: Sequence[str]) -> None:
         super().__init__()
         self.words = words
-        self.looks = Looks(self, False)
+        self.theme_styles = ThemeStyles(self, False)
         self.closed: list[bool] = []
 
     def compose(self) -> ComposeResult:

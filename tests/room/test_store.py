@@ -53,7 +53,7 @@ def test_a_folder_without_a_journal_is_an_empty_sweep(folder: SweepFolder) -> No
     store = Store(folder)
     assert not store.catch_up()
     assert store.is_loaded
-    assert store.trouble == ""
+    assert store.problem == ""
     assert store.engine is EngineState.ENDED
 
 
@@ -75,13 +75,13 @@ def test_a_folder_that_vanishes_is_told_and_what_was_known_stays(folder: SweepFo
     store.catch_up()
     shutil.rmtree(folder.root)
     store.catch_up()
-    assert "vanished" in store.trouble
+    assert "vanished" in store.problem
     assert list(store.state.records) == ["a"]
     assert store.log()[-1].level == "error"
     folder.root.mkdir()
     write(folder, happened.Queued(test="a"), happened.Queued(test="b"))
     store.catch_up()
-    assert store.trouble == ""
+    assert store.problem == ""
     assert list(store.state.records) == ["a", "b"]
 
 

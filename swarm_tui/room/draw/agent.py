@@ -1,4 +1,4 @@
-"""Draws the head of the agent screen: the test, how its agent stands, and the tabs. Pure."""
+"""Draws the head of the agent screen: the test, the state of its agent, and the tabs. Pure."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ def fits_words(words: str, text: str) -> bool:
 
 
 def searched_text(record: TestRecord) -> str:
-    """Return everything of a test that a filter looks at."""
+    """Return everything of a test that a filter searches."""
     return f"{record.test} {word_of(record)} {record.block} {record.host} {record.reason} {record.question}"
 
 
@@ -164,7 +164,7 @@ def natural(text: str) -> list[tuple[int, int, str]]:
 
 
 def short_file_names(files: Iterable[str]) -> dict[str, str]:
-    """Return a short name for each file, unlike all others: without folders where that tells them apart."""
+    """Return a short name for each file, unlike all others: without folders where the names differ without them."""
     names = list(files)
     shared = posixpath.commonpath(names) if len(names) > 1 and not any(posixpath.isabs(name) for name in names) else ""
     for shorten in (_stem, lambda name: _with_folders(name, shared)):

@@ -8,7 +8,7 @@ from swarm_tui.room.draw.parts import Line, Part, cut_line, cut_middle, width_of
 
 KIND_ROLES = {"blocker": "blocked", "question": "waiting", "pattern": "impl_fix", "hard to use": "accent"}
 DETAIL_WIDTH = 20
-"""Less of a detail tells nothing: then the panel beside the list tells it."""
+"""A narrower piece of a detail is of no use: then only the panel beside the list shows it."""
 
 
 def draw_blocker_row(blocker: Blocker, width: int) -> Line:

@@ -178,7 +178,7 @@ class FixEvidence:
     turned_green: tuple[str, ...] = ()
     broken: tuple[str, ...] = ()
     is_measured: bool = False
-    """Whether the integrator ran these tests; else its agents say so."""
+    """Whether the integrator ran these tests; else it is what its agents report."""
     agents: tuple[TestRecord, ...] = ()
     """The tests whose agents made it."""
     runs: tuple[tuple[str, bool | None, str], ...] = ()

@@ -12,7 +12,7 @@ from swarm_tui.room.draw.parts import Line, Part, cut_line, spread, whole_entrie
 
 @dataclass(frozen=True, slots=True)
 class HeaderFacts:
-    """What the header tells."""
+    """What the header shows."""
 
     sweep: str
     title: str

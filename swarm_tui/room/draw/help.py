@@ -36,7 +36,7 @@ def draw_help(entries: Sequence[HelpEntry], width: int) -> list[Line]:
 
 
 def draw_entry(entry: HelpEntry, width: int) -> Line:
-    """Return the line of one entry; one that is not possible now says why."""
+    """Return the line of one entry; one that is not possible now with the reason."""
     keys = " ".join(key_name(key) for key in entry.keys)
     name_width = 21 if width >= 80 else 0
     text = f"{entry.action.description}" + (f" ({entry.why_not})" if entry.why_not else "")

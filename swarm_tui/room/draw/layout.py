@@ -1,4 +1,4 @@
-"""Where in the grid each test stands: rows of runs of cells, for each of the three zooms."""
+"""The place of each test in the grid: rows of runs of cells, for each of the three zooms."""
 
 from __future__ import annotations
 

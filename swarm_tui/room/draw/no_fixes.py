@@ -1,4 +1,4 @@
-"""What the merge view tells while there are no fixes to look at: how far the sweep is, and what is to come."""
+"""Draws what the merge view shows while there are no fixes: how far the sweep is, and what is to come."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from swarm_tui.room.draw.parts import Line, Part, cut_line, wrap_text
 
 @dataclass(frozen=True, slots=True)
 class NoFixesFacts:
-    """Where a sweep stands on its way to fixes."""
+    """How far a sweep is on its way to fixes."""
 
     sweep: str
     integration: str
@@ -30,7 +30,7 @@ class NoFixesFacts:
     has_integrator: bool
     is_simulated: bool
     coming: tuple[tuple[str, str], ...] = ()
-    """Tests whose agents have changed the program, and what they say of it."""
+    """Tests whose agents have changed the program, and their summaries."""
 
 
 def no_fixes_message(facts: NoFixesFacts) -> tuple[str, str, str]:
@@ -65,7 +65,7 @@ def no_fixes_message(facts: NoFixesFacts) -> tuple[str, str, str]:
 
 
 def draw_no_fixes(facts: NoFixesFacts, text: str, role: str, width: int) -> list[Line]:
-    """Return the panel's lines: what was told, who is still at work, and what is to come."""
+    """Return the panel's lines: the message, who is still at work, and what is to come."""
     lines: list[Line] = [[Part(row, role)] for row in wrap_text(text, width, 12)]
     if facts.integration == "none" and facts.is_living:
         still = [

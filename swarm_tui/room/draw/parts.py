@@ -1,6 +1,6 @@
-"""Lines of styled text as plain data: parts with a role, which `looks.py` turns into colours.
+"""Lines of styled text as plain data: parts with a role, which `colours.py` turns into styles.
 
-A role is one or more words, for example "running" or "running cursor"; `looks.py` knows them all.
+A role is one or more words, for example "running" or "running cursor"; `colours.py` lists them all.
 A spot is the name of what a click on the part means; it is "" for text that is only read.
 """
 
@@ -34,7 +34,7 @@ def text_of(line: Line) -> str:
 
 
 def cut_text(text: str, width: int) -> str:
-    """Return the text in at most `width` cells; an ellipsis says that something was cut."""
+    """Return the text in at most `width` cells; an ellipsis where something was cut."""
     if cell_len(text) <= width:
         return text
     if width <= 0:
@@ -43,7 +43,7 @@ def cut_text(text: str, width: int) -> str:
 
 
 def cut_middle(text: str, width: int) -> str:
-    """Return the text in at most `width` cells, its two ends kept: of a node id both tell something."""
+    """Return the text in at most `width` cells, its two ends kept: of a node id both matter."""
     if cell_len(text) <= width:
         return text
     if width < 8:

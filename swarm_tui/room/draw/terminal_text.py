@@ -37,7 +37,7 @@ def read_terminal_text(text: str) -> list[list[Segment]]:
             if words:
                 segments.append(Segment(words, _style(tuple(sorted(state.items())))))
             if codes is not None:
-                _take(state, codes)
+                _apply_codes(state, codes)
         lines.append(segments)
     return lines
 
@@ -50,8 +50,8 @@ def _pieces(line: str) -> Iterator[tuple[str, str | None]]:
     yield line[position:], None
 
 
-def _take(state: dict[str, str | bool], codes: str) -> None:
-    """Change the state as one colouring sequence says."""
+def _apply_codes(state: dict[str, str | bool], codes: str) -> None:
+    """Change the state by the codes of one colouring sequence."""
     numbers = [int(code) if code.isdigit() and len(code) < 4 else 0 for code in re.split("[;:]", codes)]
     while numbers:
         code = numbers.pop(0)

@@ -32,18 +32,18 @@ STYLE_OF: Final = {
 
 
 def draw_transcript_line(line: Line, found: str = "") -> DrawnLine:
-    """Return the line as parts; `found` are words that are set off where they stand."""
+    """Return the line as parts; `found` are words that are highlighted where they occur."""
     role = ROLE_OF[line.role]
     parts = [Part(line.prefix, "failed" if line.is_error and line.prefix.strip() else "faint")]
     for run in line.runs:
         style = (
             "unresolved" if line.is_error and run.style in (Style.PLAIN, Style.ERROR) else STYLE_OF[run.style] or role
         )
-        parts += _set_off(run.text, style, found) if found else [Part(run.text, style)]
+        parts += _highlighted(run.text, style, found) if found else [Part(run.text, style)]
     return parts
 
 
-def _set_off(text: str, role: str, found: str) -> list[Part]:
+def _highlighted(text: str, role: str, found: str) -> list[Part]:
     folded, words = text.casefold(), found.casefold()
     if len(folded) != len(text):
         # Some letters have more than one letter in lower case: then places do not match.

@@ -48,7 +48,7 @@ TEST_REQUESTS: Final = (
 
 
 class EngineRequests:
-    """Asks the engine for what a person wants of tests or of the whole sweep."""
+    """Sends requests about tests, or about the whole sweep, to the engine."""
 
     def __init__(self, screen: ScreenServices) -> None:
         self._screen = screen

@@ -12,7 +12,7 @@ from swarm_tui.room.screens.services import ScreenServices
 from swarm_tui.room.screens.tests_panel import TestsPanel
 
 CHOICE_KEYS = {"state": "t", "name": "a"}
-"""Where the first letter of a choice stands for another one."""
+"""Of choices whose first letter is the key of another one."""
 ZOOMS = (Zoom.DOTS, Zoom.CHIPS, Zoom.ROWS)
 FAILED = frozenset({"failed", "unresolved"})
 

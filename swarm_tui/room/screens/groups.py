@@ -61,7 +61,7 @@ class GroupListScreen(RoomScreen, Generic[Entry]):
 
     @abstractmethod
     def detail_title(self, entry: Entry) -> str:
-        """Return what stands over all about an entry."""
+        """Return the title of the panel about an entry."""
 
     @abstractmethod
     def draw_detail(self, entry: Entry, width: int) -> list[Line]:

@@ -1,4 +1,4 @@
-"""The keys of a screen, made from the action table; typing narrows them, Enter does what the line says."""
+"""The keys of a screen, made from the action table; typing narrows them, Enter performs the one under the cursor."""
 
 from __future__ import annotations
 
@@ -29,5 +29,5 @@ class HelpScreen(SearchedScreen[Action]):
     def subtitle_for(self, words: str) -> str:
         return f"{len(self.shown)} of {len(self.entries)} · Enter does it · Esc closes"
 
-    def take(self, index: int) -> None:
+    def choose(self, index: int) -> None:
         self.dismiss(self.shown[index].action if index < len(self.shown) else None)

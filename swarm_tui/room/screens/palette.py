@@ -49,7 +49,7 @@ class PaletteScreen(SearchedScreen[Command]):
     def subtitle_for(self, words: str) -> str:
         return f"{len(self.offers)} · Enter does it · Esc closes"
 
-    def take(self, index: int) -> None:
+    def choose(self, index: int) -> None:
         self.dismiss(self.offers[index].run if index < len(self.offers) else None)
 
     def _doing(self, action: Action) -> Command:

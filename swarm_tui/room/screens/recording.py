@@ -77,10 +77,10 @@ class RecordingScreen(ModalScreen[None]):
         now = time.monotonic()
         seconds, self._ticked_at = now - self._ticked_at, now
         for kind, data in self._playback.advance(min(seconds, 0.5)):
-            self._take(kind, data)
+            self._play(kind, data)
         self._draw()
 
-    def _take(self, kind: str, data: str) -> None:
+    def _play(self, kind: str, data: str) -> None:
         emulator = self._screen.emulator
         if kind == "o":
             self._screen.lines_changed(emulator.feed(data.encode("utf-8", "replace")))
@@ -92,7 +92,7 @@ class RecordingScreen(ModalScreen[None]):
         """Play everything up to there into an empty screen."""
         self._screen.emulator = Emulator(self._recording.rows, self._recording.columns)
         for kind, data in self._playback.seek(at):
-            self._take(kind, data)
+            self._play(kind, data)
         self._screen.redraw()
         self._draw()
 

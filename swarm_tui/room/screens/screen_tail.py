@@ -14,7 +14,7 @@ from swarm_tui.room.draw.parts import Line, Part, cut_text
 from swarm_tui.room.screens.services import ScreenServices
 
 REST_AFTER_TROUBLE: Final = 30.0
-"""Without a tmux server there is nothing to see for a while; the agent's own screen tells why."""
+"""Without a tmux server there is nothing to see for a while; the agent's own screen shows the reason."""
 LINES_WORTH_IT: Final = 3
 
 

@@ -14,15 +14,15 @@ from textual.widgets import Input
 from swarm_tui.room.draw.parts import Line
 from swarm_tui.room.widgets.lines import Lines, TextLines
 
-Given = TypeVar("Given")
+Chosen = TypeVar("Chosen")
 
 WIDTH = 108
 """As the style sheet has it."""
 MOVES = {"up": -1, "ctrl+p": -1, "down": 1, "ctrl+n": 1, "pageup": -10, "pagedown": 10}
 
 
-class SearchedScreen(ModalScreen[Given | None], Generic[Given]):
-    """Asks its subclass for the lines that fit what was typed."""
+class SearchedScreen(ModalScreen[Chosen | None], Generic[Chosen]):
+    """Shows the lines that its subclass returns for what was typed."""
 
     BINDINGS: ClassVar[list[BindingType]] = []
     AUTO_FOCUS = "Input"
@@ -58,11 +58,11 @@ class SearchedScreen(ModalScreen[Given | None], Generic[Given]):
         return []
 
     def subtitle_for(self, words: str) -> str:
-        """Return what stands in the lower border."""
+        """Return the text of the lower border."""
         return "Esc closes"
 
-    def take(self, index: int) -> None:
-        """Take the line at this place."""
+    def choose(self, index: int) -> None:
+        """Close the list with the line at this place."""
         self.dismiss(None)
 
     def on_input_changed(self, event: Input.Changed) -> None:
@@ -71,7 +71,7 @@ class SearchedScreen(ModalScreen[Given | None], Generic[Given]):
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
-        self.take(self.found.cursor)
+        self.choose(self.found.cursor)
 
     def on_key(self, event: events.Key) -> None:
         if event.key in MOVES:
@@ -86,4 +86,4 @@ class SearchedScreen(ModalScreen[Given | None], Generic[Given]):
 
     def on_lines_opened(self, event: Lines.Opened) -> None:
         event.stop()
-        self.take(self.found.cursor)
+        self.choose(self.found.cursor)

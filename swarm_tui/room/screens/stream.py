@@ -17,7 +17,7 @@ Item = TypeVar("Item")
 
 
 class StreamLines(Lines, Generic[Item]):
-    """The lines of the stream; its screen says what one looks like."""
+    """The lines of the stream; a subclass draws one."""
 
     def __init__(self) -> None:
         super().__init__(id="list")

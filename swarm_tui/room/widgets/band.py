@@ -10,7 +10,7 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from swarm_tui.room.colours import looks_of
+from swarm_tui.room.colours import styles_of
 from swarm_tui.room.draw.parts import Line
 
 
@@ -46,7 +46,7 @@ class Band(Widget, can_focus=False):
 
     def render_line(self, y: int) -> Strip:
         line = self._lines[y] if y < len(self._lines) else ()
-        return looks_of(self).strip(line, self.size.width)
+        return styles_of(self).strip(line, self.size.width)
 
     def on_click(self, event: events.Click) -> None:
         at = event.get_content_offset(self)

@@ -41,7 +41,7 @@ class DiffLines(Lines):
 
     def move_hunk(self, direction: int) -> bool:
         """Scroll to the next or the previous hunk; False when there is none."""
-        self._take_width()
+        self._fit_width()
         hunks = set(self._hunk_starts)
         places = [
             len(self._above) + row for row, (number, part) in enumerate(self._rows) if number in hunks and not part
@@ -59,7 +59,7 @@ class DiffLines(Lines):
         return True
 
     def line_count(self) -> int:
-        self._take_width()
+        self._fit_width()
         return len(self._above) + len(self._rows)
 
     def draw_line(self, index: int, width: int) -> Line:
@@ -95,13 +95,13 @@ class DiffLines(Lines):
         at = bisect_right(self.diff.files, number, key=lambda file: file.start) - 1
         return self.diff.files[at] if at >= 0 else None
 
-    def _take_width(self) -> None:
+    def _fit_width(self) -> None:
         width = self.text_width
         if self._width == width:
             return
         self._width = width
         self._rows = _rows_of(self.diff, width)
-        # Of a single file its own heading tells everything.
+        # The heading of a single file already holds everything.
         self._above = [*draw_diff_summary(self.diff, width), []] if len(self.diff.files) > 1 else []
         if self.diff.is_truncated:
             self._above.insert(0, [Part("this diff is too long to show whole", "warning")])

@@ -24,7 +24,7 @@ class FilterLine(Input):
         self.cursor_blink = False
         self.select_on_focus = False
         self._owner = screen
-        self._return = screen.bookmark()
+        self._restore = screen.bookmark()
         self._is_closed = False
 
     def on_mount(self) -> None:
@@ -44,7 +44,7 @@ class FilterLine(Input):
             event.prevent_default()
             self._owner.set_filter("")
             self._close()
-            self._return()
+            self._restore()
         elif event.key in ("up", "down"):
             event.stop()
             lines = self._owner.focused_lines

@@ -113,10 +113,10 @@ class TestGrid(Lines):
         if place is None:
             return False
         self._goal_x = place[1]
-        self._put(test)
+        self._move_cursor(test)
         return True
 
-    def _put(self, test: str | None) -> None:
+    def _move_cursor(self, test: str | None) -> None:
         if test is None or test == self.test:
             return
         old_row, row = self.cursor, self.cells.places[test][0]
@@ -130,7 +130,7 @@ class TestGrid(Lines):
             return
         if columns:
             rank = self._rank.get(self.test or "", 0) + columns
-            self._put(self._order[max(0, min(len(self._order) - 1, rank))])
+            self._move_cursor(self._order[max(0, min(len(self._order) - 1, rank))])
             self._goal_x = self.cells.places[self.test or ""][1]
         if rows:
             step = 1 if rows > 0 else -1
@@ -141,7 +141,7 @@ class TestGrid(Lines):
             for row in (*onwards, *back):
                 test = self.cells.test_at(row, self._goal_x)
                 if test is not None:
-                    self._put(test)
+                    self._move_cursor(test)
                     return
 
     def rank_of(self, test: str) -> int | None:
@@ -177,7 +177,7 @@ class TestGrid(Lines):
         return None
 
     def move_to(self, index: int) -> None:
-        self._put(self.cells.test_at(max(0, min(len(self.cells.rows) - 1, index)), self._goal_x))
+        self._move_cursor(self.cells.test_at(max(0, min(len(self.cells.rows) - 1, index)), self._goal_x))
 
     def move_end(self, is_bottom: bool) -> None:
         if self._order:
@@ -193,7 +193,7 @@ class TestGrid(Lines):
 
     def choose(self, index: int, x: int) -> None:
         self._goal_x = x
-        self._put(self.cells.test_at(index, x))
+        self._move_cursor(self.cells.test_at(index, x))
 
     # Drawing.
 

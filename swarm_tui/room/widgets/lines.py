@@ -23,7 +23,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from swarm_tui.model.text import plain
-from swarm_tui.room.colours import looks_of
+from swarm_tui.room.colours import styles_of
 from swarm_tui.room.draw.glyphs import ASCII_OF
 from swarm_tui.room.draw.parts import Line, cut_text
 
@@ -64,14 +64,14 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
         self._titles = ("", "")
         self._drawn_titles: dict[str, str] = {}
 
-    # What a subclass says.
+    # What a subclass defines.
 
     def line_count(self) -> int:
         """Return the number of lines."""
         return 0
 
     def draw_line(self, index: int, width: int) -> Line:
-        """Return one line; called again only after the line was said to have changed."""
+        """Return one line; called again only after `lines_changed` named it."""
         return ()
 
     def draw_heading(self, width: int) -> Line:
@@ -97,7 +97,7 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
             self.refresh(*regions)
 
     def count_changed(self) -> None:
-        """Take in that there are more or fewer lines; lines that were there before look as they did."""
+        """Show that there are more or fewer lines; lines that were there before are not drawn anew."""
         count = self.line_count()
         height = count + int(self.has_heading)
         if self.virtual_size.height != height:
@@ -122,7 +122,7 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
         for side, text, y in sides:
             # Cut here: Textual's own ellipsis knows nothing of --ascii.
             text = cut_text(plain(text, 500), max(8, self.outer_size.width - 6))
-            text = text.translate(ASCII_OF) if looks_of(self).is_ascii else text
+            text = text.translate(ASCII_OF) if styles_of(self).is_ascii else text
             if self._drawn_titles.get(side) == text:
                 continue
             self._drawn_titles[side] = text
@@ -194,19 +194,19 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
 
     def render_line(self, y: int) -> Strip:
         width = self.text_width
-        looks = looks_of(self)
+        styles = styles_of(self)
         if self.has_heading:
             if y == 0:
-                return looks.strip(self.draw_heading(width), width)
+                return styles.strip(self.draw_heading(width), width)
             y -= 1
         index = y + self.first_visible
         if index >= self.line_count():
-            return Strip.blank(width, looks.base)
+            return Strip.blank(width, styles.base)
         strip = self._strips.get(index)
         if strip is None:
             if len(self._strips) >= self.STRIPS_KEPT:
                 self._strips.clear()
-            strip = looks.strip(self.draw_line(index, width), width, self.line_role(index))
+            strip = styles.strip(self.draw_line(index, width), width, self.line_role(index))
             self._strips[index] = strip
         return strip
 

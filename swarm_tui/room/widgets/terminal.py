@@ -49,7 +49,7 @@ class TerminalPane(Widget, can_focus=True, inherit_bindings=False):
         if self._program is None or self._emulator is None:
             self._program = self._start(height, width)
             self._emulator = Emulator(height, width, self._type)
-            asyncio.get_running_loop().add_reader(self._program.descriptor, self._take)
+            asyncio.get_running_loop().add_reader(self._program.descriptor, self._read)
         else:
             self._program.resize(height, width)
             self._emulator.resize(height, width)
@@ -65,8 +65,8 @@ class TerminalPane(Widget, can_focus=True, inherit_bindings=False):
             self._program.close()
             self._program = None
 
-    def _take(self) -> None:
-        """Take in some output; a flood is taken bit by bit, so that keys are heard in between."""
+    def _read(self) -> None:
+        """Read some output; a flood is read bit by bit, so that keys are handled in between."""
         if self._program is None or self._emulator is None:
             return
         content = self._program.read()
@@ -85,12 +85,12 @@ class TerminalPane(Widget, can_focus=True, inherit_bindings=False):
         if self._program is not None and content:
             self._program.send(content)
             if self._program.has_pending:
-                self.set_timer(START_AGAIN_SECONDS, lambda: self._type_on())
+                self.set_timer(START_AGAIN_SECONDS, self._send_rest)
 
-    def _type_on(self) -> None:
+    def _send_rest(self) -> None:
         if self._program is not None and self._program.has_pending:
             self._program.send(b"")
-            self.set_timer(START_AGAIN_SECONDS, lambda: self._type_on())
+            self.set_timer(START_AGAIN_SECONDS, self._send_rest)
 
     def on_key(self, event: events.Key) -> None:
         event.stop()

@@ -22,7 +22,7 @@ SEARCH_SLICE = 0.012
 SEARCH_PAUSE = 0.004
 POLL_SECONDS = 0.04
 REST_SECONDS = 0.5
-"""How often one is looked at that nobody sees, or whose agent has ended: nothing is likely to come."""
+"""How often a file is read whose panel is hidden or whose agent has ended: nothing is likely to come."""
 
 
 class TranscriptLines(Lines):
@@ -41,10 +41,10 @@ class TranscriptLines(Lines):
         self.page: list[PageLine] = []
         self.is_missing = False
         self.words = ""
-        """What was searched last, set off where it stands."""
+        """What was searched last; it is highlighted where it occurs."""
         self._search: Iterator[SearchStep] | None = None
         self._search_end = ""
-        self._is_driven = False
+        self._is_search_running = False
         self._is_live = True
         self._next_poll: asyncio.TimerHandle | None = None
 
@@ -60,9 +60,9 @@ class TranscriptLines(Lines):
         if not choice.is_everything:
             self.pager.set_filter(choice)
         self.cursor = 0
-        self._turn(is_at_end=True)
+        self._show_page(is_at_end=True)
 
-    # What the base asks.
+    # What the base draws.
 
     def line_count(self) -> int:
         return len(self.page)
@@ -72,7 +72,7 @@ class TranscriptLines(Lines):
 
     def on_resize(self, event: events.Resize) -> None:
         self.pager.resize(max(20, self.text_width), max(1, self.size.height))
-        self._turn(is_at_end=self.pager.is_following)
+        self._show_page(is_at_end=self.pager.is_following)
 
     # Following.
 
@@ -84,7 +84,7 @@ class TranscriptLines(Lines):
             self._next_poll.cancel()
 
     def set_live(self, is_live: bool) -> None:
-        """Say whether more may come any moment."""
+        """Set whether more may come any moment."""
         self._is_live = is_live
 
     def _poll(self) -> None:
@@ -102,16 +102,16 @@ class TranscriptLines(Lines):
         is_missing = change is WindowChange.GONE and not self.pager.window.end
         if change in (WindowChange.GREW, WindowChange.RESTARTED) or is_missing != self.is_missing:
             self.is_missing = is_missing
-            self._turn(is_at_end=self.pager.is_following)
-        self._go_on_searching()
+            self._show_page(is_at_end=self.pager.is_following)
+        self._start_search_worker()
 
-    def _go_on_searching(self) -> None:
+    def _start_search_worker(self) -> None:
         """Search in slices until it is done, with room for keys in between."""
-        if not self._is_driven and (self.pager.is_searching or self._search is not None):
-            self._is_driven = True
-            self.run_worker(self._drive_search(), group="search", name="search a transcript")
+        if not self._is_search_running and (self.pager.is_searching or self._search is not None):
+            self._is_search_running = True
+            self.run_worker(self._run_search(), group="search", name="search a transcript")
 
-    async def _drive_search(self) -> None:
+    async def _run_search(self) -> None:
         try:
             while self.pager.is_searching or self._search is not None:
                 matches = self.pager.matches
@@ -119,12 +119,12 @@ class TranscriptLines(Lines):
                     before = matches.count
                     self.pager.advance(SEARCH_SLICE)
                     if matches.count != before or not self.pager.is_searching:
-                        self._turn(is_at_end=self.pager.is_following)
+                        self._show_page(is_at_end=self.pager.is_following)
                 if self._search is not None:
-                    self._search_on()
+                    self._advance_search()
                 await asyncio.sleep(SEARCH_PAUSE)
         finally:
-            self._is_driven = False
+            self._is_search_running = False
 
     @property
     def is_seen(self) -> bool:
@@ -133,15 +133,15 @@ class TranscriptLines(Lines):
     def follow(self) -> None:
         """Go to the end and follow it."""
         self.pager.go_to_end()
-        self._turn(is_at_end=True)
+        self._show_page(is_at_end=True)
 
     def toggle_follow(self) -> bool:
-        """Follow the end, or stay; give which."""
+        """Follow the end, or stay; return whether it follows."""
         if self.pager.is_following:
             self.pager.pause()
         else:
             self.pager.go_to_end()
-        self._turn(is_at_end=self.pager.is_following)
+        self._show_page(is_at_end=self.pager.is_following)
         return self.pager.is_following
 
     # Moving.
@@ -160,11 +160,11 @@ class TranscriptLines(Lines):
         moved = self.pager.scroll(beyond)
         if moved != beyond:
             self.cursor = 0 if rows < 0 else self.visible_rows
-        self._turn()
+        self._show_page()
 
     def move_page(self, pages: float) -> None:
         self.pager.scroll(int(self.visible_rows * pages) or (1 if pages > 0 else -1))
-        self._turn()
+        self._show_page()
 
     def move_end(self, is_bottom: bool) -> None:
         self._search = None
@@ -173,17 +173,17 @@ class TranscriptLines(Lines):
         else:
             self.pager.go_to_start()
         self.cursor = self.visible_rows if is_bottom else 0
-        self._turn()
+        self._show_page()
 
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
         event.stop()
         self.pager.scroll(-3)
-        self._turn()
+        self._show_page()
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
         event.stop()
         self.pager.scroll(3)
-        self._turn()
+        self._show_page()
 
     def bookmark(self) -> Callable[[], None]:
         """Return what returns to this page and line."""
@@ -195,7 +195,7 @@ class TranscriptLines(Lines):
                 return
             self.pager.go_to(top.offset, above=-top.line)
             self.cursor = cursor
-            self._turn()
+            self._show_page()
 
         return restore
 
@@ -212,8 +212,8 @@ class TranscriptLines(Lines):
         self.pager.set_filter(choice)
         if current is not None and not self.pager.is_following:
             self._show_record(current.position.offset)
-        self._turn(is_at_end=self.pager.is_following)
-        self._go_on_searching()
+        self._show_page(is_at_end=self.pager.is_following)
+        self._start_search_worker()
 
     def set_density(self, step: int) -> Density:
         """Show more or less of each entry."""
@@ -222,7 +222,7 @@ class TranscriptLines(Lines):
         self.pager.set_density(density)
         if current is not None and not self.pager.is_following:
             self._show_record(current.position.offset)
-        self._turn(is_at_end=self.pager.is_following)
+        self._show_page(is_at_end=self.pager.is_following)
         return density
 
     def toggle_fold(self) -> None:
@@ -233,7 +233,7 @@ class TranscriptLines(Lines):
         self.pager.pause()
         self.pager.toggle(current.position.offset)
         self._show_record(current.position.offset, above=self.cursor - current.position.line)
-        self._turn()
+        self._show_page()
 
     # Searching.
 
@@ -258,10 +258,10 @@ class TranscriptLines(Lines):
             return
         self._search = self.pager.search(choice, current.position.offset, is_backwards)
         self._search_end = end
-        self._search_on()
-        self._go_on_searching()
+        self._advance_search()
+        self._start_search_worker()
 
-    def _search_on(self) -> None:
+    def _advance_search(self) -> None:
         assert self._search is not None
         deadline = time.monotonic() + SEARCH_SLICE
         for step in self._search:
@@ -269,7 +269,7 @@ class TranscriptLines(Lines):
                 self._search = None
                 self.pager.go_to(step.found.start, above=self.visible_rows // 3)
                 self._show_record(step.found.start)
-                self._turn()
+                self._show_page()
                 return
             if time.monotonic() > deadline:
                 return
@@ -284,7 +284,7 @@ class TranscriptLines(Lines):
             places = [shown.position for shown in self.pager.visible_lines()]
         self.cursor = next((row for row, place in enumerate(places) if place.offset >= offset), 0)
 
-    def _turn(self, is_at_end: bool = False) -> None:
+    def _show_page(self, is_at_end: bool = False) -> None:
         """Draw the page that the pager is at."""
         self.page = self.pager.visible_lines()
         last = max(0, len(self.page) - 1)
