@@ -1,10 +1,14 @@
 """The room: the screens in which a person watches a sweep, steps in, and in the end decides.
 
-How a screen is added: (1) its entry in `actions.SCREENS`; (2) its table of actions in `actions.TABLES`, under
-the same name; (3) a class in `screens/`, a `RoomScreen` with that `NAME`, whose `compose_body` gives its panels
-(`widgets.lines.Lines` and its like), whose `show_changes` takes in what the store says changed, and which has a
-method `do_x` for each action `name.x`, and `why_not_x` where it is not always possible. What a line looks like
-is a pure function in `draw/`. Keys, footer, help, palette and the config's key names come from the table.
+How a key is added: an `Action` in the table of its screen (`own_actions`) or of the controller that carries it out
+(`actions` of a class in `screens/*_commands.py`), with a handler and a reason why not. Footer, help, palette, the page
+of keys (tutorial/keys.md, written by the tests with SWARM_WRITE_SCENES=1) and the config's key names come from it.
+
+How a screen is added: its entry in `actions.SCREENS`, and a class in `screens/`, a `RoomScreen` with that `NAME`, whose
+`compose_body` returns its panels (`widgets.lines.Lines` and its like), whose `own_actions` returns its table, and whose
+`show_change` updates the panels from the store. What a line looks like is a pure function in `draw/`.
+
+What changes in the journal comes to the screen that is up as one `store.SweepChanged`, ten times a second at most.
 """
 
 import os

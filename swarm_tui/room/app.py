@@ -278,7 +278,7 @@ class RoomApp(App[str]):
                 self.store.note("error", answer.text)
                 screen.show_message(f"{answer.text} (6 tells more)", "error")
 
-    # Marks, memory, looks.
+    # Marks, remembered choices, theme.
 
     def change_marks(self, marks: Marks) -> None:
         """Mark these tests; the current screen shows it."""

@@ -73,8 +73,8 @@ def draw_no_fixes(facts: NoFixesFacts, text: str, role: str, width: int) -> list
             (facts.waiting, "waiting", f"{facts.waiting:,} waiting for your answer: 1, then w"),
             (facts.queued, "queued", f"{counted(facts.queued, 'test')} still to begin"),
         ]
-        told: list[Line] = [[Part("· ", "faint"), Part(words, kind)] for number, kind, words in still if number]
-        lines += [(), *told] if told else []
+        counts: list[Line] = [[Part("· ", "faint"), Part(words, kind)] for number, kind, words in still if number]
+        lines += [(), *counts] if counts else []
     if facts.integration == "integrating" and facts.last_line:
         lines += [(), [Part("· ", "faint"), Part(facts.last_line, "running")]]
     if facts.coming and facts.integration in ("none", "integrating"):

@@ -1,6 +1,6 @@
 """The one widget behind every list of the room: grid, table, log, transcript and diff are uses of it.
 
-A subclass says how many lines there are (`line_count`) and what one looks like (`draw_line`, pure); this base
+A subclass defines how many lines there are (`line_count`) and what one looks like (`draw_line`, pure); this base
 has the cursor, paging, scrolling, following, the mouse, a cache of strips, and redraws single lines:
 
 * `lines_changed(indices)` when lines look different: only the visible ones are drawn again;
