@@ -1,4 +1,4 @@
-"""Decides, without touching git, in which order a plan's reverts are done and which of them need no merge."""
+"""Decides, without git, in which order a plan's reverts are done and which of them need no merge."""
 
 from __future__ import annotations
 
@@ -12,16 +12,13 @@ def reverts_in_order(branch: IntegratedBranch, reverted: Collection[str]) -> tup
     return tuple(commit for commit in reversed(branch.commits) if commit.id in reverted)
 
 
-def can_be_taken_back_by_path(commit: Commit) -> bool:
-    """Whether a revert of this commit is exactly "its paths as they were before" wherever those paths are untouched.
+def can_be_reverted_by_path(commit: Commit) -> bool:
+    """Return whether a revert is exactly "its paths as they were before" wherever those paths are untouched since.
 
-    True when it only changes and adds files. To bring deleted files back is left to a real merge: git may see the
-    deletion as half of a rename, or follow a folder that has moved since.
+    It is when the commit only changes and adds files. To bring deleted files back, or files that became another type,
+    is left to a real merge: git may see the deletion as half of a rename, or follow a folder that has moved since.
     """
-    return bool(commit.changes) and all(
-        change.status == "A" or (change.status == "M" and change.old_mode[:2] == change.new_mode[:2])
-        for change in commit.changes
-    )
+    return bool(commit.changes) and all(change.status in ("A", "M") for change in commit.changes)
 
 
 def later_commits_that_stay(branch: IntegratedBranch, commit: str, reverted: Collection[str]) -> tuple[Commit, ...]:
@@ -30,7 +27,7 @@ def later_commits_that_stay(branch: IntegratedBranch, commit: str, reverted: Col
     return tuple(later for later in branch.commits[position + 1 :] if later.id not in reverted)
 
 
-def touching(commits: Iterable[Commit], paths: Collection[str]) -> tuple[Commit, ...]:
+def commits_changing(commits: Iterable[Commit], paths: Collection[str]) -> tuple[Commit, ...]:
     """Return the commits that change one of the paths."""
     wanted = frozenset(paths)
     return tuple(commit for commit in commits if not wanted.isdisjoint(commit.paths))

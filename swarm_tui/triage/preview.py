@@ -1,4 +1,4 @@
-"""Previews what a plan would make of a branch, in a throw-away object directory; the user's repository is only read."""
+"""Previews the tree that a plan leads to, in a throw-away object directory; the user's repository is only read."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Previewer:
         self._resolutions: dict[str, Resolution] = dict(resolutions or {})
         self._steps: dict[tuple[str, str], RevertStep] = {}
         self._previews: dict[frozenset[str], Preview] = {}
-        self._fights: dict[tuple[str, str], bool] = {}
+        self._is_conflicting: dict[tuple[str, str], bool] = {}
         self._lock = threading.RLock()
 
     def preview(self, reverted: Collection[str]) -> Preview:
@@ -72,8 +72,8 @@ class Previewer:
                 tree = step.tree
             return done
 
-    def resolve(self, key: str, resolution: Resolution) -> None:
-        """Take what a person made of a conflict; it counts wherever the same conflict comes up again."""
+    def add_resolution(self, key: str, resolution: Resolution) -> None:
+        """Use what a person made of a conflict wherever the same conflict comes up again."""
         with self._lock:
             self._resolutions[key] = resolution
             self._forget()
@@ -84,14 +84,14 @@ class Previewer:
 
     def _compute(self, reverted: frozenset[str]) -> Preview:
         steps = self.steps(reverted)
-        near = {
-            commit: (step.merge.conflict_paths, self._near(commit, step.merge, reverted))
+        possible = {
+            commit: (step.merge.conflict_paths, self._possible_opponents(commit, step.merge, reverted))
             for commit, step in steps
             if step.merge is not None and step.is_conflict
         }
-        self._find_fights([(commit, later) for commit, (_, others) in near.items() for later in others])
+        self._find_pair_conflicts([(commit, later) for commit, (_, others) in possible.items() for later in others])
         conflicts = tuple(
-            Conflict(commit.id, self._opponents(commit, others), paths) for commit, (paths, others) in near.items()
+            Conflict(commit.id, self._opponents(commit, others), paths) for commit, (paths, others) in possible.items()
         )
         return Preview(
             reverted=tuple(commit.id for commit, _ in steps),
@@ -108,9 +108,9 @@ class Previewer:
         return known
 
     def _revert(self, commit: Commit, ours: str) -> RevertStep:
-        quick = self._take_back_by_path(commit, ours)
-        if quick is not None:
-            return RevertStep(ours, quick)
+        reverted = self._revert_by_path(commit, ours)
+        if reverted is not None:
+            return RevertStep(ours, reverted)
         # A revert is the merge that turns the commit into its parent, done on what we have.
         merge = self._space.merge(base=commit.tree, ours=ours, theirs=commit.parent_tree)
         if merge.is_clean:
@@ -120,9 +120,9 @@ class Previewer:
             return RevertStep(ours, ours, merge)
         return RevertStep(ours, self._space.with_entries(merge.tree, resolution), merge, is_resolved=True)
 
-    def _take_back_by_path(self, commit: Commit, ours: str) -> str | None:
+    def _revert_by_path(self, commit: Commit, ours: str) -> str | None:
         """Return the tree with the commit's paths as they were before it, or None where only a merge is exact."""
-        if not plan.can_be_taken_back_by_path(commit):
+        if not plan.can_be_reverted_by_path(commit):
             return None
         changes: dict[str, TreeEntry | None] = {}
         for change in commit.changes:
@@ -131,28 +131,28 @@ class Previewer:
             changes[change.path] = None if change.status == "A" else TreeEntry(change.old_mode, change.old_id)
         return self._space.with_entries(ours, changes)
 
-    def _near(self, commit: Commit, merge: MergeResult, reverted: frozenset[str]) -> tuple[Commit, ...]:
+    def _possible_opponents(self, commit: Commit, merge: MergeResult, reverted: frozenset[str]) -> tuple[Commit, ...]:
         """Return the later commits that stay and that a revert may conflict with."""
         stay = plan.later_commits_that_stay(self._branch, commit.id, reverted)
         paths = frozenset(merge.conflict_paths)
         # A path that the commit does not know has been renamed since: who touched its old name is meant too.
-        return plan.touching(stay, paths if paths <= commit.paths else paths | commit.paths)
+        return plan.commits_changing(stay, paths if paths <= commit.paths else paths | commit.paths)
 
-    def _opponents(self, commit: Commit, near: Sequence[Commit]) -> tuple[str, ...]:
-        """Return those with which it does conflict; when no single one is to blame, all that come near."""
-        proven = tuple(later.id for later in near if self._fights[commit.id, later.id])
-        return proven or tuple(later.id for later in near)
+    def _opponents(self, commit: Commit, possible: Sequence[Commit]) -> tuple[str, ...]:
+        """Return those with which the revert conflicts by themselves; all possible ones when there is none."""
+        proven = tuple(later.id for later in possible if self._is_conflicting[commit.id, later.id])
+        return proven or tuple(later.id for later in possible)
 
-    def _find_fights(self, pairs: Sequence[tuple[Commit, Commit]]) -> None:
-        """Find whether a revert of the first commit conflicts when only the second one has been made since.
+    def _find_pair_conflicts(self, pairs: Sequence[tuple[Commit, Commit]]) -> None:
+        """Find out for each pair whether a revert of the first commit conflicts when only the second was made since.
 
-        Asked of trees that hold nothing but the paths of the two, all pairs at once.
+        The merges are done on trees that hold nothing but the paths of the two, all pairs at once.
         """
         only = self._space.only
         unknown = [
             (commit, later, commit.paths | later.paths)
             for commit, later in pairs
-            if (commit.id, later.id) not in self._fights
+            if (commit.id, later.id) not in self._is_conflicting
         ]
         onto = self._space.merger.merge_many(
             [
@@ -164,9 +164,9 @@ class Previewer:
         back = self._space.merger.merge_many(
             [(only(commit.tree, paths), tree, only(commit.parent_tree, paths)) for commit, _, paths, tree in made]
         )
-        self._fights.update({(commit.id, later.id): False for commit, later, _ in unknown})
+        self._is_conflicting.update({(commit.id, later.id): False for commit, later, _ in unknown})
         for (commit, later, _, _), merge in zip(made, back, strict=True):
-            self._fights[commit.id, later.id] = not merge.is_clean
+            self._is_conflicting[commit.id, later.id] = not merge.is_clean
 
 
 def conflict_key(commit: str, merge: MergeResult) -> str:
@@ -177,8 +177,8 @@ def conflict_key(commit: str, merge: MergeResult) -> str:
     return hashlib.sha256("\0".join([commit, *sorted(lines)]).encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def grow_until_clean(previewer: Previewer, reverted: Collection[str]) -> frozenset[str] | None:
-    """Return the reverts with every later commit that stands in their way reverted too, or None when none is known."""
+def extend_until_clean(previewer: Previewer, reverted: Collection[str]) -> frozenset[str] | None:
+    """Return the reverts and those of all later commits that they conflict with, or None when none is known."""
     wanted = frozenset(reverted)
     while True:
         preview = previewer.preview(wanted)

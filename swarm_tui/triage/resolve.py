@@ -75,7 +75,7 @@ def take_result(review: Review, copy: ConflictCopy) -> Preview:
         if change.status != "D" and change.new_mode != _SUBMODULE:
             _keep_blob(review, scratch, change.new_id)
     append_resolution(review.store.folder, copy.key, copy.commit, resolution, review.by)
-    review.previewer.resolve(copy.key, resolution)
+    review.previewer.add_resolution(copy.key, resolution)
     discard(copy)
     return review.preview_of(copy.reverted)
 

@@ -45,7 +45,7 @@ from swarm_tui.model.verdicts import (
     names_other_commits,
 )
 from swarm_tui.triage import plan
-from swarm_tui.triage.preview import Previewer, grow_until_clean
+from swarm_tui.triage.preview import Previewer, extend_until_clean
 from swarm_tui.triage.ranking import rank_fixes
 from swarm_tui.triage.store import OBJECTS_FOLDER, ReviewFolder, VerdictStore, read_resolutions, review_without_sweep
 
@@ -243,7 +243,7 @@ class Review:
         What stands in the way may be a commit that is no fix (the tests' commit): then too there is None.
         """
         wanted = self.reverted if reverted is None else frozenset(reverted)
-        grown = grow_until_clean(self.previewer, wanted)
+        grown = extend_until_clean(self.previewer, wanted)
         more = None if grown is None else grown - wanted
         found = tuple(fix for fix in self.fixes if more is not None and fix.id in more)
         return found if more is not None and len(found) == len(more) else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,8 @@ import pytest
 from swarm_tui.adapters.git import RefMoved
 from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.model.outcome import IntegratorOutcome
-from swarm_tui.model.verdicts import Verdict
-from swarm_tui.triage.apply import apply_proposal, checkout_words, propose, reviewed_branch
+from swarm_tui.model.verdicts import Verdict, VerdictLine
+from swarm_tui.triage.apply import apply_proposal, checkout_words, propose, revert_message, reviewed_branch
 from swarm_tui.triage.review import Review
 from swarm_tui.triage.review_text import pull_request_text
 from tests.git_project import photograph
@@ -61,6 +62,47 @@ def test_a_clean_branch_that_would_not_fit_is_refused(integrated: Integrated) ->
         with pytest.raises(SwarmError, match="builds on a reverted fix"):
             propose(review, BRANCH, reverted=[integrated.fixes[4]], is_drop=True)
         assert propose(review, BRANCH, reverted=[both, back]).subjects
+
+
+def test_a_revert_that_changes_nothing_makes_no_commit(integrated: Integrated) -> None:
+    project = integrated.project
+    project.commit("[FIX_IMPL] takes number 5 back", {"other.txt": "other\n"})
+    with integrated.open() as review:
+        proposal = propose(review, BRANCH, reverted=[integrated.fixes[4], integrated.fixes[1]])
+        assert proposal.subjects == ('Revert "[FIX_IMPL] Fix number 2"',)
+        applied = apply_proposal(review, proposal)
+    assert (applied.branch, applied.commits) == (BRANCH, 1)
+    assert project.git("log", "--format=%s", f"integrated..{BRANCH}") == 'Revert "[FIX_IMPL] Fix number 2"'
+    assert project.git("rev-parse", f"{BRANCH}^{{tree}}") == proposal.preview.tree
+
+
+def test_a_clean_branch_that_would_hold_something_else_than_the_preview_is_refused(integrated: Integrated) -> None:
+    project = integrated.project
+    added = project.commit("[FIX_IMPL] adds a file", {"extra.txt": "extra\n"})
+    project.commit("[FIX_IMPL] removes it", {"extra.txt": None})
+    project.commit("[FIX_IMPL] adds it again", {"extra.txt": "extra\n"})
+    with integrated.open() as review:
+        with pytest.raises(SwarmError, match="would not hold the previewed content"):
+            propose(review, BRANCH, reverted=[added], is_drop=True)
+        assert propose(review, BRANCH, reverted=[added]).subjects == ('Revert "[FIX_IMPL] adds a file"',)
+
+
+def test_a_revert_says_whose_fix_it_was_and_that_a_person_resolved_it(review: Review) -> None:
+    fix = replace(ranked(review, 2), agents=tuple(f"agent-{number}" for number in range(6)))
+    line = VerdictLine(at=1_763_445_120, by="ada", commit=fix.id, verdict=Verdict.REVERT, why=" too broad ")
+    message = revert_message(fix.commit, fix, line, by="eve", sweep="s1", total=5, is_resolved=True)
+    assert message.decode() == (
+        'Revert "[FIX_IMPL] Fix number 2"\n\n'
+        f"This reverts commit {fix.id}.\n\n"
+        "Fix 2 of 5 of sweep s1, reverted by ada on 2025-11-18.\n\n"
+        "It was made by agent-0, agent-1, agent-2, agent-3, agent-4 and others.\n\n"
+        "Why: too broad\n\n"
+        "A conflict with a later commit was resolved by hand.\n"
+    )
+    bare = revert_message(fix.commit, None, None, by="", sweep="", total=5, is_resolved=False)
+    assert bare.decode() == (
+        f'Revert "[FIX_IMPL] Fix number 2"\n\nThis reverts commit {fix.id}.\n\nA commit, reverted by a reviewer.\n'
+    )
 
 
 def test_everything_but_one_ref_and_new_objects_stays_as_it_was(integrated: Integrated, review: Review) -> None:

@@ -15,9 +15,11 @@ from swarm_tui.adapters.git import Repository
 from swarm_tui.adapters.git.history import read_line
 from swarm_tui.adapters.git.merging import MergeWay, best_merge_way
 from swarm_tui.adapters.git.objects import ObjectSpace
+from swarm_tui.model.fixes import Conflict, Preview
 from swarm_tui.triage.preview import Previewer
 from swarm_tui.triage.ranking import rank_fixes
 from tests.git_project import GitProject, photograph
+from tests.triage.conftest import Integrated, number_lines
 from tests.triage.found import FoundHistory, read_found_histories
 from tests.triage.histories import Change, directory_renames, histories, play, revert_for_real, write_history
 
@@ -37,6 +39,43 @@ def ways_of_this_git() -> list[MergeWay]:
     with tempfile.TemporaryDirectory() as folder:
         best = best_merge_way(Repository.open(GitProject(Path(folder)).root).version)
     return WAYS[: WAYS.index(best) + 1]
+
+
+def test_when_no_single_commit_conflicts_all_that_change_the_same_file_are_named(integrated: Integrated) -> None:
+    first, second, third, fourth, _ = integrated.fixes
+    changed = {5: "fix 6", 15: "fix 2", 25: "fix 3"}
+    sixth = integrated.project.commit("[FIX_IMPL] Fix number 6", {"lines.txt": number_lines(changed)})
+    with integrated.open() as review:
+        preview = review.preview_of([first, fourth])
+    assert preview == Preview(
+        reverted=(fourth, first),
+        tree=None,
+        conflicts=(
+            Conflict(fourth, (sixth,), ("lines.txt",)),
+            # The sixth cannot be made without the fourth, so that by itself it proves nothing.
+            Conflict(first, (second, third, sixth), ("lines.txt",)),
+        ),
+    )
+
+
+def test_who_changed_a_file_before_it_was_renamed_is_named(integrated: Integrated) -> None:
+    integrated.project.git("mv", "lines.txt", "moved.txt")
+    integrated.project.commit("[FIX_IMPL] moves", {})
+    with integrated.open() as review:
+        preview = review.preview_of(integrated.fixes[:1])
+    assert preview.conflicts == (Conflict(integrated.fixes[0], (integrated.fixes[3],), ("moved.txt",)),)
+
+
+def test_a_file_that_became_a_link_is_reverted_as_git_does(integrated: Integrated) -> None:
+    project = integrated.project
+    (project.root / "other.txt").unlink()
+    (project.root / "other.txt").symlink_to("lines.txt")
+    linked = project.commit("[FIX_IMPL] links", {})
+    with integrated.open() as review:
+        preview = review.preview_of([linked])
+        assert review.branch.commits[-1].changes[0].status == "T"
+    project.git("revert", "--no-edit", linked)
+    assert preview.tree == project.git("rev-parse", "HEAD^{tree}")
 
 
 def check_law(history: list[list[Change]], reverted: Collection[int], directory_renames: str = "conflict") -> None:
