@@ -8,26 +8,20 @@ import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
 
 from swarm_tui.adapters.mngr_messages import (
     ActionReport,
     AgentDetails,
     AgentFailure,
     AgentListing,
-    CommandReport,
     Created,
     CreateRequest,
-    ExecResult,
     MessageReport,
     Plugin,
     checked_address,
 )
-from swarm_tui.adapters.process import run_process
-from swarm_tui.errors import AgentExists, UsageError
+from swarm_tui.errors import AgentExists
 from swarm_tui.places.place import AgentState
-
-_COMMAND_TIMEOUT: Final = 30.0
 
 
 @dataclass
@@ -117,18 +111,6 @@ class FakeMngr:
             else:
                 failed.append(AgentFailure(agent=name, error=f"Agent is not running (state: {agent.state})"))
         return MessageReport(sent=tuple(sent), failed=tuple(failed), missing=missing)
-
-    async def exec_command(self, names: Sequence[str], command: str) -> CommandReport:
-        if command.startswith("-"):
-            raise UsageError(f"{command!r} is no command", "it begins with a dash")
-        present, missing = self._present(names)
-        results = []
-        for name in present:
-            words = ["sh", "-c", command]
-            finished = await run_process(words, cwd=self.agents[name].work_dir, timeout=_COMMAND_TIMEOUT)
-            output = {"stdout": finished.text.rstrip("\n"), "stderr": finished.error_text.rstrip("\n")}
-            results.append(ExecResult(agent=name, success=finished.code == 0, **output))
-        return CommandReport(results=tuple(results), missing=missing)
 
     async def set_config(self, key: str, value: str) -> None:
         self.settings[key] = value

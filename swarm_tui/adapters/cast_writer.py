@@ -1,4 +1,4 @@
-"""Writes recordings of terminals as asciicast v2, line by line, so that one that was cut short still plays.
+"""Writes recordings of terminals as asciicast v2, line by line, so that an incomplete one can be played.
 
 Standard library only: tmux runs this file by its path, beside a pane whose output it records.
 """
@@ -18,18 +18,18 @@ _BLOCK: Final = 1 << 16
 
 
 class CastWriter:
-    """One recording that is being made. What is written can be read at any time."""
+    """A recording that is being made."""
 
     def __init__(self, path: Path, started: float) -> None:
         self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC)
         self._started = started
         self._size = os.fstat(self._descriptor).st_size
-        # A character may come in two halves.
+        # A character may arrive in two parts.
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
     @classmethod
     def begin(cls, path: Path, columns: int, rows: int, title: str = "") -> CastWriter:
-        """Begin a recording in a new file; one that is there already is never written over."""
+        """Begin a recording in a new file; raise FileExistsError when there is one."""
         path.parent.mkdir(parents=True, exist_ok=True)
         started = time.time()
         header: dict[str, object] = {"version": 2, "width": columns, "height": rows, "timestamp": int(started)}
@@ -42,7 +42,7 @@ class CastWriter:
 
     @classmethod
     def resume(cls, path: Path) -> CastWriter:
-        """Go on with a recording that was begun by another process."""
+        """Continue a recording that another process has begun."""
         with path.open("rb") as file:
             return cls(path, float(json.loads(file.readline(_BLOCK))["timestamp"]))
 
@@ -68,7 +68,7 @@ class CastWriter:
 
 
 def main(words: list[str]) -> int:
-    """Record everything that comes from standard input, until it ends."""
+    """Record standard input until it ends."""
     writer = CastWriter.resume(Path(words[0]))
     while block := os.read(sys.stdin.fileno(), _BLOCK):
         writer.output(block)

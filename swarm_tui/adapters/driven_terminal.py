@@ -71,7 +71,7 @@ class DrivenTerminal:
         self._listener = threading.Thread(target=self._listen, args=(pipe,), name=f"listen-{name}", daemon=True)
         self._listener.start()
         try:
-            # A server takes its configuration from the call that starts it, which is this one.
+            # A server reads its configuration at the call that starts it, which is this one.
             self._call(
                 *("-f", str(configuration), "new-session", "-d", "-s", name, "-x", str(width), "-y", str(height)),
                 *(shlex.join([shell_program(), str(launcher)]), ";"),

@@ -11,7 +11,7 @@ _DROPPED_NAMES: Final = frozenset(
         # Another tmux server: mngr would look for its agents there and find them all stopped.
         "TMUX",
         "TMUX_PANE",
-        # Set while a git hook runs: git would work on that repository whatever folder it is given.
+        # Set while a git hook runs: git would work on that repository, whatever its folder is.
         "GIT_DIR",
         "GIT_WORK_TREE",
         "GIT_INDEX_FILE",

@@ -1,4 +1,4 @@
-"""Finds a Python of this machine that is new enough; each candidate is run, since a shim may only look alive."""
+"""Finds a Python of this machine that is new enough; each candidate is run, since a shim may not work."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NAME: Final = re.compile(r"python3(?:\.(\d+))?")
 
 @dataclass(frozen=True, slots=True)
 class Interpreter:
-    """A Python that can make environments."""
+    """A Python that can make virtual environments."""
 
     path: str
     version: tuple[int, int, int]
@@ -36,9 +36,9 @@ async def find_interpreter(
     *,
     may_install: bool = True,
 ) -> Interpreter:
-    """Return a working Python, at least as new as needed: from PATH, pyenv's folders, or a uv that is there."""
+    """Return a working Python that is new enough, from PATH, pyenv's folders or uv; raise ProgramMissing if none."""
     for path in _candidates(needed, environment):
-        interpreter = await _tried(path)
+        interpreter = await _run_candidate(path)
         if interpreter is not None and interpreter.version[:2] >= needed:
             return interpreter
     shown = ".".join(map(str, needed))
@@ -56,7 +56,7 @@ async def find_interpreter(
 
 
 def _candidates(needed: tuple[int, int], environment: Mapping[str, str]) -> Iterator[str]:
-    """Return paths of Pythons that may do, those on PATH first, each once; none has been run yet."""
+    """Yield the paths of Pythons that have not been run yet, those on PATH first, each once."""
     seen = set()
     for path in [*_on_path(needed, environment), *_of_pyenv(environment)]:
         real = os.path.realpath(path)
@@ -66,7 +66,7 @@ def _candidates(needed: tuple[int, int], environment: Mapping[str, str]) -> Iter
 
 
 def _on_path(needed: tuple[int, int], environment: Mapping[str, str]) -> Iterator[Path]:
-    """Return the Pythons on PATH whose names do not already say that they are too old."""
+    """Yield the Pythons on PATH, without those whose names show that they are too old."""
     for folder in environment.get("PATH", os.defpath).split(os.pathsep):
         if not os.path.isabs(folder):
             continue
@@ -78,7 +78,7 @@ def _on_path(needed: tuple[int, int], environment: Mapping[str, str]) -> Iterato
 
 
 def _of_pyenv(environment: Mapping[str, str]) -> list[Path]:
-    """Return the Pythons in pyenv's folders, newest first: its shims on PATH may lead nowhere."""
+    """Return the Pythons in pyenv's folders, newest first; its shims on PATH may not work."""
     home = environment.get("HOME") or str(Path.home())
     roots = dict.fromkeys([environment.get("PYENV_ROOT") or f"{home}/.pyenv", f"{home}/.pyenv"])
     found = [path for root in roots for path in Path(root).glob("versions/*/bin/python3") if os.access(path, os.X_OK)]
@@ -89,8 +89,8 @@ def _version_key(name: str) -> tuple[int, ...]:
     return tuple(int(number) for number in re.findall(r"\d+", name)[:3])
 
 
-async def _tried(path: str) -> Interpreter | None:
-    """Run a candidate to see whether it works and can make environments."""
+async def _run_candidate(path: str) -> Interpreter | None:
+    """Return a candidate's version by running it; None when it does not work or cannot make environments."""
     try:
         finished = await run_process([path, "-c", _CHECK], timeout=20)
     except AdapterError:
@@ -99,15 +99,15 @@ async def _tried(path: str) -> Interpreter | None:
     if finished.code != 0 or len(words) != 4 or not all(word.isdigit() for word in words[:3]):
         return None
     major, minor, micro = (int(word) for word in words[:3])
-    # A shim names the program behind it: the environment must not depend on what the shim leads to later.
+    # The program behind a shim: the environment must not depend on the shim's later target.
     return Interpreter(words[3].strip() or path, (major, minor, micro))
 
 
 async def _python_of_uv(uv: str, version: str, *, may_install: bool) -> Interpreter | None:
-    """Return a Python that uv has or, when it may, fetches into its own folder."""
+    """Return a Python of uv, which may be installed for that."""
     find, install = ["python", "find", f">={version}"], ["python", "install", version]
     for words in [find, install, find] if may_install else [find]:
         finished = await run_process([uv, *words], timeout=300)
         if finished.code == 0 and words is find:
-            return await _tried(finished.text.strip())
+            return await _run_candidate(finished.text.strip())
     return None

@@ -17,17 +17,15 @@ from swarm_tui.adapters.mngr_messages import (
     AgentDetails,
     AgentFailure,
     AgentListing,
-    CommandReport,
     Created,
     CreateRequest,
-    ExecResult,
     ListProblem,
     MessageReport,
     Plugin,
     checked_address,
 )
 from swarm_tui.adapters.process import Finished, run_process
-from swarm_tui.errors import AdapterError, AgentExists, UsageError
+from swarm_tui.errors import AdapterError, AgentExists
 from swarm_tui.model.sweep import MngrSettings
 from swarm_tui.model.text import plain, plain_lines
 
@@ -95,10 +93,6 @@ class MngrAdapter(Protocol):
 
     async def message(self, names: Sequence[str], text: str) -> MessageReport: ...
 
-    async def exec_command(self, names: Sequence[str], command: str) -> CommandReport:
-        """Run a shell command, which must be a constant, in the work dir of each agent, without starting any."""
-        ...
-
     async def set_config(self, key: str, value: str) -> None:
         """Write a value into the user's settings."""
         ...
@@ -153,17 +147,6 @@ class Mngr:
             missing=missing,
         )
 
-    async def exec_command(self, names: Sequence[str], command: str) -> CommandReport:
-        if command.startswith("-"):
-            raise UsageError(f"{command!r} is no command", "it begins with a dash")
-        finished, answer, missing = await self._call_for_agents(["exec", "--no-start"], names, after=[command])
-        _checked(finished, allowed=(_OK,) if not answer else (_OK, _ERROR))
-        return CommandReport(
-            results=tuple(ExecResult.model_validate(result) for result in answer.get("results", ())),
-            failed=_failures(answer.get("failed_agents", ())),
-            missing=missing,
-        )
-
     async def set_config(self, key: str, value: str) -> None:
         _checked(await self._call(["config", "set", "--scope", "user", key, value]))
 
@@ -183,7 +166,7 @@ class Mngr:
         return ActionReport(done=done, failed=tuple(failed.values()), missing=missing)
 
     async def _call_for_agents(
-        self, words: list[str], names: Sequence[str], *, stdin: bytes | None = None, after: Sequence[str] = ()
+        self, words: list[str], names: Sequence[str], *, stdin: bytes | None = None
     ) -> tuple[Finished, dict[str, Any], tuple[str, ...]]:
         """Call mngr for some agents; return the call, its answer, and the names that mngr does not know.
 
@@ -192,7 +175,7 @@ class Mngr:
         known = [checked_address(name) for name in dict.fromkeys(names)]
         missing: list[str] = []
         while known:
-            finished = await self._call([*words, *known, *after, "--format", "json"], stdin=stdin)
+            finished = await self._call([*words, *known, "--format", "json"], stdin=stdin)
             unknown = [name for name in known if name in _UNKNOWN_AGENT.findall(finished.error_text)]
             if not unknown:
                 return finished, _parse_answer(finished), tuple(missing)

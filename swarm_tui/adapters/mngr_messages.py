@@ -188,23 +188,6 @@ class MessageReport(MngrAnswer):
     missing: tuple[str, ...] = ()
 
 
-class ExecResult(MngrAnswer):
-    """What a command printed in one agent's work dir; mngr reports no exit code."""
-
-    agent: str
-    stdout: str = ""
-    stderr: str = ""
-    is_success: bool = Field(default=False, alias="success")
-
-
-class CommandReport(MngrAnswer):
-    """What a command printed in the work dir of each agent."""
-
-    results: tuple[ExecResult, ...] = ()
-    failed: tuple[AgentFailure, ...] = ()
-    missing: tuple[str, ...] = ()
-
-
 class Plugin(MngrAnswer):
     """A plugin of mngr, such as an agent type or a provider."""
 

@@ -1,4 +1,4 @@
-"""Says how to get an outside program: the words for apt, for brew, or our own way."""
+"""How to install an outside program: by apt, by brew, or in a way of its own."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _OTHER: Final = {
 
 
 def how_to_get(program: str) -> str:
-    """Return the sentence that tells how to install a program on this machine."""
+    """Return how to install a program on this machine, as a hint for a message."""
     name = os.path.basename(program)
     if name in _OTHER:
         return _OTHER[name]

@@ -17,7 +17,6 @@ from typing import IO, Final
 from swarm_tui.adapters.environment import scrubbed_environment
 from swarm_tui.adapters.process_group import communicate, end_group, start_group
 from swarm_tui.errors import AdapterError, ProgramTimeout
-from swarm_tui.model.text import plain
 
 OUTPUT_LIMIT: Final = 16 * 1024 * 1024
 # A grandchild that keeps our pipe open must not keep us from an answer that its parent has already given.
@@ -54,14 +53,12 @@ async def run_process(
     cwd: Path | None = None,
     environment: Mapping[str, str] | None = None,
     stdin: bytes | None = None,
-    timeout: float | None = 60.0,
+    timeout: float = 60.0,
     output_limit: int = OUTPUT_LIMIT,
-    on_stdout: Callable[[bytes], None] | None = None,
 ) -> Finished:
     """Run a program to its end; when it overstays or we are cancelled, its whole process group is ended.
 
-    Each of the two outputs is kept up to `output_limit` bytes; the rest is read and dropped. With `on_stdout`, every
-    piece of standard output is passed to it, and none is kept.
+    Each of the two outputs is kept up to `output_limit` bytes; the rest is read and dropped.
     """
     started = time.monotonic()
     popen = start_group(
@@ -70,7 +67,7 @@ async def run_process(
         environment=scrubbed_environment() if environment is None else environment,
         stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
     )
-    process = _RunningProcess(popen, stdin, output_limit, on_stdout)
+    process = _RunningProcess(popen, stdin, output_limit)
     try:
         async with asyncio.timeout(timeout):
             await process.exited.wait()
@@ -109,19 +106,6 @@ def run_process_blocking(
     return Finished(tuple(arguments), process.returncode, stdout, stderr, seconds, is_truncated=False)
 
 
-async def stream_process(
-    arguments: Sequence[str], *, environment: Mapping[str, str], on_output: Callable[[bytes], None]
-) -> None:
-    """Pass a program's standard output to `on_output` until it ends; when we are cancelled, its group is ended.
-
-    Raise AdapterError when it ends by itself with a code other than 0.
-    """
-    finished = await run_process(arguments, environment=environment, timeout=None, on_stdout=on_output)
-    if finished.code:
-        last_line = finished.error_text.strip().rpartition("\n")[2]
-        raise AdapterError(f"{_shown(arguments)} ended: {plain(last_line, 300)}")
-
-
 def start_detached(arguments: Sequence[str], *, cwd: Path, environment: Mapping[str, str], log: Path) -> int:
     """Start a program that outlives us, with its output appended to `log`; return its process id."""
     try:
@@ -130,7 +114,7 @@ def start_detached(arguments: Sequence[str], *, cwd: Path, environment: Mapping[
         raise AdapterError(f"{log} cannot be written", error.strerror or str(error)) from error
     with output:
         process = start_group(arguments, cwd=cwd, environment=environment, stdout=output, stderr=output)
-    # While we live it is our child: without a waiter it would stay a zombie and look alive.
+    # It is our child: without a waiter it would become a zombie, and seem to run.
     threading.Thread(target=process.wait, name=f"reap-{process.pid}", daemon=True).start()
     return process.pid
 
@@ -155,7 +139,6 @@ class _RunningProcess:
         popen: subprocess.Popen[bytes],
         stdin: bytes | None,
         output_limit: int,
-        on_stdout: Callable[[bytes], None] | None,
     ) -> None:
         self.exited = asyncio.Event()
         self.drained = asyncio.Event()
@@ -166,11 +149,10 @@ class _RunningProcess:
         self._input = memoryview(stdin or b"")
         self._loop = asyncio.get_running_loop()
         self._open: set[IO[bytes]] = set()
-        keep_stdout = on_stdout or partial(self._keep, self.stdout)
-        for pipe, consume in ((popen.stdout, keep_stdout), (popen.stderr, partial(self._keep, self.stderr))):
+        for pipe, output in ((popen.stdout, self.stdout), (popen.stderr, self.stderr)):
             assert pipe is not None, "both outputs are always pipes"
             self._watch(pipe)
-            self._loop.add_reader(pipe, self._read, pipe, consume)
+            self._loop.add_reader(pipe, self._read, pipe, output)
         if popen.stdin is not None:
             self._watch(popen.stdin)
             self._loop.add_writer(popen.stdin, self._write, popen.stdin)
@@ -183,7 +165,7 @@ class _RunningProcess:
         await ended.wait()
 
     def close(self) -> None:
-        """Close our ends of the pipes, whoever else may still hold the others."""
+        """Close our ends of the pipes, even if other programs hold the other ends."""
         for pipe in list(self._open):
             self._close(pipe)
 
@@ -199,17 +181,13 @@ class _RunningProcess:
         if self._open <= {self._popen.stdin}:
             self.drained.set()
 
-    def _read(self, pipe: IO[bytes], consume: Callable[[bytes], None]) -> None:
+    def _read(self, pipe: IO[bytes], output: bytearray) -> None:
         try:
             data = os.read(pipe.fileno(), _CHUNK)
         except BlockingIOError:
             return
-        if data:
-            consume(data)
-        else:
+        if not data:
             self._close(pipe)
-
-    def _keep(self, output: bytearray, data: bytes) -> None:
         kept = data[: self._output_limit - len(output)]
         output += kept
         self.is_truncated = self.is_truncated or len(kept) < len(data)
@@ -235,7 +213,7 @@ class _RunningProcess:
         threading.Thread(target=wait_and_report, name=f"wait-{self._popen.pid}", daemon=True).start()
 
 
-def _timeout_error(arguments: Sequence[str], timeout: float | None) -> ProgramTimeout:
+def _timeout_error(arguments: Sequence[str], timeout: float) -> ProgramTimeout:
     return ProgramTimeout(
         f"`{_shown(arguments)}` did not end within {timeout:g} s and was stopped",
         "the machine may be overloaded; try again, or run the command by hand to see what it waits for",

@@ -1,4 +1,4 @@
-"""Finds a mngr that is new enough, or puts one into an environment of its own."""
+"""Finds a mngr that is new enough, or installs one into an environment of its own."""
 
 from __future__ import annotations
 
@@ -24,52 +24,52 @@ PLUGIN_PACKAGES: Final[Mapping[str, str]] = {"claude": "imbue-mngr-claude==0.3.*
 _MNGR_PACKAGE: Final = "imbue-mngr==0.3.*"
 _VERSION: Final = re.compile(r"(\d+)\.(\d+)\.(\d+)")
 _INSTALL_TIMEOUT: Final = 600.0
-_HOW: Final = "`swarm-tui doctor --fix` puts it into an environment of its own"
+_INSTALL: Final = "`swarm-tui doctor --fix` puts it into an environment of its own"
 
 
 @dataclass(frozen=True, slots=True)
-class MngrFound:
-    """A mngr that is new enough, and who named it: --mngr, SWARM_MNGR, PATH or private."""
+class FoundMngr:
+    """A mngr that is new enough, and where it comes from: --mngr, SWARM_MNGR, PATH or private."""
 
     path: str
     version: str
     origin: str
 
 
-def private_environment(environment: Mapping[str, str] | None = None) -> Path:
-    """Return the folder of the environment that `doctor --fix` makes for mngr; nobody else's is ever touched."""
-    given = os.environ if environment is None else environment
-    home = given.get("HOME") or str(Path.home())
-    data = given.get("XDG_DATA_HOME") or ""
+def private_folder(environment: Mapping[str, str] | None = None) -> Path:
+    """Return the folder of the environment that `doctor --fix` makes for mngr."""
+    variables = os.environ if environment is None else environment
+    home = variables.get("HOME") or str(Path.home())
+    data = variables.get("XDG_DATA_HOME") or ""
     return Path(data if os.path.isabs(data) else f"{home}/.local/share") / "swarm-tui" / "mngr"
 
 
-async def find_mngr(override: str | None = None, environment: Mapping[str, str] | None = None) -> MngrFound:
-    """Return the first mngr that works; one that was named has to, and is never passed over in silence."""
-    given = dict(os.environ if environment is None else environment)
-    for origin, named in (("--mngr", override), ("SWARM_MNGR", given.get("SWARM_MNGR"))):
+async def find_mngr(override: str | None = None, environment: Mapping[str, str] | None = None) -> FoundMngr:
+    """Return the first mngr that works; raise ProgramMissing when a named one does not, or when there is none."""
+    variables = dict(os.environ if environment is None else environment)
+    for origin, named in (("--mngr", override), ("SWARM_MNGR", variables.get("SWARM_MNGR"))):
         if named:
-            path = shutil.which(os.path.expanduser(named), path=given.get("PATH"))
+            path = shutil.which(os.path.expanduser(named), path=variables.get("PATH"))
             if path is None:
-                raise ProgramMissing(f"{origin} names {named}, which is no program", _HOW)
+                raise ProgramMissing(f"{origin} names {named}, which is no program", _INSTALL)
             version = await _mngr_version(path)
             if not is_supported(version):
-                raise ProgramMissing(f"{origin} names mngr {version or 'of no known version'}; 0.3 is needed", _HOW)
-            return MngrFound(os.path.abspath(path), version, origin)
-    on_path = shutil.which("mngr", path=given.get("PATH"))
+                raise ProgramMissing(f"{origin} names mngr {version or 'of no known version'}; 0.3 is needed", _INSTALL)
+            return FoundMngr(os.path.abspath(path), version, origin)
+    on_path = shutil.which("mngr", path=variables.get("PATH"))
     too_old = ""
-    for origin, candidate in (("PATH", on_path), ("private", str(private_environment(given) / "bin" / "mngr"))):
+    for origin, candidate in (("PATH", on_path), ("private", str(private_folder(variables) / "bin" / "mngr"))):
         if candidate is None or not os.access(candidate, os.X_OK):
             continue
         version = await _mngr_version(candidate)
         if is_supported(version):
-            return MngrFound(os.path.abspath(candidate), version, origin)
+            return FoundMngr(os.path.abspath(candidate), version, origin)
         too_old = f"mngr {version or 'that does not start'} is at {candidate}; 0.3 is needed"
-    raise ProgramMissing(too_old or "mngr is not installed", _HOW)
+    raise ProgramMissing(too_old or "mngr is not installed", _INSTALL)
 
 
 def is_supported(version: str) -> bool:
-    """Return whether swarm-tui speaks to that version of mngr: 0.3 only, since 0.2 had other commands."""
+    """Return whether swarm-tui works with that version of mngr: 0.3, since 0.2 had other commands."""
     return version.startswith(f"{NEEDED_MNGR}.")
 
 
@@ -79,16 +79,16 @@ async def install_mngr(
     plugins: tuple[str, ...] = ("claude",),
     environment: Mapping[str, str] | None = None,
     own_python: str = sys.executable,
-) -> MngrFound:
+) -> FoundMngr:
     """Put mngr and plugins into the private environment, made with any Python >= 3.12 of this machine.
 
     Where there is none, `own_python` installs uv beside that environment, and uv fetches a Python.
     """
-    given = dict(os.environ if environment is None else environment)
-    folder = private_environment(given)
+    variables = dict(os.environ if environment is None else environment)
+    folder = private_folder(variables)
     python = folder / "bin" / "python"
     if not await _is_working_environment(python):
-        await _make_environment(folder, given, progress, own_python)
+        await _make_environment(folder, variables, progress, own_python)
     packages = [_MNGR_PACKAGE, *(PLUGIN_PACKAGES[plugin] for plugin in plugins)]
     progress(f"installing {', '.join(packages)} into {folder}")
     words = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input", *packages]
@@ -98,24 +98,24 @@ async def install_mngr(
     if not is_supported(version):
         raise AdapterError(f"mngr was installed at {path} but does not start", f"try it by hand: {path} --version")
     progress(f"mngr {version} is ready at {path}")
-    return MngrFound(path, version, "private")
+    return FoundMngr(path, version, "private")
 
 
 async def _make_environment(
-    folder: Path, given: Mapping[str, str], progress: Callable[[str], None], own_python: str
+    folder: Path, variables: Mapping[str, str], progress: Callable[[str], None], own_python: str
 ) -> None:
     try:
-        interpreter = await find_interpreter(NEEDED_PYTHON, given, progress)
+        interpreter = await find_interpreter(NEEDED_PYTHON, variables, progress)
     except ProgramMissing as missing:
         try:
             uv = await _install_uv(folder.parent / "uv", progress, own_python)
         except AdapterError:
             raise missing from None
-        path = os.pathsep.join([given.get("PATH", os.defpath), str(uv.parent)])
-        interpreter = await find_interpreter(NEEDED_PYTHON, {**given, "PATH": path}, progress)
+        path = os.pathsep.join([variables.get("PATH", os.defpath), str(uv.parent)])
+        interpreter = await find_interpreter(NEEDED_PYTHON, {**variables, "PATH": path}, progress)
     progress(f"making {folder} with Python {interpreter.shown_version} ({interpreter.path})")
     folder.parent.mkdir(parents=True, exist_ok=True)
-    # Whatever is left there is an environment of ours that does not work any more.
+    # What is there is an environment of ours that does not work any more.
     shutil.rmtree(folder, ignore_errors=True)
     await _checked_run([interpreter.path, "-m", "venv", str(folder)], "the environment for mngr could not be made")
 
@@ -154,13 +154,13 @@ async def _checked_run(words: list[str], failure: str) -> None:
 
 
 def _pip_environment() -> dict[str, str]:
-    """Return an environment in which pip installs where it is told to, whatever environment we run in."""
+    """Return the environment without the variables that make pip install somewhere else."""
     dropped = {"PIP_TARGET", "PIP_PREFIX", "PIP_USER", "PIP_REQUIRE_VIRTUALENV", "PYTHONHOME", "PYTHONPATH"}
     return {name: value for name, value in scrubbed_environment().items() if name not in dropped}
 
 
 async def _mngr_version(path: str) -> str:
-    """Return the version that a program calls itself, or nothing when it does not work."""
+    """Return the version that a program reports, or nothing when it does not work."""
     try:
         finished = await run_process([path, "--version"], timeout=30)
     except AdapterError:

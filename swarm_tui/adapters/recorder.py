@@ -134,7 +134,7 @@ def _relay(child: pexpect.spawn[bytes], resized: int, writer: CastWriter) -> Non
             try:
                 block = os.read(terminal, _BLOCK)
             except OSError:
-                # Linux says so when the last program on the terminal has gone.
+                # This is how Linux reports that the last program on the terminal has ended.
                 return
             if not block:
                 return

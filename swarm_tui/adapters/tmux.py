@@ -1,4 +1,4 @@
-"""The adapter to the tmux server that mngr uses: all panes in one call, many screens in one call, safe keys."""
+"""The adapter to the tmux server that mngr uses; reads all panes, or many screens, in one call each."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from swarm_tui.adapters.process import Finished, run_process
 from swarm_tui.errors import AdapterError, NoTmuxServer, UsageError
 from swarm_tui.model.text import plain
 
-# mngr binds these two, for the whole server and without a question, to "destroy" and "stop this agent".
-DEADLY_KEYS: Final = ("C-q", "C-t")
+# mngr binds these two, for the whole server, to "destroy" and "stop this agent", and asks nothing.
+DESTRUCTIVE_KEYS: Final = ("C-q", "C-t")
 SAFE_KEY_TABLE: Final = "swarm"
 AGENT_WINDOW: Final = "agent"
 CALL_TIMEOUT: Final = 10.0
@@ -37,7 +37,7 @@ class Pane:
     window: str
     is_dead: bool
     command: str
-    """What tmux takes for the program in the foreground."""
+    """The program in the foreground, as far as tmux can tell."""
     process_id: int
     width: int
     height: int
@@ -58,15 +58,15 @@ class Tmux:
         return finished.text.strip().rpartition(" ")[2]
 
     async def list_panes(self) -> tuple[Pane, ...]:
-        """Return all panes of all sessions; NoTmuxServer when there is no server."""
-        finished = await self._ask("list-panes", "-a", "-F", _PANE_FORMAT)
+        """Return all panes of all sessions; raise NoTmuxServer when there is no server."""
+        finished = await self._run("list-panes", "-a", "-F", _PANE_FORMAT)
         panes = (_parse_pane(line) for line in finished.stdout.splitlines())
         return tuple(pane for pane in panes if pane is not None)
 
     async def capture(self, sessions: Sequence[str], *, history: int = 0) -> dict[str, str | None]:
         """Return the screens of the agents' windows, colours included, in one call; None where there is none.
 
-        The text is as hostile as the program that wrote it: strip it before it is shown.
+        Nothing is removed from the text: clean it before it is shown.
         """
         if not sessions:
             return {}
@@ -81,56 +81,61 @@ class Tmux:
         return _split_screens(finished.text, mark, sessions)
 
     async def pipe_pane(self, session: str, command: Sequence[str]) -> None:
-        """Return everything that an agent's pane shows from now on to a program's standard input."""
+        """Copy everything that an agent's pane shows from now on to a program's standard input."""
         # tmux reads the line as a format before the shell does.
         line = shlex.join(["exec", *command]).replace("#", "##").replace("%", "%%")
-        await self._ask("pipe-pane", "-O", "-t", _window(session), line)
+        await self._run("pipe-pane", "-O", "-t", _window(session), line)
 
     async def resize_window(self, session: str, width: int, height: int) -> None:
-        await self._ask("resize-window", "-t", _window(session), "-x", str(width), "-y", str(height))
+        await self._run("resize-window", "-t", _window(session), "-x", str(width), "-y", str(height))
 
     async def protect_session(self, session: str) -> None:
-        """Keep mngr's deadly keys from a session: it gets a key table of its own, without them.
+        """Set a key table of its own for a session, without mngr's destructive keys.
 
-        Unbinding would not last: every `mngr create` binds them again. A session's table does, and the keys then
-        reach the program in the pane.
+        Unbinding would not last, since every `mngr create` binds them again. With the table, the keys reach the program
+        in the pane.
         """
-        bindings = await self._ask("list-keys", "-T", "root")
-        await self._ask("source-file", "-", stdin=_safe_bindings(bindings.text).encode())
-        await self._ask("set-option", "-t", f"={_checked(session)}:", "key-table", SAFE_KEY_TABLE)
+        bindings = await self._run("list-keys", "-T", "root")
+        await self._run("source-file", "-", stdin=_safe_bindings(bindings.text).encode())
+        await self._run("set-option", "-t", f"={_checked(session)}:", "key-table", SAFE_KEY_TABLE)
 
     async def unprotect_session(self, session: str) -> None:
-        """Return a session the server's own keys back."""
-        await self._ask("set-option", "-u", "-t", f"={_checked(session)}:", "key-table")
+        """Restore the server's own keys for a session."""
+        await self._run("set-option", "-u", "-t", f"={_checked(session)}:", "key-table")
 
     async def is_protected(self, session: str) -> bool:
-        finished = await self._ask("show-options", "-v", "-t", f"={_checked(session)}:", "key-table")
+        finished = await self._run("show-options", "-v", "-t", f"={_checked(session)}:", "key-table")
         return finished.text.strip() == SAFE_KEY_TABLE
 
-    async def deadly_keys(self) -> tuple[str, ...]:
-        """Return those of the deadly keys that are bound on this server now."""
-        bindings = await self._ask("list-keys", "-T", "root")
+    async def bound_destructive_keys(self) -> tuple[str, ...]:
+        """Return the destructive keys that are bound on this server now."""
+        bindings = await self._run("list-keys", "-T", "root")
         bound = {line.partition("-T root ")[2].split(maxsplit=1)[0] for line in bindings.text.splitlines()}
-        return tuple(key for key in DEADLY_KEYS if key in bound)
+        return tuple(key for key in DESTRUCTIVE_KEYS if key in bound)
 
     async def prefix_key(self) -> str:
-        """Return the key that begins a tmux command, such as C-b: what to press before d to come back."""
-        return (await self._ask("show-options", "-gv", "prefix")).text.strip()
+        """Return the key before every tmux command, such as C-b."""
+        return (await self._run("show-options", "-gv", "prefix")).text.strip()
 
     async def kill_server(self) -> None:
-        """End the server and all in it; only for one that swarm-tui made for itself."""
+        """End the server and all its programs; raise UsageError unless it is a private one."""
         if not self.environment.get("TMUX_TMPDIR"):
             raise UsageError("the tmux server of the user is not ended", "only a private one is")
         try:
-            await self._ask("kill-server")
+            await self._run("kill-server")
         except NoTmuxServer:
             return
 
     def attach_command(self, session: str) -> list[str]:
-        """Return the command line that attaches to a session; for local agents it is quicker than `mngr connect`."""
+        """Return the command line that attaches to a session, which is quicker than `mngr connect`."""
         return ["tmux", "attach-session", "-t", f"={_checked(session)}"]
 
-    async def _ask(self, *words: str, stdin: bytes | None = None) -> Finished:
+    async def output_of(self, *words: str) -> str:
+        """Return what a tmux command prints; nothing when it fails."""
+        finished = await self._call(*words)
+        return finished.text.strip() if finished.code == 0 else ""
+
+    async def _run(self, *words: str, stdin: bytes | None = None) -> Finished:
         finished = await self._call(*words, stdin=stdin)
         _raise_without_server(finished, self.environment)
         if finished.code != 0:
@@ -140,9 +145,9 @@ class Tmux:
     async def _call(self, *words: str, stdin: bytes | None = None) -> Finished:
         folder = self.environment.get("TMUX_TMPDIR")
         if folder and not Path(folder).is_dir():
-            # tmux would quietly go to /tmp: to somebody else's server.
+            # tmux would use /tmp without a word, and with it another server.
             raise NoTmuxServer(f"the tmux folder {folder} is gone", "the agents in it have ended with it")
-        # -u: names that are not ASCII come as they are.
+        # -u: names that are not ASCII are printed unchanged.
         return await run_process(
             ["tmux", "-u", *words], environment=self.environment, stdin=stdin, timeout=CALL_TIMEOUT
         )
@@ -155,7 +160,7 @@ def _checked(session: str) -> str:
 
 
 def _window(session: str) -> str:
-    """Return the exact target: without `=` the name would match every session that begins with it."""
+    """Return the target of a session's agent window; without `=`, longer session names would match too."""
     return f"={_checked(session)}:{AGENT_WINDOW}"
 
 
@@ -165,8 +170,8 @@ def _quoted_window(session: str) -> str:
 
 def _raise_without_server(finished: Finished, environment: Mapping[str, str]) -> None:
     if finished.code != 0 and _NO_SERVER.search(finished.error_text):
-        place = environment.get("TMUX_TMPDIR") or "the usual place"
-        raise NoTmuxServer(f"no tmux server runs in {place}", "its agents have ended, or run on another server")
+        folder = environment.get("TMUX_TMPDIR") or "the usual place"
+        raise NoTmuxServer(f"no tmux server runs in {folder}", "its agents have ended, or run on another server")
 
 
 def _parse_pane(line: bytes) -> Pane | None:
@@ -197,10 +202,10 @@ def _split_screens(text: str, mark: str, sessions: Sequence[str]) -> dict[str, s
 
 
 def _safe_bindings(bindings: str) -> str:
-    """Return the server's root bindings, less the deadly ones, as commands that fill our own table."""
+    """Return the server's root bindings, without the destructive ones, as commands that fill our own table."""
     kept = []
     for line in bindings.splitlines():
         flags, table, rest = line.partition("-T root ")
-        if table and rest.split(maxsplit=1)[:1] not in ([key] for key in DEADLY_KEYS):
+        if table and rest.split(maxsplit=1)[:1] not in ([key] for key in DESTRUCTIVE_KEYS):
             kept.append(f"{flags}-T {SAFE_KEY_TABLE} {rest}")
     return "\n".join(kept)

@@ -1,4 +1,4 @@
-"""Serves one folder of static files to browsers on this machine, and to nobody else."""
+"""Serves one folder of static files to browsers on this machine only."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class _Handler(SimpleHTTPRequestHandler):
     timeout = 30
 
     def send_head(self) -> IO[bytes] | None:  # type: ignore[override]  # typeshed names two concrete classes
-        # A name of somebody else that leads to this machine is how another page would read ours.
+        # A page elsewhere could read ours by a name of its own that resolves to this machine.
         host = self.headers.get("Host", "").rpartition(":")[0] or self.headers.get("Host", "")
         if host not in _NAMES_OF_LOOPBACK:
             self.send_error(HTTPStatus.FORBIDDEN, "this page is served to this machine only")
@@ -47,11 +47,11 @@ class _Handler(SimpleHTTPRequestHandler):
         super().end_headers()
 
     def log_message(self, format: str, *words: object) -> None:
-        """Say nothing: every request is one of ours."""
+        """Log no request."""
 
 
 def serve_folder(folder: Path, port: int, on_ready: Callable[[str], None]) -> None:
-    """Serve a folder on the loopback until interrupted; port 0 takes a free one. `on_ready` gets the address."""
+    """Serve a folder on the loopback until interrupted, and pass the address to `on_ready`; port 0 is a free one."""
     try:
         server = ThreadingHTTPServer((LOOPBACK, port), partial(_Handler, directory=str(folder)))
     except (OSError, OverflowError) as error:

@@ -45,16 +45,16 @@ def run(arguments: argparse.Namespace) -> int:
     """Examine this machine; with --fix, put right what is ours first."""
     import asyncio
 
-    from swarm_tui.doctor.checks import Wishes, current_surroundings
-    from swarm_tui.doctor.examine import examine, put_right
+    from swarm_tui.doctor.checks import Requirements, current_machine
+    from swarm_tui.doctor.examine import install_missing, run_checks
 
-    wishes = Wishes(mngr=arguments.mngr, agent=arguments.agent, provider=arguments.provider)
-    surroundings = current_surroundings()
+    requirements = Requirements(mngr=arguments.mngr, agent=arguments.agent, provider=arguments.provider)
+    machine = current_machine()
 
     async def consult() -> list[Check]:
         if arguments.fix:
-            await put_right(wishes, surroundings, lambda line: print(line, file=sys.stderr, flush=True))
-        return await examine(wishes, surroundings)
+            await install_missing(requirements, machine, lambda line: print(line, file=sys.stderr, flush=True))
+        return await run_checks(requirements, machine)
 
     checks = asyncio.run(consult())
     is_well = all(check.ok for check in checks)

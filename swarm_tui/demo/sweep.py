@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from swarm_tui.adapters.mngr import Mngr, mngr_environment
-from swarm_tui.adapters.provision import MngrFound, find_mngr, install_mngr
+from swarm_tui.adapters.provision import FoundMngr, find_mngr, install_mngr
 from swarm_tui.demo.sample import RECORDS, TESTS, TUTORIAL, sample_repository
 from swarm_tui.engine.order import Order, begin_sweep, check_order, prepare_sweep
 from swarm_tui.engine.start import start_engine
@@ -78,7 +78,7 @@ async def begin_demo(options: DemoOptions, progress: Progress) -> SweepFolder:
     return folder
 
 
-async def find_or_install_mngr(override: str | None, progress: Progress) -> MngrFound:
+async def find_or_install_mngr(override: str | None, progress: Progress) -> FoundMngr:
     """Return a mngr of a supported version; install one into swarm-tui's private environment where there is none."""
     try:
         return await find_mngr(override)

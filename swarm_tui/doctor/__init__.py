@@ -1,1 +1,1 @@
-"""The doctor: what this machine has, what swarm-tui needs, and how to get the difference."""
+"""The doctor: finds out whether this machine has what swarm-tui needs, and how to get what is missing."""

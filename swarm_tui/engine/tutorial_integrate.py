@@ -89,12 +89,12 @@ def _build_branch(context: EngineContext, records: Sequence[TestRecord]) -> tupl
                 if commit.commit in taken:
                     _cherry_pick(space, branch, record, commit, spec.sweep)
         if branch.commit != spec.base:
-            space.keep(branch.commit, known=[spec.base])
+            space.copy_to_repository(branch.commit, known=[spec.base])
         last_picked = branch.commit
         open_work = find_open_work(action_of(spec), reader.read(branch.tree))
         _propose_removals(context, space, reader, branch, open_work.removed)
         if branch.commit != last_picked:
-            space.keep(branch.commit, known=[last_picked])
+            space.copy_to_repository(branch.commit, known=[last_picked])
     if branch.commit != spec.base:
         set_branch(repository, spec, branch.commit)
     return branch, len(open_work.items)

@@ -18,16 +18,15 @@ from typing import Final
 
 from swarm_tui.adapters.foreground import run_in_foreground
 from swarm_tui.adapters.mngr import Mngr
+from swarm_tui.adapters.mngr_messages import is_agent_name
 from swarm_tui.adapters.process import Finished, run_process
 from swarm_tui.adapters.terminal import TerminalProgram
-from swarm_tui.adapters.tmux import AGENT_WINDOW, Tmux
+from swarm_tui.adapters.tmux import AGENT_WINDOW, CALL_TIMEOUT, Tmux
 from swarm_tui.errors import AdapterError, SwarmError, UsageError
 from swarm_tui.model.sweep import MngrSettings
 from swarm_tui.places.place import Place, PlaceUnreachable
 
-CALL_TIMEOUT: Final = 10.0
 CLIENT_GRACE: Final = 2.0
-_AGENT_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +92,7 @@ class Attacher:
 
     async def examine(self, agent: str) -> Approach:
         """Return what attaching would meet; changes and starts nothing."""
-        if _AGENT_NAME.fullmatch(agent) is None:
+        if not is_agent_name(agent):
             raise UsageError(f"{agent!r} is no name of an agent")
         try:
             found = (await self._place.agent_statuses()).agents.get(agent)
@@ -107,7 +106,7 @@ class Attacher:
         prefix, socket = "C-b", None
         if is_there:
             prefix = await self._tmux.prefix_key() or "C-b"
-            socket = await self._tmux_output("display-message", "-p", "#{socket_path}")
+            socket = await self._tmux.output_of("display-message", "-p", "#{socket_path}")
         session = found.address.session
         outer = await self._outer(session, socket)
         return Approach(agent, session, is_there, found.state == "DONE", prefix, outer)
@@ -127,8 +126,8 @@ class Attacher:
             protected.append((None, approach.session))
         warning = await self._protect_outer(approach, protected)
         target = f"={approach.session}:{AGENT_WINDOW}"
-        shown = await self._tmux_output("display-message", "-p", "-t", target, "#{window_width} #{window_height}")
-        option = await self._tmux_output("show-options", "-wv", "-t", target, "window-size")
+        shown = await self._tmux.output_of("display-message", "-p", "-t", target, "#{window_width} #{window_height}")
+        option = await self._tmux.output_of("show-options", "-wv", "-t", target, "window-size")
         words = shown.split()
         size = (int(words[0]), int(words[1])) if len(words) == 2 else None
         return Prepared(approach, tuple(protected), size, option, warning)
@@ -193,7 +192,7 @@ class Attacher:
     async def _restore_size(self, session: str, size: tuple[int, int], option: str) -> None:
         # The client that just left may still be on its way out; one that stays is somebody else's.
         deadline = time.monotonic() + CLIENT_GRACE
-        while await self._tmux_output("list-clients", "-t", f"={session}"):
+        while await self._tmux.output_of("list-clients", "-t", f"={session}"):
             if time.monotonic() > deadline:
                 return
             await asyncio.sleep(0.05)
@@ -201,12 +200,7 @@ class Attacher:
         # Resizing by command makes the size manual: the next person would see a window that does not fit.
         words = [option] if option else []
         flags = ["-w"] if option else ["-w", "-u"]
-        await self._tmux_output("set-option", *flags, "-t", f"={session}:{AGENT_WINDOW}", "window-size", *words)
-
-    async def _tmux_output(self, *words: str) -> str:
-        """Return what a tmux command prints; nothing when it fails."""
-        finished = await run_process(["tmux", *words], environment=self._tmux.environment, timeout=CALL_TIMEOUT)
-        return finished.text.strip() if finished.code == 0 else ""
+        await self._tmux.output_of("set-option", *flags, "-t", f"={session}:{AGENT_WINDOW}", "window-size", *words)
 
 
 class _OuterTmux(Tmux):
@@ -223,8 +217,8 @@ class _OuterTmux(Tmux):
     async def session_of(self, pane: str) -> str:
         """Return the name of the session that holds a pane."""
         target = ["-t", pane] if re.fullmatch(r"%\d+", pane) else []
-        return (await self._ask("display-message", "-p", *target, "#{session_name}")).text.strip()
+        return (await self._run("display-message", "-p", *target, "#{session_name}")).text.strip()
 
     async def has_deadly_keys(self) -> bool:
         """Whether mngr has bound its keys on this server."""
-        return "mngr" in (await self._ask("list-keys", "-T", "root")).text
+        return "mngr" in (await self._run("list-keys", "-T", "root")).text

@@ -109,7 +109,7 @@ class TestCopies:
         """Keep what was made in the space until closed: copies borrow its objects. Any run does this too."""
         if not self._is_holding:
             self._is_holding = True
-            self._space.hold()
+            self._space.retain()
 
     async def close(self) -> None:
         """Remove the copies; cached results stay."""

@@ -101,12 +101,12 @@ def apply_proposal(review: Review, proposal: Proposal, *, sweep: str = "") -> Ap
     """Make the commits and set the branch, if it still holds what the proposal says; else raise RefMoved."""
     if review.is_rewritten():
         raise SwarmError(f"{plain(review.tip_name)} has been rewritten meanwhile", "open the review again")
-    with review.space.held():
+    with review.space.retained():
         if proposal.is_drop:
             commit, made = _build_without(review, proposal)
         else:
             commit, made = _build_reverts(review, proposal, sweep)
-        review.space.keep(commit, known=[review.branch.tip])
+        review.space.copy_to_repository(commit, known=[review.branch.tip])
     review.repository.update_ref(
         branch_ref(proposal.branch), commit, old=proposal.replaces, reason=f"swarm-tui: {review.closing_line()}"
     )

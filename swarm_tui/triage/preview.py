@@ -54,7 +54,7 @@ class Previewer:
         """Return what reverting these commits, and no others, would lead to."""
         wanted = frozenset(reverted)
         with self._lock:
-            if self._space.make_room():
+            if self._space.clear_if_full():
                 self._forget()
             known = self._previews.get(wanted)
             if known is None:
@@ -148,7 +148,7 @@ class Previewer:
 
         The merges are done on trees that hold nothing but the paths of the two, all pairs at once.
         """
-        only = self._space.only
+        only = self._space.flat_tree
         unknown = [
             (commit, later, commit.paths | later.paths)
             for commit, later in pairs

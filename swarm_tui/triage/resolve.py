@@ -48,7 +48,7 @@ def open_conflict(review: Review, commit: str, reverted: frozenset[str] | None =
     merge, ours = steps[commit][1].merge, steps[commit][1].ours
     assert merge is not None, "just looked at"
     # The copy borrows its objects from the review's: from now on those are kept until the review is closed.
-    review.space.hold()
+    review.space.retain()
     scratch = ScratchFolder("swarm-conflict-")
     copy = check_out_tree(review.space, ours, scratch.path / "copy", parent=review.branch.tip, is_verbatim=True)
     copy.run("revert", "--no-commit", "--no-edit", commit, codes=(0, 1))

@@ -28,7 +28,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from swarm_tui.adapters.git import Repository
-from swarm_tui.adapters.git.history import DiffReader, read_line
+from swarm_tui.adapters.git.history import DiffReader, read_commits
 from swarm_tui.adapters.git.objects import ObjectSpace
 from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.journal.requests import person
@@ -104,7 +104,7 @@ class Review:
         base_commit, tip_commit = repository.resolve(base), repository.resolve(tip)
         if base_commit == tip_commit:
             raise UsageError(f"there is no commit between {plain(base, 80)} and {plain(tip, 80)}", "nothing to review")
-        commits = read_line(repository, base_commit, tip_commit)
+        commits = read_commits(repository, base_commit, tip_commit)
         base_tree = repository.tree_of(base_commit)
         branch = rank_fixes(
             commits, base=base_commit, base_tree=base_tree, outcome=outcome, agents=agents, is_all=is_all

@@ -269,7 +269,7 @@ def test_a_copy_of_a_shallow_clone_has_commits_that_no_ref_holds(project: GitPro
     shallow = Repository.open(tmp_path / "shallow")
     with ObjectSpace(shallow) as space:
         made = space.commit(shallow.tree_of("HEAD"), [shallow.head()], b"x\n", author=Identity("Ada", "a@example.org"))
-        space.keep(made, known=[shallow.head()])
+        space.copy_to_repository(made, known=[shallow.head()])
     copy = clone_into(shallow, tmp_path / "copy", commit=made)
     assert copy.run("log", "--format=%s").text.split("\n") == ["x", "second"]
     assert (copy.root / "a.txt").read_text() == "three\n"

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from swarm_tui.adapters.git import GitError, Identity, Repository
-from swarm_tui.adapters.git.history import DiffReader, read_line
+from swarm_tui.adapters.git.history import DiffReader, read_commits
 from swarm_tui.adapters.git.merging import MergeWay, best_merge_way
 from swarm_tui.adapters.git.names import is_inside
 from swarm_tui.adapters.git.objects import ObjectSpace
@@ -125,7 +125,7 @@ def test_only_what_is_kept_reaches_the_repository(project: GitProject, space: Ob
     author = Identity("Grace Hopper", "grace@example.org")
     commit = space.commit(tree, [head], b"Keep it\n", author=author, authored="@1700000000 +0100")
     assert project.git("cat-file", "-t", commit, codes=None) == ""
-    space.keep(commit, known=[head])
+    space.copy_to_repository(commit, known=[head])
     assert project.git("log", "-1", "--format=%an %ae %ad %cn", "--date=raw", commit) == (
         "Grace Hopper grace@example.org 1700000000 +0100 Ada Lovelace"
     )
@@ -149,25 +149,25 @@ def test_an_author_that_git_refuses_hinders_no_commit(
 ) -> None:
     tree, head = project.git("rev-parse", "HEAD^{tree}"), project.git("rev-parse", "HEAD")
     commit = space.commit(tree, [head], b"x\n", author=Identity(name, "grace@example.org"), authored=authored)
-    space.keep(commit, known=[head])
+    space.copy_to_repository(commit, known=[head])
     assert project.git("log", "-1", "--format=%an %ad", "--date=raw", commit) == shown
 
 
 def test_room_is_made_when_much_was_made_and_nothing_relies_on_it(project: GitProject) -> None:
     tree = project.git("rev-parse", "HEAD^{tree}")
-    with ObjectSpace(Repository.open(project.root), room=1_000) as space:
-        assert not space.make_room()
+    with ObjectSpace(Repository.open(project.root), size_limit=1_000) as space:
+        assert not space.clear_if_full()
         blob = space.write("blob", b"x" * 2_000)
-        with space.held():
-            assert not space.make_room()
+        with space.retained():
+            assert not space.clear_if_full()
             assert space.read(blob)[0] == "blob"
-        assert space.make_room()
+        assert space.clear_if_full()
         with pytest.raises(GitError, match="is missing"):
             space.read(blob)
         blob = space.write("blob", b"small\n")
         changed = space.with_entries(tree, {"a.txt": TreeEntry("100644", blob)})
         assert space.merge(base=tree, ours=changed, theirs=tree).tree == changed
-        assert not space.make_room()
+        assert not space.clear_if_full()
 
 
 def test_a_missing_object_and_a_wrong_name_are_errors_in_words(space: ObjectSpace) -> None:
@@ -231,7 +231,7 @@ def test_sha256_worktrees_and_bare_repositories_work_too(tmp_path: Path) -> None
     project.git("clone", "--quiet", "--bare", ".", str(tmp_path / "bare"))
     project.git("worktree", "add", "--quiet", str(tmp_path / "tree"), base)
     for repository in (Repository.open(tmp_path / "tree"), Repository.open(tmp_path / "bare")):
-        one, two = read_line(repository, base, tip)
+        one, two = read_commits(repository, base, tip)
         with ObjectSpace(repository) as space:
             merge = space.merge(base=one.tree, ours=two.tree, theirs=one.parent_tree)
             wanted = project.git("rev-parse", f"{base}:a")

@@ -113,8 +113,6 @@ async def test_a_failure_for_all_is_raised(tmp_path: Path) -> None:
             await getattr(stand_in(tmp_path, stderr="Error: host is locked\n", code=1), call)(["a"])
     with pytest.raises(AdapterError, match="host is locked"):
         await stand_in(tmp_path, stderr="Error: host is locked\n", code=1).message(["a"], "x")
-    with pytest.raises(AdapterError, match="host is locked"):
-        await stand_in(tmp_path, stderr="Error: host is locked\n", code=1).exec_command(["a"], "true")
 
 
 async def test_an_answer_that_is_none_is_an_error_not_a_crash(tmp_path: Path) -> None:

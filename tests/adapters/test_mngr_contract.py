@@ -165,16 +165,6 @@ async def test_an_agent_moves_between_working_and_waiting(world: World) -> None:
     await world.until_state("waits", "WAITING")
 
 
-async def test_a_command_runs_beside_agents_in_any_state(world: World) -> None:
-    report = await world.adapter.exec_command(["waits", "stopped", "no-such"], "pwd; echo no >&2; exit 3")
-    results = {result.agent: result for result in report.results}
-    assert report.missing == ("no-such",)
-    for name in ("waits", "stopped"):
-        work_dir = (await world.status(name)).address.work_dir
-        assert (results[name].stdout, results[name].stderr, results[name].is_success) == (work_dir, "no", False)
-    assert (await world.status("stopped")).state == "STOPPED"
-
-
 async def test_screens_of_the_stopped_are_gone_and_of_the_ended_remain(world: World) -> None:
     screens = await world.place.capture_screens(["mngr-ended", "mngr-stopped", "mngr-no-such"])
     assert screens["mngr-ended"] is not None
@@ -222,5 +212,3 @@ async def test_names_that_could_be_read_as_something_else_are_refused(world: Wor
         with pytest.raises(UsageError):
             world.adapter.connect_command(name)
     assert world.adapter.connect_command("waits")[1:] == ["connect", "waits"]
-    with pytest.raises(UsageError):
-        await world.adapter.exec_command(["waits"], "--cwd=/")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from swarm_tui.adapters.provision import find_mngr, install_mngr, is_supported, private_environment
+from swarm_tui.adapters.provision import find_mngr, install_mngr, is_supported, private_folder
 from swarm_tui.errors import AdapterError, ProgramMissing
 from tests.programs import make_path, make_program
 
@@ -74,9 +74,9 @@ def test_only_versions_that_speak_as_we_do_are_supported() -> None:
 
 
 def test_the_private_environment_is_where_data_belongs(tmp_path: Path) -> None:
-    assert private_environment({"HOME": "/h"}) == Path("/h/.local/share/swarm-tui/mngr")
-    assert private_environment({"HOME": "/h", "XDG_DATA_HOME": "/d"}) == Path("/d/swarm-tui/mngr")
-    assert private_environment({"HOME": "/h", "XDG_DATA_HOME": "relative"}) == Path("/h/.local/share/swarm-tui/mngr")
+    assert private_folder({"HOME": "/h"}) == Path("/h/.local/share/swarm-tui/mngr")
+    assert private_folder({"HOME": "/h", "XDG_DATA_HOME": "/d"}) == Path("/d/swarm-tui/mngr")
+    assert private_folder({"HOME": "/h", "XDG_DATA_HOME": "relative"}) == Path("/h/.local/share/swarm-tui/mngr")
 
 
 def make_python(folder: Path, *, pip: str) -> None:

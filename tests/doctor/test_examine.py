@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from swarm_tui.cli.main import run_command_line
-from swarm_tui.doctor.checks import Check, Surroundings, Wishes
-from swarm_tui.doctor.examine import examine, put_right
+from swarm_tui.doctor.checks import Check, Machine, Requirements
+from swarm_tui.doctor.examine import install_missing, run_checks
 from swarm_tui.errors import UsageError
 from tests.programs import make_path, make_program
 
@@ -44,13 +44,13 @@ def healthy(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def surroundings(folder: Path, screen: tuple[int, int] | None = (120, 40), **more: str) -> Surroundings:
+def surroundings(folder: Path, screen: tuple[int, int] | None = (120, 40), **more: str) -> Machine:
     given = {"HOME": str(folder), "PATH": str(folder / "bin"), "TERM": "xterm-256color", "LANG": "C.UTF-8"}
-    return Surroundings(given | {"TMUX_TMPDIR": str(folder)} | more, screen)
+    return Machine(given | {"TMUX_TMPDIR": str(folder)} | more, screen)
 
 
-async def consult(folder: Path, wishes: Wishes = Wishes(), **more: str) -> dict[str, Check]:  # noqa: B008
-    return {check.name: check for check in await examine(wishes, surroundings(folder, (120, 40), **more))}
+async def consult(folder: Path, wishes: Requirements = Requirements(), **more: str) -> dict[str, Check]:  # noqa: B008
+    return {check.name: check for check in await run_checks(wishes, surroundings(folder, (120, 40), **more))}
 
 
 async def test_on_a_healthy_machine_all_is_well(healthy: Path) -> None:
@@ -102,14 +102,14 @@ async def test_without_mngr_it_says_with_which_python_it_can_be_had(healthy: Pat
 async def test_claude_and_its_plugin_are_needed_only_when_wished_for(healthy: Path) -> None:
     make_mngr(healthy / "bin" / "mngr", [])
     assert (await consult(healthy))["mngr plugin claude"].ok
-    checks = await consult(healthy, Wishes(agent="claude"))
+    checks = await consult(healthy, Requirements(agent="claude"))
     assert not checks["mngr plugin claude"].ok
     assert "imbue-mngr-claude" in checks["mngr plugin claude"].fix
     assert not checks["claude"].ok
     make_program(healthy / "bin" / "claude", "echo 2.1.73")
-    assert (await consult(healthy, Wishes(agent="claude")))["claude"].found == "2.1.73"
+    assert (await consult(healthy, Requirements(agent="claude")))["claude"].found == "2.1.73"
     make_program(healthy / "bin" / "claude", "exit 1")
-    assert not (await consult(healthy, Wishes(agent="claude")))["claude"].ok
+    assert not (await consult(healthy, Requirements(agent="claude")))["claude"].ok
 
 
 async def test_modal_without_a_token_is_a_dirty_spot_and_a_fault_only_for_those_who_want_it(healthy: Path) -> None:
@@ -117,24 +117,24 @@ async def test_modal_without_a_token_is_a_dirty_spot_and_a_fault_only_for_those_
     check = (await consult(healthy))["mngr plugin modal"]
     assert check.ok
     assert "providers.modal.is_enabled false" in check.fix
-    check = (await consult(healthy, Wishes(provider="modal")))["mngr plugin modal"]
+    check = (await consult(healthy, Requirements(provider="modal")))["mngr plugin modal"]
     assert not check.ok
     assert "modal token new" in check.fix
     make_mngr(healthy / "bin" / "mngr", [*PLUGINS, MODAL])
-    assert (await consult(healthy, Wishes(provider="modal")))["mngr plugin modal"].ok
+    assert (await consult(healthy, Requirements(provider="modal")))["mngr plugin modal"].ok
 
 
 async def test_rsync_is_needed_for_other_machines_only(healthy: Path) -> None:
     assert (await consult(healthy))["rsync"].ok
-    assert not (await consult(healthy, Wishes(provider="pool")))["rsync"].ok
+    assert not (await consult(healthy, Requirements(provider="pool")))["rsync"].ok
 
 
 async def test_what_mngr_does_not_know_is_not_called_well(healthy: Path) -> None:
-    checks = await consult(healthy, Wishes(agent="martian", provider="pool"))
+    checks = await consult(healthy, Requirements(agent="martian", provider="pool"))
     assert not checks["provider pool"].ok
     assert "plugin list" in checks["provider pool"].fix
     assert checks["agent martian"].found == "no plugin; maybe a type of mngr's settings"
-    assert "agent offline" not in await consult(healthy, Wishes(agent="offline"))
+    assert "agent offline" not in await consult(healthy, Requirements(agent="offline"))
 
 
 async def test_a_mngr_that_breaks_down_is_told_in_its_own_words(healthy: Path) -> None:
@@ -146,7 +146,9 @@ async def test_a_mngr_that_breaks_down_is_told_in_its_own_words(healthy: Path) -
 
 async def test_the_terminal_gets_advice_before_it_gets_in_the_way(healthy: Path) -> None:
     async def terminal(screen: tuple[int, int] | None, **more: str) -> Check:
-        return next(c for c in await examine(Wishes(), surroundings(healthy, screen, **more)) if c.name == "terminal")
+        return next(
+            c for c in await run_checks(Requirements(), surroundings(healthy, screen, **more)) if c.name == "terminal"
+        )
 
     assert (await terminal(None)).found == "none here"
     assert (await terminal((120, 40))).fix == ""
@@ -159,13 +161,13 @@ async def test_the_terminal_gets_advice_before_it_gets_in_the_way(healthy: Path)
 
 async def test_a_named_mngr_that_does_not_work_is_not_fixed_behind_the_users_back(healthy: Path) -> None:
     with pytest.raises(UsageError, match="/nowhere/mngr"):
-        await put_right(Wishes(mngr="/nowhere/mngr"), surroundings(healthy), print)
+        await install_missing(Requirements(mngr="/nowhere/mngr"), surroundings(healthy), print)
 
 
 async def test_a_mngr_of_the_users_own_is_never_touched(healthy: Path) -> None:
     make_mngr(healthy / "bin" / "mngr", [])
     said: list[str] = []
-    await put_right(Wishes(agent="claude", provider="modal"), surroundings(healthy), said.append)
+    await install_missing(Requirements(agent="claude", provider="modal"), surroundings(healthy), said.append)
     assert said == []
     assert not (healthy / ".local").exists()
 

@@ -94,12 +94,12 @@ async def test_what_was_made_in_a_space_is_kept_from_the_first_copy_on(sums: Git
     settings = TestSettings(sys.executable, import_roots=IMPORT_ROOTS)
     with ObjectSpace(Repository.open(sums.root)) as space:
         copies = TestCopies(space, settings, ResultCache(None, ""), base=sums.git("rev-parse", "main"))
-        assert not space.is_held
+        assert not space.is_retained
         for _ in range(2):
             await copies.run(tree_of(sums, "integrated"), TESTS[:1])
-            assert space.is_held
+            assert space.is_retained
         await copies.close()
-        assert not space.is_held
+        assert not space.is_retained
 
 
 async def test_leaving_in_the_middle_ends_what_runs(sums: GitProject, make_copies: MakeCopies) -> None:

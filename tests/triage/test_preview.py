@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from swarm_tui.adapters.git import Repository
-from swarm_tui.adapters.git.history import read_line
+from swarm_tui.adapters.git.history import read_commits
 from swarm_tui.adapters.git.merging import MergeWay, best_merge_way
 from swarm_tui.adapters.git.objects import ObjectSpace
 from swarm_tui.model.fixes import Conflict, Preview
@@ -29,7 +29,7 @@ WAYS = list(MergeWay)
 @contextmanager
 def previewer_of(project: GitProject, base: str, way: MergeWay | None = None) -> Iterator[Previewer]:
     repository = Repository.open(project.root)
-    commits = read_line(repository, base, repository.resolve("main"))
+    commits = read_commits(repository, base, repository.resolve("main"))
     branch = rank_fixes(commits, base=base, base_tree=repository.tree_of(base), is_all=True)
     with ObjectSpace(repository, merge_way=way) as space:
         yield Previewer(space, branch)

@@ -1,9 +1,9 @@
-"""The adapter to git, for everybody: GitPython's `Repo` and plumbing commands, typed, with errors in words.
+"""The adapter to git: GitPython's `Repo` and plumbing commands, typed, with errors that say what to do.
 
     repository = Repository.open(Path("."))
     repository.head(), repository.resolve("main~2"), repository.branches(), repository.identity()
-    repository.update_ref("refs/heads/x", new, old=None)          # compare-and-swap, RefMoved when it lost
-    repository.run("log", "-z", ...)                              # anything else; hostile names go through `names`
+    repository.update_ref("refs/heads/x", new, old=None)          # compare-and-swap; raises RefMoved
+    repository.run("log", "-z", ...)                              # any other command; check names by `names` first
 
 All calls wait for git, a few ms each: from an event loop use `await asyncio.to_thread(repository.head)`.
 Nothing here writes to the user's checkout or index, and no hook runs.

@@ -1,4 +1,4 @@
-"""Branches as files: make a bundle, look into one that an agent left, and fetch exactly the branch that is expected."""
+"""Writes branches into bundles, lists what is in a bundle, and fetches the expected branch from one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from swarm_tui.model.text import plain
 
 
 def bundle_heads(repository: Repository, bundle: Path) -> dict[str, str]:
-    """Return the full ref names that a bundle holds, each with its commit; anything else is refused."""
+    """Return the full ref names in a bundle, each with its commit; raise GitError for any other content."""
     answer = repository.run("bundle", "list-heads", str(bundle.absolute()), codes=(0, 1, 128))
     if answer.code:
         raise GitError(f"{plain(bundle.name, 80)} cannot be read as a bundle", answer.error_text or "it is empty")
@@ -26,7 +26,7 @@ def bundle_heads(repository: Repository, bundle: Path) -> dict[str, str]:
 
 
 def create_bundle(repository: Repository, bundle: Path, *, base: str, branch: str) -> bool:
-    """Write the commits of a branch after `base` into a file; False (and no file) when there are none."""
+    """Write the commits of a branch after `base` into a file; return False, without a file, when there are none."""
     repository.resolve(base)
     if not repository.list_commits(base, branch_ref(branch)):
         return False
@@ -38,14 +38,14 @@ def create_bundle(repository: Repository, bundle: Path, *, base: str, branch: st
 def fetch_bundle(repository: Repository, bundle: Path, *, branch: str, into: str) -> str:
     """Fetch the expected branch (or a lone HEAD) of a bundle into a full ref name; return its commit.
 
-    Refs that were not expected are never fetched, no tag and no FETCH_HEAD is written.
+    No other ref is fetched, and neither a tag nor FETCH_HEAD is written.
     """
     heads = bundle_heads(repository, bundle)
-    wanted = branch_ref(branch)
-    source = wanted if wanted in heads else "HEAD"
+    expected = branch_ref(branch)
+    source = expected if expected in heads else "HEAD"
     if source not in heads or (source == "HEAD" and len(heads) > 1):
-        held = ", ".join(plain(name, 60) for name in list(heads)[:3])
-        raise UsageError(f"{plain(bundle.name, 80)} does not hold the branch {branch}", f"it holds {held or 'nothing'}")
+        names = ", ".join(plain(name, 60) for name in list(heads)[:3]) or "nothing"
+        raise UsageError(f"{plain(bundle.name, 80)} does not hold the branch {branch}", f"it holds {names}")
     repository.run(
         "-c",
         "fetch.fsckObjects=true",

@@ -62,7 +62,7 @@ def _borrow_objects(repository: Repository, folder: Path, object_folders: Sequen
 
 def change_tree(space: ObjectSpace, scratch: Repository, tree: str, *, parent: str, is_cleaned: bool = True) -> None:
     """Check another tree out in a scratch repository; what git ignores stays, other new files go if `is_cleaned`."""
-    commit = space.made_up_commit(tree, parent)
+    commit = space.synthetic_commit(tree, parent)
     scratch.run("checkout", "--quiet", "--force", "--detach", commit, timeout=600)
     if is_cleaned:
         scratch.run("clean", "--quiet", "-ffd", timeout=600)

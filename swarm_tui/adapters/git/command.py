@@ -116,7 +116,7 @@ def start_git(
 def finish_git(
     process: subprocess.Popen[bytes], stdin: bytes | None, timeout: float, arguments: Sequence[str]
 ) -> GitResult:
-    """Return what a started command left; when it overstays or we are interrupted, its group is ended."""
+    """Wait for a started command and return its result; when it overstays or we are interrupted, end its group."""
     try:
         stdout, stderr = communicate(process, stdin, timeout)
     except subprocess.TimeoutExpired:

@@ -1,4 +1,4 @@
-"""Reads commits, what they change, and diffs: three processes for a whole branch, a kept one for all its diffs."""
+"""Reads the commits of a branch, their changes and diffs; each takes one process for the whole branch."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from swarm_tui.model.diff import Diff, parse_diff
 from swarm_tui.model.fixes import Commit, FileChange
 
 _FIELDS: Final = ("%H", "%P", "%T", "%an", "%ae", "%ad", "%B")
-# Every setting by which a user changes how diffs look is overruled: these are read by us, and their hash is a key.
+# Every setting that changes how diffs look is overruled, since we parse them and use their hash as a key.
 _DIFF_OPTIONS: Final = (
     "--patch",
     "--unified=3",
@@ -39,18 +39,18 @@ _DIFF_OPTIONS: Final = (
 )
 _END_OF_DIFF: Final = b"end of this diff\n"
 _DIFF_LIMIT: Final = 32 * 1024 * 1024
-_PLACE_OF_HUNK: Final = re.compile(rb"^@@ -[0-9,]+ \+[0-9,]+ @@.*$", re.MULTILINE)
+_HUNK_HEADER: Final = re.compile(rb"^@@ -[0-9,]+ \+[0-9,]+ @@.*$", re.MULTILINE)
 _TEXT_INDEX: Final = re.compile(rb"^index [0-9a-f]+\.\.[0-9a-f]+(?: [0-7]+)?\n(?=---)", re.MULTILINE)
 
 
-def read_line(repository: Repository, base: str, tip: str) -> tuple[Commit, ...]:
-    """Return the commits after `base` up to `tip`, oldest first; anything but one straight line is refused."""
+def read_commits(repository: Repository, base: str, tip: str) -> tuple[Commit, ...]:
+    """Return the commits after `base` up to `tip`, oldest first; raise UsageError unless they are one line."""
     if not repository.is_ancestor(base, tip):
         raise UsageError(
             f"{base[:12]} is no ancestor of {tip[:12]}",
             "give the commit that the branch was started from: `git merge-base A B` finds it",
         )
-    rows = list(_rows(repository, base, tip))
+    rows = list(_log_rows(repository, base, tip))
     for commit, parents in ((row[0], row[1].split()) for row in rows):
         if len(parents) > 1:
             raise UsageError(
@@ -74,7 +74,7 @@ def read_line(repository: Repository, base: str, tip: str) -> tuple[Commit, ...]
     return tuple(commits)
 
 
-def _rows(repository: Repository, base: str, tip: str) -> Iterator[list[str]]:
+def _log_rows(repository: Repository, base: str, tip: str) -> Iterator[list[str]]:
     arguments = ("log", "-z", "--reverse", "--topo-order", "--date=raw", "--encoding=UTF-8", "--no-show-signature")
     wanted = f"--format={'%x00'.join(_FIELDS)}"
     answer = repository.run(*arguments, wanted, "--no-notes", "--no-mailmap", "--no-decorate", f"{base}..{tip}", "--")
@@ -84,17 +84,17 @@ def _rows(repository: Repository, base: str, tip: str) -> Iterator[list[str]]:
 
 
 def read_changes(repository: Repository, commits: Sequence[str]) -> dict[str, list[FileChange]]:
-    """Return what each commit does to which paths, by commit; renames are told as their two halves."""
+    """Return the changed files of each commit; a rename is a deletion and an addition."""
     if not commits:
         return {}
-    asked = "".join(f"{commit}\n" for commit in commits).encode()
+    lines = "".join(f"{commit}\n" for commit in commits).encode()
     options = ("--stdin", "-r", "-z", "--root", "--raw", "--numstat", "--no-abbrev", "--no-renames", "--no-ext-diff")
-    answer = repository.run("diff-tree", *options, "--no-textconv", stdin=asked, timeout=300)
+    answer = repository.run("diff-tree", *options, "--no-textconv", stdin=lines, timeout=300)
     return _parse_changes(answer.fields)
 
 
 def read_tree_changes(repository: Repository, old: str, new: str) -> list[FileChange]:
-    """Return what differs between two trees."""
+    """Return the changed files between two trees."""
     options = ("-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--no-ext-diff", "--no-textconv")
     fields = repository.run("diff-tree", *options, old, new).fields
     return _parse_changes([new, *fields]).get(new, [])
@@ -123,7 +123,7 @@ def _parse_changes(fields: Iterable[str]) -> dict[str, list[FileChange]]:
 
 
 class DiffReader:
-    """Returns one diff after another from one kept process, about a millisecond each."""
+    """Reads diffs from one kept process, at about a millisecond each."""
 
     def __init__(self, space: ObjectSpace) -> None:
         arguments = ("diff-tree", "--stdin", "-r", "--root", *_DIFF_OPTIONS)
@@ -135,27 +135,26 @@ class DiffReader:
             raise GitError("a diff was asked of something that is no tree", "this is a fault of swarm-tui")
         if old == new:
             return b"", False
-        # A line that names no object is given back, and makes git write out all that comes before it.
-        question = f"{old} {new}\n".encode() + _END_OF_DIFF
+        # git repeats a line that names no object, and flushes its output before that.
+        request = f"{old} {new}\n".encode() + _END_OF_DIFF
         try:
-            return self._process.request(question, _read_diff), False
+            return self._process.request(request, _read_diff), False
         except _TooLong as error:
             return error.start, True
 
     def diff(self, old: str, new: str) -> Diff:
-        """Return the diff between two trees, harmless to show."""
+        """Return the diff between two trees, without control characters."""
         raw, is_truncated = self.raw_diff(old, new)
         return parse_diff(raw, is_truncated=is_truncated)
 
     def content_key(self, old: str, new: str) -> str:
-        """Return what stays the same when a change is made again elsewhere: its diff without line numbers.
+        """Return a key that is equal for the same change at other line numbers.
 
-        `git patch-id --stable` is the same idea but blind to white space, which in Python is code, and to the
-        content of binary files.
+        `git patch-id --stable` would ignore white space, which in Python is code, and the content of binary files.
         """
         raw, _ = self.raw_diff(old, new)
-        without_places = _PLACE_OF_HUNK.sub(b"@@", _TEXT_INDEX.sub(b"", raw))
-        return hashlib.sha256(without_places).hexdigest()[:40]
+        without_positions = _HUNK_HEADER.sub(b"@@", _TEXT_INDEX.sub(b"", raw))
+        return hashlib.sha256(without_positions).hexdigest()[:40]
 
     def close(self) -> None:
         self._process.close()

@@ -161,10 +161,10 @@ class Merger:
             case MergeWay.KEPT_PROCESS | MergeWay.BARE_TREES:
                 return _Sides(base, ours, theirs)
             case MergeWay.BASE_COMMIT:
-                return _Sides(*(self._space.made_up_commit(tree) for tree in (base, ours, theirs)))
+                return _Sides(*(self._space.synthetic_commit(tree) for tree in (base, ours, theirs)))
             case MergeWay.MADE_UP_BASE:
-                root = self._space.made_up_commit(base)
-                return _Sides("", self._space.made_up_commit(ours, root), self._space.made_up_commit(theirs, root))
+                root = self._space.synthetic_commit(base)
+                return _Sides("", self._space.synthetic_commit(ours, root), self._space.synthetic_commit(theirs, root))
 
     def _lay_out_attributes(self, tree: str) -> None:
         """Put the .gitattributes files of a tree where git looks for them: they may choose how a file is merged."""

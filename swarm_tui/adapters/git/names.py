@@ -15,32 +15,32 @@ _NOT_IN_BRANCH: Final = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|^[-/]|
 
 
 def is_commit_id(text: str) -> bool:
-    """Whether this is a full object name, of SHA-1 or SHA-256."""
+    """Return whether this is a full object name, of SHA-1 or SHA-256."""
     return _COMMIT_ID.fullmatch(text) is not None
 
 
 def is_inside(path: str) -> bool:
-    """Whether a path from a tree stays in the folder it is written to, and out of a `.git`."""
+    """Return whether a path of a tree stays in the folder it is written to, and out of any `.git`."""
     parts = path.split("/")
     return all(part not in ("", ".", "..") and part.lower() != ".git" for part in parts) and "\0" not in path
 
 
 def checked_revision(revision: str) -> str:
-    """Return the revision back, or refuse what git would take for an option or for several words."""
+    """Return the revision unchanged; raise UsageError when git could read it as an option or as several words."""
     if not revision or revision.startswith("-") or _CONTROL.search(revision):
         raise UsageError(f"{plain(revision, 80)!r} is no revision", "give a branch, a tag or a commit id")
     return revision
 
 
 def checked_branch(name: str) -> str:
-    """Return the short branch name back, or refuse what git does not take as one."""
+    """Return the short branch name unchanged; raise UsageError when git does not allow it."""
     if not name or len(name) > 200 or _NOT_IN_BRANCH.search(name) or name == "HEAD":
         raise UsageError(f"{plain(name, 80)!r} is no name for a branch", "letters, digits, - _ . and / between them")
     return name
 
 
 def checked_ref(name: str) -> str:
-    """Return the full ref name (refs/...) back, or refuse it."""
+    """Return the full ref name (refs/...) unchanged; raise UsageError when git does not allow it."""
     if not name.startswith("refs/"):
         raise UsageError(f"{plain(name, 80)!r} is no full ref name", "full names begin with refs/")
     checked_branch(name.removeprefix("refs/"))

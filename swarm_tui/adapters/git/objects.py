@@ -1,7 +1,7 @@
-"""A repository with a throw-away object directory: trees, merges and commits are made there, and only kept when asked.
+"""A repository with a temporary object directory, in which trees, merges and commits are made.
 
-What is made in an `ObjectSpace` is seen by every later call in it, and by nobody else: the user's object store, refs,
-index and checkout stay as they are until `keep` copies finished commits over.
+What is made in an `ObjectSpace` is visible in it alone: the user's object store, refs, index and checkout stay as they
+are until `copy_to_repository` copies finished commits.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from swarm_tui.adapters.git.merging import Merger, MergeResult, MergeWay, best_m
 from swarm_tui.adapters.git.names import is_commit_id
 from swarm_tui.adapters.git.persistent import KeptProcess
 from swarm_tui.adapters.git.repository import Identity, Repository
-from swarm_tui.adapters.git.scratch import ScratchFolder, quick_folder
+from swarm_tui.adapters.git.scratch import ScratchFolder, memory_folder
 from swarm_tui.adapters.git.trees import (
-    STORED,
     TREE_MODE,
+    UNCOMPRESSED,
     TreeEntry,
     parse_tree,
     read_object,
@@ -33,15 +33,15 @@ from swarm_tui.adapters.git.trees import (
     write_loose,
 )
 
-ROOM_FOR_OBJECTS: Final = 256 * 1024 * 1024
+SIZE_LIMIT: Final = 256 * 1024 * 1024
 _ENTRIES_KNOWN: Final = 200_000
-# What git takes off the ends of a name: a name of nothing else is none.
+# git strips these from a name, and refuses one that has nothing else.
 _NO_NAME: Final = re.compile(r"""[\x00-\x20.,:;<>"\\']*""")
 _DATE: Final = re.compile(r"@[0-9]{1,18} [+-][0-9]{4}")
 
 
 class ObjectSpace:
-    """A repository seen through a throw-away object directory. Close it, or use it in a `with`."""
+    """A repository together with a temporary object directory. Close it, or use it in a `with`."""
 
     def __init__(
         self,
@@ -49,14 +49,14 @@ class ObjectSpace:
         *,
         borrowed: Sequence[Path] = (),
         merge_way: MergeWay | None = None,
-        room: int = ROOM_FOR_OBJECTS,
+        size_limit: int = SIZE_LIMIT,
     ) -> None:
         self.original = repository
-        self._folder = ScratchFolder("swarm-objects-", quick_folder())
+        self._folder = ScratchFolder("swarm-objects-", memory_folder())
         folder = self._folder.path
         own = repository.common_directory.absolute() / "objects"
         self.object_folders = (folder / "objects", own, *borrowed)
-        """Where objects are looked for; the first one is thrown away in the end."""
+        """Where objects are read from; the first one is temporary, and the one that is written to."""
         (folder / "objects/info").mkdir(parents=True)
         (folder / "tree").mkdir()
         write_alternates(folder / "objects", self.object_folders[1:])
@@ -73,12 +73,12 @@ class ObjectSpace:
         self.merger = Merger(self, merge_way or best_merge_way(repository.version), folder / "tree")
         self._trees: dict[str, dict[str, TreeEntry]] = {}
         self._known_entries = 0
-        self._made_bytes, self._room = 0, room
+        self._made_bytes, self._size_limit = 0, size_limit
         self._holders = 0
         self._lock = threading.Lock()
 
     def close(self) -> None:
-        """Throw away everything that was made here."""
+        """End the processes and remove everything that was made here."""
         self._reader.close()
         self.merger.close()
         self._folder.close()
@@ -91,36 +91,36 @@ class ObjectSpace:
     ) -> None:
         self.close()
 
-    # Room
+    # Size
 
     @contextlib.contextmanager
-    def held(self) -> Iterator[None]:
-        """Keep what is made here for as long as something else relies on it."""
-        self.hold()
+    def retained(self) -> Iterator[None]:
+        """Keep what is made here within the `with` block."""
+        self.retain()
         try:
             yield
         finally:
             self.release()
 
-    def hold(self) -> None:
+    def retain(self) -> None:
         """Keep what is made here until `release` is called."""
         with self._lock:
             self._holders += 1
 
     def release(self) -> None:
-        """Rely no longer on what was made here."""
+        """End one `retain`."""
         with self._lock:
             self._holders -= 1
 
     @property
-    def is_held(self) -> bool:
-        """Whether something relies on what was made here."""
+    def is_retained(self) -> bool:
+        """Return whether what is made here must be kept."""
         return self._holders > 0
 
-    def make_room(self) -> bool:
-        """Throw away all that was made here when it has become much and nothing relies on it; tell whether it was."""
+    def clear_if_full(self) -> bool:
+        """Remove all that was made here when that is beyond the limit and not retained; return whether it was done."""
         with self._lock:
-            if self._made_bytes < self._room or self._holders:
+            if self._made_bytes < self._size_limit or self._holders:
                 return False
             self._reader.close()
             self.merger.close()
@@ -147,10 +147,10 @@ class ObjectSpace:
     def write(self, kind: str, content: bytes) -> str:
         """Write an object and return its id."""
         self._made_bytes += len(content)
-        return write_loose(self.object_folders[0], self.repository.object_format, kind, content, level=STORED)
+        return write_loose(self.object_folders[0], self.repository.object_format, kind, content, level=UNCOMPRESSED)
 
     def tree(self, name: str) -> dict[str, TreeEntry]:
-        """Return what a tree holds, by name; not to be changed."""
+        """Return the entries of a tree by name; do not change the dictionary."""
         known = self._trees.get(name)
         if known is None:
             known = parse_tree(self.read(name)[1], len(name) // 2)
@@ -164,7 +164,7 @@ class ObjectSpace:
         self._trees[tree] = entries
 
     def entry(self, tree: str, path: str) -> TreeEntry | None:
-        """Return what a tree holds under a path, or None."""
+        """Return the entry at a path of a tree, or None."""
         found = TreeEntry(TREE_MODE, tree)
         for part in path.split("/"):
             if found.mode != TREE_MODE:
@@ -176,7 +176,7 @@ class ObjectSpace:
         return found
 
     def with_entries(self, tree: str, changes: Mapping[str, TreeEntry | None]) -> str:
-        """Return the tree in which the paths hold the entries (None: hold nothing); empty folders vanish."""
+        """Return the tree with the entries set at their paths (None removes one), without empty folders."""
         return self._with_entries(tree, changes) or self.write("tree", b"")
 
     def _with_entries(self, tree: str | None, changes: Mapping[str, TreeEntry | None]) -> str | None:
@@ -214,13 +214,13 @@ class ObjectSpace:
         """Merge two trees that both come from `base`, exactly as git would in a work tree that holds `ours`."""
         return self.merger.merge(base=base, ours=ours, theirs=theirs)
 
-    def only(self, tree: str, paths: Iterable[str]) -> str:
-        """Return a flat tree of just these paths: small, for a question about them."""
+    def flat_tree(self, tree: str, paths: Iterable[str]) -> str:
+        """Return a tree of these paths alone, in one folder, which is quick to compare."""
         held = ((path.replace("/", "%"), self.entry(tree, path)) for path in paths)
         return self.write("tree", tree_content({name: entry for name, entry in held if entry is not None}))
 
-    def made_up_commit(self, tree: str, parent: str | None = None) -> str:
-        """Make a commit by nobody around a tree, for a command that takes only commits."""
+    def synthetic_commit(self, tree: str, parent: str | None = None) -> str:
+        """Make a commit of a tree, with an empty author, for a command that takes only commits."""
         parents = f"parent {parent}\n" if parent else ""
         content = f"tree {tree}\n{parents}author - <-> 0 +0000\ncommitter - <-> 0 +0000\n\n"
         return self.write("commit", content.encode())
@@ -239,7 +239,7 @@ class ObjectSpace:
     ) -> str:
         """Make a commit by the user (or by another author) and return its id.
 
-        `authored` is when, such as "@1763445120 +0100"; now when it is empty.
+        `authored` is its time, such as "@1763445120 +0100"; empty stands for now.
         """
         environment = _environment_of_author(author, authored) if author is not None else {}
         words = [word for parent in parents for word in ("-p", parent)]
@@ -251,8 +251,8 @@ class ObjectSpace:
             raise GitError(f"a commit could not be made: {answer.error_text}", hint)
         return answer.text
 
-    def keep(self, commit: str, *, known: Sequence[str]) -> None:
-        """Copy a commit that was made here, and all it needs beyond the known commits, into the repository itself."""
+    def copy_to_repository(self, commit: str, *, known: Sequence[str]) -> None:
+        """Copy a commit that was made here into the repository, with all it needs beyond the known commits."""
         wanted = "".join(f"{line}\n" for line in (commit, *(f"^{name}" for name in known)))
         pack = self.repository.run("pack-objects", "--revs", "--stdout", "--quiet", stdin=wanted.encode(), timeout=600)
         self.original.run("unpack-objects", "-q", "--strict", stdin=pack.stdout, timeout=600)
@@ -269,5 +269,5 @@ def _environment_of_author(author: Identity, authored: str) -> dict[str, str]:
 
 
 def write_alternates(objects: Path, others: Sequence[Path]) -> None:
-    """Let an object directory borrow from others."""
+    """Make an object directory borrow the objects of others."""
     (objects / "info/alternates").write_bytes(b"".join(os.fsencode(other) + b"\n" for other in others))

@@ -1,4 +1,4 @@
-"""The parts of an object store: entries of trees, objects as bytes, and writing one as git does."""
+"""Parses and writes git objects: the entries of trees, and loose objects."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ _NAMES: Final = sys.getfilesystemencoding()
 _ROW_BY_ID_LENGTH: Final = {
     length: re.compile(rb"([0-7]+) ([^\0]+)\0(.{%d})" % length, re.DOTALL) for length in (20, 32)
 }
-# Nearly all of a tree is hashes, which do not shrink; what is thrown away in the end need not.
-STORED: Final = 0
+# Nearly all of a tree is hashes, which cannot be compressed.
+UNCOMPRESSED: Final = 0
 
 
 class TreeEntry(NamedTuple):
-    """What a tree holds under one name."""
+    """The mode and id of one name in a tree."""
 
     mode: str
     id: str
 
 
 def read_object(stream: IO[bytes]) -> tuple[str, bytes] | None:
-    """Read one answer of `cat-file --batch`: kind and content, or None for an object that is missing."""
+    """Read one answer of `cat-file --batch`: kind and content, or None for a missing object."""
     header = stream.readline()
     if not header:
         raise EOFError
@@ -50,22 +50,22 @@ def read_object(stream: IO[bytes]) -> tuple[str, bytes] | None:
 
 
 def parse_tree(content: bytes, id_length: int) -> dict[str, TreeEntry]:
-    """Read the content of a tree object; of a broken one, as much as is whole."""
+    """Return the entries of a tree object; of a broken one, those that are whole."""
     rows = _ROW_BY_ID_LENGTH[id_length].findall(content)
     return {name.decode(_NAMES, "surrogateescape"): TreeEntry(mode.decode(), id.hex()) for mode, name, id in rows}
 
 
 def tree_content(entries: Mapping[str, TreeEntry]) -> bytes:
-    """Return the content of the tree object that holds these entries."""
+    """Return the content of a tree object with these entries."""
     # git sorts a folder as if its name ended with a slash.
     rows = [(os.fsencode(name) + (b"/" if entry.mode == TREE_MODE else b""), name) for name, entry in entries.items()]
     return b"".join(_row(name, entries[name]) for _, name in sorted(rows))
 
 
 def with_replaced_rows(content: bytes, old: Mapping[str, TreeEntry], new: Mapping[str, TreeEntry]) -> bytes | None:
-    """Return a tree's content with some of its entries replaced, or None where that is not sure to be exact.
+    """Return a tree's content with some entries replaced, or None where only sorting all of them again is safe.
 
-    A folder of a thousand files is not taken apart and sorted again for one of them.
+    This is quick in a folder of a thousand files.
     """
     for name, entry in new.items():
         before = old.get(name)
@@ -84,7 +84,7 @@ def _row(name: str, entry: TreeEntry) -> bytes:
 
 
 def write_loose(objects: Path, object_format: str, kind: str, content: bytes, *, level: int = 1) -> str:
-    """Write an object into an object directory, as git does, and return its id."""
+    """Write a loose object into an object directory, and return its id."""
     whole = f"{kind} {len(content)}\0".encode() + content
     name = hashlib.new(object_format, whole, usedforsecurity=False).hexdigest()
     folder = f"{objects}/{name[:2]}"

@@ -64,7 +64,7 @@ async def integrate(
                 tip, on_branch = await asyncio.to_thread(builder.add_fixes, start, rank_fixes(fixes, updated))
                 final = await _run_all(copies, inputs, tip, progress)
         if tip.commit != base.commit:
-            space.keep(tip.commit, known=[base.commit])
+            space.copy_to_repository(tip.commit, known=[base.commit])
     if tip.commit != base.commit:
         repository.run("update-ref", f"refs/heads/{inputs.branch}", tip.commit)
     made = IntegrationResult(
