@@ -1,1 +1,1 @@
-"""The agents: what they are asked, what they hand in, how that is judged, and the offline agent that plays records."""
+"""Agents: their kinds, prompts and tasks, what they hand in and how that is judged, and the packaged programs."""

@@ -39,7 +39,7 @@ class TranscriptSummary:
             return
         message, calls = record.get("message"), record.get("tool_calls")
         if isinstance(message, str) and message.strip():
-            # The end of a long message says most: that is where a question stands.
+            # A question usually is at the end of a message.
             self.last_line = last_line_of(message)
         elif isinstance(calls, list):
             names = [call.get("function_name") for call in calls if isinstance(call, dict)]

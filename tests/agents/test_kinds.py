@@ -45,12 +45,17 @@ def test_a_command_has_to_be_given() -> None:
     assert kind.can_integrate
 
 
+def test_a_simulated_agent_is_an_agent_that_is_not_there() -> None:
+    assert kind_of("simulated").is_simulated
+    assert [agent_type for agent_type in ALL if kind_of(agent_type).is_simulated] == []
+
+
 @pytest.mark.parametrize("agent_type", ALL)
 def test_a_message_is_shorter_than_a_terminal_line_may_be(agent_type: str) -> None:
     assert len(kind_of(agent_type).message(Path("/" + "x" * 1000)) or "") < 4095
 
 
-def test_claude_is_told_by_root_that_skipping_permissions_was_thought_of() -> None:
+def test_claude_run_by_root_skips_permissions_only_in_a_sandbox() -> None:
     claude = kind_of("claude")
     assert claude.variables(claude.permissions["skip"], is_root=True) == {"IS_SANDBOX": "1"}
     assert claude.variables(claude.permissions["skip"], is_root=False) == {}
@@ -111,6 +116,6 @@ def test_no_other_module_asks_for_a_type_of_agent() -> None:
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Compare)
         for side in (node.left, *node.comparators)
-        if isinstance(side, ast.Constant) and side.value in ("claude", "offline")
+        if isinstance(side, ast.Constant) and side.value in ("claude", "offline", "command", "simulated")
     ]
     assert asking == []

@@ -135,7 +135,9 @@ def copy(tmp_path: Path) -> Copy:
         ("test_named[\\xfc]", True, ""),
     ],
 )
-def test_a_try_is_what_pytest_says_of_the_agents_own_test(copy: Copy, test: str, passed: bool, failure: str) -> None:
+def test_a_try_is_a_run_of_the_agents_own_test_as_pytest_reports_it(
+    copy: Copy, test: str, passed: bool, failure: str
+) -> None:
     copy.run(f"test_it.py::{test}", test=test)
     assert copy.tries() == [(passed, failure)]
     assert [line["kind"] for line in copy.told()] == ["start", "finish"]
@@ -169,7 +171,7 @@ def test_the_projects_own_options_do_not_matter(copy: Copy, settings: str) -> No
 
 
 @pytest.mark.parametrize("options", [("-n2",), ("-n2", "--dist=loadgroup")])
-def test_with_xdist_the_controller_tells_and_only_once(copy: Copy, options: tuple[str, ...]) -> None:
+def test_with_xdist_only_the_controller_records(copy: Copy, options: tuple[str, ...]) -> None:
     copy.write(
         "test_it.py",
         "import pytest\n\n\n@pytest.mark.xdist_group('one')\ndef test_passes():\n    pass\n\n\ndef test_b(): pass\n",

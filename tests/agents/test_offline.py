@@ -88,7 +88,7 @@ def test_it_edits_runs_commits_and_hands_in(stage: Stage) -> None:
     assert "1 passed" in done.stdout
 
 
-def test_without_a_record_it_says_honestly_what_it_found(stage: Stage) -> None:
+def test_without_a_record_it_reports_what_it_found(stage: Stage) -> None:
     stage.play("test_clean")
     assert stage.outcome()["tests_passing_after"] is True
     assert stage.outcome()["changes"] == {}

@@ -32,7 +32,7 @@ def test_a_record_is_a_test_and_its_steps() -> None:
         ('test = "a"\n[[step]]\nsay = "x"\nloud = "y"', "beside `say` stand only"),
     ],
 )
-def test_what_is_wrong_is_said(text: str, reason: str) -> None:
+def test_the_error_names_what_is_wrong(text: str, reason: str) -> None:
     with pytest.raises(BadRecord, match=reason.replace("[", r"\[")):
         parse_record(text)
 
@@ -46,7 +46,7 @@ def test_a_record_is_found_by_its_test_in_any_subfolder(tmp_path: Path) -> None:
     assert find_record(tmp_path, "a::c") is None
 
 
-def test_a_broken_record_of_this_very_test_is_said(tmp_path: Path) -> None:
+def test_a_broken_record_of_this_very_test_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "one.toml").write_text('test = "a::b"\n[[step]]\nshout = "x"\n')
     with pytest.raises(BadRecord, match=r"one\.toml: step 1"):
         find_record(tmp_path, "a::b")

@@ -46,14 +46,14 @@ def test_long_pauses_are_cut_to_the_limit_of_the_recording(tmp_path: Path) -> No
     "content",
     [b"", b"\n", b"not json\n", b"[]\n", b'{"version": 1, "stdout": []}\n', b'{"version": "2"}\n', b"\x00\xff\n"],
 )
-def test_what_is_no_recording_is_told_of(tmp_path: Path, content: bytes) -> None:
+def test_what_is_no_recording_is_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "a.cast"
     path.write_bytes(content)
     with pytest.raises(BadRecording):
         Recording(path)
 
 
-def test_a_missing_file_is_told_of(tmp_path: Path) -> None:
+def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadRecording):
         Recording(tmp_path / "none.cast")
 

@@ -62,7 +62,7 @@ def test_the_log_of_mngrs_converter_is_no_transcript_however_new(tmp_path: Path)
     assert find_transcript(str(tmp_path), None) == transcript
 
 
-def test_links_are_not_followed_and_relative_places_are_none(tmp_path: Path) -> None:
+def test_links_and_relative_folders_are_not_followed(tmp_path: Path) -> None:
     secret = write(tmp_path / "secret")
     link = tmp_path / "state" / "events" / "x" / "common_transcript" / "events.jsonl"
     link.parent.mkdir(parents=True)
@@ -71,7 +71,7 @@ def test_links_are_not_followed_and_relative_places_are_none(tmp_path: Path) -> 
     assert find_transcript("state", None) is None
 
 
-def test_without_a_transcript_tries_and_screen_tell_the_story() -> None:
+def test_without_a_transcript_tries_and_screen_are_shown() -> None:
     tries = (Try(1, False, 1.5, 100.0, "E   KeyError: 'x'"), Try(2, True, 0.5, 110.0), Try(3, None, 0.0, 120.0))
     record = model.TestRecord("a.py::t", launched_at=90.0, tries=tries, question="Which?")
     content = substitute_transcript(record, "\x1b[31m$ pytest\x1b[0m\nits screen\n")

@@ -47,7 +47,7 @@ def test_however_the_transcripts_grow_the_stream_is_in_the_order_of_time(
 @given(
     st.lists(st.tuples(st.integers(0, 100), st.sampled_from("pqr"), st.sampled_from(["x 1", "x 2", "y"])), max_size=30)
 )
-def test_folding_loses_nothing_and_shares_only_within_a_short_time(lines: list[tuple[int, str, str]]) -> None:
+def test_merging_loses_nothing_and_shares_only_within_a_short_time(lines: list[tuple[int, str, str]]) -> None:
     items = [item(float(at), who, text, number) for number, (at, who, text) in enumerate(sorted(lines))]
     merged = merge_repeated(items)
     assert sum(len(line.agents) for line in merged) == len(items)
@@ -68,7 +68,7 @@ def test_the_same_agent_saying_it_twice_and_others_much_later_are_lines_of_their
     assert [line.agents for line in merged] == [("p",), ("p", "q"), ("r",)]
 
 
-def test_a_torn_line_is_taken_once_it_is_whole_and_a_cut_file_begins_anew() -> None:
+def test_a_torn_line_is_read_once_it_is_complete_and_a_cut_file_begins_anew() -> None:
     source = MemorySource(said("one", 1))
     tail = MergedTail({"p": source}, 0.0)
     whole = said("two", 2)
@@ -82,7 +82,7 @@ def test_a_torn_line_is_taken_once_it_is_whole_and_a_cut_file_begins_anew() -> N
     assert [line.entry.text for line in tail.entries] == ["anew"]
 
 
-def test_words_and_errors_choose() -> None:
+def test_words_and_errors_are_filtered() -> None:
     tail = MergedTail({"p": MemorySource(said("fine", 1) + result("E   KeyError: 'x'") + said("also fine", 9))}, 0.0)
     assert len(tail.merged()) == 3
     assert [line.first.entry.text for line in tail.merged(EntryFilter(words="also"))] == ["also fine"]

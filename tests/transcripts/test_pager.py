@@ -47,11 +47,11 @@ choices = st.sampled_from(
 )
 
 
-def paged(lines: list[bytes], height: int = 7, choice: EntryFilter | None = None) -> Pager:
+def paged(lines: list[bytes], height: int = 7, entry_filter: EntryFilter | None = None) -> Pager:
     pager = Pager(Window(MemorySource(b"".join(lines))), 60, height)
     pager.poll(0.0)
-    if choice is not None:
-        pager.set_filter(choice)
+    if entry_filter is not None:
+        pager.set_filter(entry_filter)
         while pager.is_searching:
             pager.advance(1.0)
     return pager
@@ -67,10 +67,10 @@ def all_text(pager: Pager) -> list[str]:
 
 
 @given(records, choices, st.sampled_from(Density), st.integers(1, 30), st.integers(0, 60))
-def test_up_and_down_again_is_the_same_place(
-    lines: list[bytes], choice: EntryFilter, density: Density, count: int, start: int
+def test_up_and_down_again_is_the_same_position(
+    lines: list[bytes], entry_filter: EntryFilter, density: Density, count: int, start: int
 ) -> None:
-    pager = paged(lines, choice=choice)
+    pager = paged(lines, entry_filter=entry_filter)
     pager.set_density(density)
     pager.scroll(-start)
     before, page = pager.top, page_text(pager)
@@ -81,10 +81,10 @@ def test_up_and_down_again_is_the_same_place(
 
 
 @given(records, choices)
-def test_walking_shows_every_record_that_fits_once(lines: list[bytes], choice: EntryFilter) -> None:
-    pager = paged(lines, choice=choice)
+def test_paging_shows_every_matching_record_once(lines: list[bytes], entry_filter: EntryFilter) -> None:
+    pager = paged(lines, entry_filter=entry_filter)
     pager.set_density(Density.LINES)
-    expected = sum(len(choice.matching(parse_record(line.rstrip(b"\n")))) for line in lines)
+    expected = sum(len(entry_filter.matching(parse_record(line.rstrip(b"\n")))) for line in lines)
     assert len(all_text(pager)) == expected
 
 
@@ -100,15 +100,15 @@ def test_a_page_down_continues_where_the_page_ended(lines: list[bytes], height: 
 
 
 @given(records, choices)
-def test_the_same_records_match_in_slices_and_by_reading_all(lines: list[bytes], choice: EntryFilter) -> None:
+def test_the_same_records_match_in_slices_and_by_reading_all(lines: list[bytes], entry_filter: EntryFilter) -> None:
     window = Window(MemorySource(b"".join(lines)))
     window.poll(0.0)
-    matches = Matches(window, choice)
+    matches = Matches(window, entry_filter)
     while not matches.is_done:
         matches.advance(0.0)
     expected, offset = [], 0
     for line in lines:
-        if choice.matching(parse_record(line.rstrip(b"\n"))):
+        if entry_filter.matching(parse_record(line.rstrip(b"\n"))):
             expected.append(RecordSpan(offset, offset + len(line)))
         offset += len(line)
     assert list(walk(matches)) == expected
@@ -132,12 +132,12 @@ def walk_back(matches: Matches, offset: int) -> Iterator[RecordSpan]:
 
 @given(records, st.lists(records, max_size=4), choices)
 def test_records_that_come_later_are_found_too(
-    first: list[bytes], more: list[list[bytes]], choice: EntryFilter
+    first: list[bytes], more: list[list[bytes]], entry_filter: EntryFilter
 ) -> None:
     source = MemorySource(b"".join(first))
     window = Window(source)
     window.poll(0.0)
-    matches = Matches(window, choice)
+    matches = Matches(window, entry_filter)
     for now, lines in enumerate(more, 1):
         source.append(b"".join(lines))
         window.poll(float(now))
@@ -145,7 +145,7 @@ def test_records_that_come_later_are_found_too(
     while not matches.is_done:
         matches.advance(1.0)
     everything = [line for lines in [first, *more] for line in lines]
-    assert matches.count == sum(bool(choice.matching(parse_record(line.rstrip(b"\n")))) for line in everything)
+    assert matches.count == sum(bool(entry_filter.matching(parse_record(line.rstrip(b"\n")))) for line in everything)
 
 
 def test_it_opens_at_the_end_and_follows(tmp_path: Path) -> None:
@@ -160,7 +160,7 @@ def test_it_opens_at_the_end_and_follows(tmp_path: Path) -> None:
     assert pager.percent() == 100
 
 
-def test_a_person_who_moved_away_is_told_what_came_and_is_not_moved(tmp_path: Path) -> None:
+def test_new_records_are_counted_and_do_not_move_a_person_who_moved_away(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     path.write_bytes(b"".join(step(f"message {n}") for n in range(100)))
     pager = opened(path, height=5)
@@ -195,7 +195,7 @@ def test_a_cut_file_is_shown_from_its_new_content(tmp_path: Path) -> None:
     assert [text[20:] for text in page_text(pager)] == ["message anew"]
 
 
-def test_a_result_is_told_the_name_of_its_tool_even_when_it_is_read_first(tmp_path: Path) -> None:
+def test_a_result_has_the_name_of_its_tool_even_when_it_is_read_first(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     path.write_bytes(step("x") * 50 + call("ls", "c7", "Bash") + result("files", "c7"))
     pager = opened(path, height=1)

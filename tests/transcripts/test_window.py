@@ -30,7 +30,7 @@ def opened(content: bytes) -> Window:
 
 
 @given(contents)
-def test_walking_in_both_directions_finds_all_records(content: bytes) -> None:
+def test_going_through_in_both_directions_finds_all_records(content: bytes) -> None:
     window = opened(content)
     spans = naive_spans(content)
     assert list(window.spans_after(0)) == spans
@@ -66,7 +66,7 @@ def test_a_file_that_grows_in_any_pieces_ends_up_the_same(content: bytes, pieces
 
 
 @given(st.lists(st.sampled_from([b"", b"x", b"y" * 30]), max_size=60), st.integers(1, 200))
-def test_endless_lines_are_walked_alike_in_both_directions(parts: list[bytes], size: int) -> None:
+def test_endless_lines_have_the_same_records_in_both_directions(parts: list[bytes], size: int) -> None:
     window = Window(MemorySource((b"\n".join(parts) + b"z" * size) * 3 + b"\n"), chunk=32)
     window.poll(0.0)
     forwards = list(window.spans_after(0))

@@ -1,7 +1,7 @@
 """Agent kinds: what is special about offline, Claude, or another type of agent, in one module each.
 
-A module of this package declares a kind: a subclass of `AgentKind` named `KIND` that lists the agent types it
-stands for. It is found by that name; nothing else has to be told of it.
+Each module of this package binds `KIND` to a subclass of `AgentKind`, which lists the agent types that it stands
+for. Modules are found by being here: a new kind is one new module.
 """
 
 from __future__ import annotations
@@ -22,50 +22,53 @@ DEFAULT_AGENT_TYPE: Final = RunOptions.agent_type
 
 @dataclass(frozen=True, slots=True)
 class AgentKind:
-    """The agents of one type. What this class says holds for a type of which mngr alone knows more than the name."""
+    """What differs between types of agents. This class itself is for types of which nothing but the name is known."""
 
     agent_type: str
 
     AGENT_TYPES: ClassVar[tuple[str, ...]] = ()
-    """The types that the kind stands for; none for this class, which stands for all others."""
+    """The types that the kind stands for; none for this class, which stands for all that no kind lists."""
 
     title: ClassVar[str] = ""
-    """What people call it; empty for the name of the type."""
+    """The name that people know it by, where that is not the type."""
 
     has_model: ClassVar[bool] = True
-    """Whether it is a coding agent, which then also integrates, and not a program that does as it is written."""
+    """Whether it is a coding agent, which by default also integrates, or a program without a model."""
 
     can_integrate: ClassVar[bool] = True
 
     is_ours: ClassVar[bool] = False
     """Whether it is an agent of swarm-tui's own, of which mngr does not know the type."""
 
+    is_simulated: ClassVar[bool] = False
+    """Whether there are only events of it: such agents are never launched."""
+
     plays_records: ClassVar[bool] = False
-    """Whether it plays records instead of working, and cannot do what no record shows."""
+    """Whether it plays records, and can do nothing else."""
 
     program: ClassVar[str] = ""
-    """The program that has to be installed before a launch; it answers to --version. Empty when none is known."""
+    """The program that has to be installed, which knows --version; empty when none is known."""
 
     process: ClassVar[str] = ""
     """The name of its process as `ps` shows it; empty for the first word of its command."""
 
     environment_patterns: ClassVar[tuple[str, ...]] = ()
-    """The variables of a person's environment that it needs: names, in which * stands for any characters."""
+    """The variables of a person's environment that it needs: names, in which * matches any characters."""
 
     withheld_environment: ClassVar[tuple[str, ...]] = ()
-    """Those that match but belong to one running program, and would mislead another one."""
+    """Variables that match, but that one running program sets for its own children."""
 
     permissions: ClassVar[Mapping[str, tuple[str, ...]]] = {}
-    """The words of its command line for each way to treat permissions, by the way's name."""
+    """The command line arguments for each way to treat permissions, by the name of the way."""
 
     ready_within: ClassVar[float] = 8.0
     """Seconds after its launch during which an agent that was never active may still be starting."""
 
     dialog_signs: ClassVar[tuple[str, ...]] = ()
-    """Patterns of screen lines that stand there only while a dialog waits for a person."""
+    """Patterns of lines that are on its screen only while a dialog waits for a person."""
 
     limit_signs: ClassVar[tuple[str, ...]] = ()
-    """Patterns of screen lines that tell of a limit, or of a server that does not answer."""
+    """Patterns of lines that are on its screen when a limit is reached or its server does not answer."""
 
     @property
     def mngr_type(self) -> str:
@@ -83,26 +86,26 @@ class AgentKind:
         return (self.agent_type,)
 
     def argument_problem(self, arguments: Sequence[str]) -> tuple[str, str]:
-        """Return why agents cannot be launched with these words, and what to do; both empty when they can."""
+        """Return why agents cannot be launched with these arguments, and a hint; both are empty when they can."""
         return "", ""
 
     def prepare_command(self, arguments: tuple[str, ...], folder: Path, task_file: Path) -> tuple[str, ...]:
-        """Return the words that mngr runs, or adds to those of the type; programs they need are written to `folder`."""
+        """Return the command line arguments for mngr; programs that they name are written to `folder`."""
         return arguments
 
     def variables(self, arguments: Sequence[str], *, is_root: bool) -> dict[str, str]:
-        """Return the variables that an agent with these words must have."""
+        """Return the environment variables that an agent with these arguments must have."""
         return {}
 
     def message(self, prompt: Path) -> str | None:
-        """Return the message that sets an agent to work; None for one that needs none.
+        """Return the message that an agent begins with; None for one that needs none.
 
-        It names the prompt's file: a terminal cuts long lines, a file is read whole.
+        It names the prompt's file, because terminals cut long lines.
         """
         return f"Read {prompt} and do everything it says, to its last step."
 
     def new_summary(self) -> TranscriptSummary:
-        """Return an empty summary, which takes in a transcript of this kind bit by bit."""
+        """Return a summary that reads transcripts of this kind."""
         return TranscriptSummary()
 
 

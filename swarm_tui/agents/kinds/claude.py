@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Final
 
-from swarm_tui.agents.claude.session_log import ClaudeSummary
 from swarm_tui.agents.kinds import AgentKind
 from swarm_tui.agents.transcript_summary import TranscriptSummary
 
@@ -59,10 +58,12 @@ class ClaudeKind(AgentKind):
         return ("claude",)
 
     def variables(self, arguments: Sequence[str], *, is_root: bool) -> dict[str, str]:
-        # Claude refuses that option to root, unless it is told that somebody has thought of it.
+        # Claude refuses this option to root, unless the variable says that the machine is a sandbox.
         return {"IS_SANDBOX": "1"} if is_root and _SKIPS_PERMISSIONS in arguments else {}
 
     def new_summary(self) -> TranscriptSummary:
+        from swarm_tui.agents.claude.session_log import ClaudeSummary
+
         return ClaudeSummary()
 
 

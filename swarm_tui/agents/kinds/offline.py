@@ -29,7 +29,7 @@ class OfflineKind(AgentKind):
         return (str(write_offline_program(folder)), str(task_file))
 
     def message(self, prompt: Path) -> str | None:
-        """Return None: its task file says all."""
+        """Return None: everything is in its task file."""
         return None
 
 

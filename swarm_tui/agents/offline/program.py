@@ -31,7 +31,7 @@ async def _work(player: RecordPlayer, state_folder: Path) -> None:
     try:
         outcome = compose_outcome(player, await _play(player))
     except SwarmError as error:
-        # An id that no command line can hold, an interpreter that is gone: without a report nobody would know why.
+        # An id that no command line can hold, an interpreter that is gone: reported, so that the reason is known.
         player.presence.write_message(f"I cannot go on: {error}.")
         outcome = {
             "errored": True,
