@@ -204,6 +204,14 @@ def test_the_rules_can_be_broken() -> None:
     assert neighbours_of(ast.parse("from swarm_tui import room\nimport swarm_tui.cli.main")) == {"room", "cli"}
 
 
+def test_the_guide_names_modules_that_exist() -> None:
+    named = re.findall(r"`([\w/]+(?:\.py|/))`", (PACKAGE / "README.md").read_text())
+    roots = (PACKAGE, PACKAGE.parent, PACKAGE / "room")
+    assert [
+        path for path in named if not path.startswith("refs/") and not any((r / path).exists() for r in roots)
+    ] == []
+
+
 def test_every_part_has_its_place() -> None:
     parts = {part_of(path) for path in sources()} - {"__init__"}
     assert parts == set(MAY_KNOW), "a new part gets its place in MAY_KNOW, an old one leaves it"

@@ -1,6 +1,6 @@
 """One review: a branch, its fixes, the verdicts on them, and what those would give. The room and the command use this.
 
-    review = triage.of_sweep.review_sweep(sweep_folder)          or, without a sweep:
+    review = triage.sweep_review.review_sweep(sweep_folder)          or, without a sweep:
     review = Review.open(repository, base, tip)
     review.warm_up()                    once, from a thread: the first preview is then as quick as the others
     review.fixes                        ranked, rank 1 first; `fix.commit` has author, message, changed paths and sizes
