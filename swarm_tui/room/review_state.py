@@ -6,12 +6,10 @@ What takes long is computed in threads, started by the screen; everything else h
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Callable
 from typing import Final
 
 from swarm_tui.journal.fold import SweepState
-from swarm_tui.model.diff import Diff
 from swarm_tui.model.fixes import Conflict, Fix, Preview
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.verdicts import Verdict
@@ -21,7 +19,6 @@ from swarm_tui.triage.apply import reviewed_branch
 from swarm_tui.triage.measurements import Measured, read_measured
 from swarm_tui.triage.review import Review
 
-DIFFS_KEPT: Final = 64
 TRAILERS: Final = ("Agent: ", "Test: ", "Sweep: ")
 
 
@@ -45,7 +42,6 @@ class ReviewState:
         self._state = state
         self._clock = clock
         self._measured: dict[str, Measured] = read_measured(review.outcome)
-        self._diffs: OrderedDict[str, Diff] = OrderedDict()
         self._alone: dict[str, Conflict | None] = {}
         self._effects: dict[tuple[str, frozenset[str]], Preview] = {}
         self._records: tuple[int, dict[str, TestRecord]] = (-1, {})
@@ -55,15 +51,6 @@ class ReviewState:
         return self.review.fixes
 
     # What was computed.
-
-    def known_diff(self, fix: Fix) -> Diff | None:
-        """Return the diff of a fix, if it was read already."""
-        return self._diffs.get(fix.id)
-
-    def keep_diff(self, fix: Fix, diff: Diff) -> None:
-        self._diffs[fix.id] = diff
-        if len(self._diffs) > DIFFS_KEPT:
-            self._diffs.popitem(last=False)
 
     def with_it_reverted(self, fix: Fix) -> frozenset[str]:
         """Return the plan's reverts and this fix."""

@@ -252,6 +252,10 @@ class Review:
         """Return the diff of a fix."""
         return self.diff_of(fix.commit.parent_tree, fix.commit.tree)
 
+    def known_diff(self, fix: Fix) -> Diff | None:
+        """Return the diff of a fix at once, or None when it has not been read yet."""
+        return self._kept_diffs.get((fix.commit.parent_tree, fix.commit.tree))
+
     def net_diff(self, preview: Preview | None = None) -> Diff:
         """Return what the plan as a whole does to the base; of a plan that does not build, an empty diff."""
         shown = preview or self.preview()
@@ -265,7 +269,8 @@ class Review:
                 known = self._kept_diffs[old, new] = self._diffs.diff(old, new)
                 if len(self._kept_diffs) > _DIFFS_KEPT:
                     self._kept_diffs.popitem(last=False)
-            self._kept_diffs.move_to_end((old, new))
+            else:
+                self._kept_diffs.move_to_end((old, new))
             return known
 
     def raw_diff_of(self, old: str, new: str) -> bytes:

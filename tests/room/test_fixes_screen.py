@@ -121,9 +121,9 @@ async def test_a_diff_that_was_read_ahead_is_in_the_same_frame_as_the_cursor(
     async with merge_view(project, tmp_path) as (_, screen, pilot):
         merge = screen.review_state
         assert merge is not None
-        await until(pilot, lambda: merge.known_diff(merge.fixes[1]) is not None)
+        await until(pilot, lambda: merge.review.known_diff(merge.fixes[1]) is not None)
         screen.lines.move(1)
-        assert screen.details.diff.diff is merge.known_diff(merge.fixes[1])
+        assert screen.details.diff.diff is merge.review.known_diff(merge.fixes[1])
 
 
 async def test_a_conflict_is_told_and_the_later_fix_can_be_reverted_too(project: GitProject, tmp_path: Path) -> None:

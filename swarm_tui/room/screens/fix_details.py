@@ -47,22 +47,18 @@ class FixDetails:
         self._screen.start(partial(self._read_around, state, fix, around), "read")
 
     async def _read_around(self, state: ReviewState, fix: Fix, around: Sequence[Fix]) -> None:
-        await self._read_diff(state, fix)
+        await asyncio.to_thread(state.review.diff, fix)
         if self._screen.current_fix is fix:
             self._show_diff(state, fix)
         # Threads take turns with the drawing: what is read ahead waits for the frame that shows this fix.
         await asyncio.sleep(REST_SECONDS)
         await self.compute_effect(state, fix)
         for near in around:
-            await self._read_diff(state, near)
+            await asyncio.to_thread(state.review.diff, near)
             await asyncio.to_thread(state.review.content, near)
 
-    async def _read_diff(self, state: ReviewState, fix: Fix) -> None:
-        if state.known_diff(fix) is None:
-            state.keep_diff(fix, await asyncio.to_thread(state.review.diff, fix))
-
     def _show_diff(self, state: ReviewState, fix: Fix) -> None:
-        diff = state.known_diff(fix)
+        diff = state.review.known_diff(fix)
         if diff is not None:
             self.show_diff(diff, f"#{fix.rank} {fix.id[:9]} {fix.title}")
 
