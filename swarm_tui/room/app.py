@@ -87,7 +87,7 @@ class RoomApp(App[str]):
             sort=remembered.sort if remembered.sort in SORTINGS else "file",
         )
         self.key_at = 0.0
-        self._key_queue = KeyQueue(self, super().on_event)
+        self.key_queue = KeyQueue(self, super().on_event)
         self._screens: dict[str, RoomScreen] = {}
         self._history: list[str] = []
         self._engine_checked_at = 0.0
@@ -364,7 +364,7 @@ class RoomApp(App[str]):
     async def on_event(self, event: events.Event) -> None:
         if isinstance(event, events.Key) and not event.is_forwarded:
             self.key_at = self.store.clock()
-            await self._key_queue.put(event)
+            await self.key_queue.put(event)
         else:
             await super().on_event(event)
 

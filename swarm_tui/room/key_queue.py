@@ -32,6 +32,11 @@ class KeyQueue:
         self._number = 0
         self._timeout: Timer | None = None
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether every key has been handled."""
+        return not self._is_busy and not self._waiting
+
     async def put(self, event: events.Key) -> None:
         """Deliver a key, now or when the ones before it have been handled."""
         if not self._is_busy:

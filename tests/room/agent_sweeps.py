@@ -19,7 +19,6 @@ from swarm_tui.room.app import RoomApp
 from swarm_tui.room.screens.agent import AgentScreen
 from swarm_tui.room.settings import Settings
 from swarm_tui.room.store import Store
-from tests.room.scenes import text_on_screen
 
 SWEEP = "20261118-061200"
 
@@ -96,13 +95,3 @@ def agent_screen(app: RoomApp) -> AgentScreen:
     screen = app.screen
     assert isinstance(screen, AgentScreen)
     return screen
-
-
-async def shown(app: RoomApp, pilot: Pilot[str], words: str, seconds: float = 8.0) -> str:
-    """Wait until the words are on the screen; return all of it."""
-    for _ in range(int(seconds / 0.05)):
-        text = text_on_screen(app)
-        if words in text:
-            return text
-        await pilot.pause(0.05)
-    raise AssertionError(f"{words!r} is not on the screen:\n{text_on_screen(app)}")

@@ -26,6 +26,7 @@ from swarm_tui.room.settings import Settings
 from swarm_tui.room.store import Store
 from swarm_tui.simulate.feeder import main as feed
 from tests.room.larder import begin_larder
+from tests.waiting import eventually
 
 SWEEP: Final = "20261118-061200"
 NOW: Final = 1_795_000_000.0
@@ -123,12 +124,32 @@ async def room_on(folder: SweepFolder, scene: Scene) -> AsyncIterator[tuple[Room
         yield app, pilot
 
 
+async def press(pilot: Pilot[str], *keys: str) -> None:
+    """Press keys and wait until the room has handled them."""
+    await pilot.press(*keys)
+    await until_handled(pilot)
+
+
+async def until_handled(pilot: Pilot[str]) -> None:
+    """Wait until the room has handled every key."""
+    app = pilot.app
+    assert isinstance(app, RoomApp)
+    await eventually(lambda: app.key_queue.is_idle or not app.is_running, "the keys to be handled")
+    await pilot.pause()
+
+
+async def shows(pilot: Pilot[str], *words: str) -> str:
+    """Wait until all of these words are on the screen; return its text."""
+    await eventually(lambda: all(word in text_on_screen(pilot.app) for word in words), f"{words} on the screen")
+    return text_on_screen(pilot.app)
+
+
 async def until_computed(app: RoomApp, pilot: Pilot[str]) -> None:
     """Wait for what the merge view computes beside the drawing."""
-    end = time.monotonic() + 30.0
-    while any(worker.group.startswith("fixes") and not worker.is_finished for worker in app.workers):
-        assert time.monotonic() < end, text_on_screen(app)
-        await pilot.pause(0.02)
+    await eventually(
+        lambda: all(worker.is_finished for worker in app.workers if worker.group.startswith("fixes")),
+        "the merge view to be computed",
+    )
 
 
 def text_on_screen(app: App[Any]) -> str:

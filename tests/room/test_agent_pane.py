@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from swarm_tui.adapters.terminal import TerminalProgram
 from swarm_tui.room.colours import ThemeStyles
 from swarm_tui.room.keys import bytes_of_key
 from swarm_tui.room.widgets.terminal import TerminalPane
+from tests.waiting import eventually
 
 
 class PaneApp(App[None]):
@@ -44,40 +44,26 @@ async def test_what_is_typed_and_pasted_reaches_the_program_and_its_answer_the_s
     async with app.run_test(size=(60, 12)) as pilot:
         await pilot.press(*"typed", "enter")
         app.query_one(TerminalPane).post_message(events.Paste("pasted\x1b[201~ words\n"))
-        deadline = time.monotonic() + 10
-        while "12 60" not in app.text():
-            assert time.monotonic() < deadline, app.text()
-            await pilot.pause(0.02)
+        await eventually(lambda: "12 60" in app.text(), "the size of the terminal")
         assert (tmp_path / "heard").read_text() == "typed/pasted words\n"
         await pilot.resize_terminal(80, 20)
         await pilot.press(*"wide", "enter")
-        while app.text().count("wide") < 2:
-            assert time.monotonic() < deadline, app.text()
-            await pilot.pause(0.02)
+        await eventually(lambda: app.text().count("wide") >= 2, "the echo")
 
 
 async def test_in_a_flood_the_way_out_is_still_heard() -> None:
     app = PaneApp(["yes", "a flood of words that does not end"])
     async with app.run_test(size=(100, 30)) as pilot:
-        deadline = time.monotonic() + 10
-        while "a flood of words" not in app.text():
-            assert time.monotonic() < deadline
-            await pilot.pause(0.02)
-        pressed = time.monotonic()
+        await eventually(lambda: "a flood of words" in app.text(), "the flood")
         await pilot.press("ctrl+backslash")
-        while not app.closed:
-            assert time.monotonic() < pressed + 5
-            await pilot.pause(0.02)
+        await eventually(lambda: app.closed, "the pane to close")
     assert app.closed == [False]
 
 
 async def test_the_end_of_the_program_is_told() -> None:
     app = PaneApp(["sh", "-c", "echo over; exit 3"])
-    async with app.run_test() as pilot:
-        deadline = time.monotonic() + 10
-        while not app.closed:
-            assert time.monotonic() < deadline
-            await pilot.pause(0.02)
+    async with app.run_test():
+        await eventually(lambda: app.closed, "the pane to close")
     assert app.closed == [True]
 
 

@@ -9,9 +9,10 @@ import pytest
 
 from swarm_tui.room.screens.message import MessageScreen
 from swarm_tui.room.screens.recording import RecordingScreen
-from tests.room.agent_sweeps import AgentSweep, agent_screen, make_sweep, room_on, shown
-from tests.room.scenes import text_on_screen
+from tests.room.agent_sweeps import AgentSweep, agent_screen, make_sweep, room_on
+from tests.room.scenes import press, shows, text_on_screen
 from tests.transcripts.records import call, result, step
+from tests.waiting import eventually
 
 
 @pytest.fixture
@@ -28,7 +29,7 @@ async def test_t_brings_the_transcript_at_its_end_and_q_the_same_test_in_the_gri
     write(sweep.transcript("one"), *(step(f"message {n}") for n in range(200)))
     async with room_on(sweep) as (app, pilot):
         await pilot.press("t")
-        text = await shown(app, pilot, "message 199")
+        text = await shows(pilot, "message 199")
         assert "following · 100 %" in text
         assert "tests/test_a.py::test_one" in text
         await pilot.press("q")
@@ -41,51 +42,51 @@ async def test_new_records_appear_and_are_counted_while_one_reads_above(sweep: A
     write(path, *(step(f"message {n}") for n in range(200)))
     async with room_on(sweep) as (app, pilot):
         await pilot.press("t")
-        await shown(app, pilot, "message 199")
+        await shows(pilot, "message 199")
         write(path, step("message 200"))
-        await shown(app, pilot, "message 200")
+        await shows(pilot, "message 200")
         await pilot.press("pageup")
         assert "paused" in text_on_screen(app)
         write(path, *(step(f"later {n}") for n in range(38)))
-        text = await shown(app, pilot, "paused · +38 new")
+        text = await shows(pilot, "paused · +38 new")
         assert "later" not in text
         await pilot.press("F")
-        text = await shown(app, pilot, "later 37")
+        text = await shows(pilot, "later 37")
         assert "following" in text
 
 
 async def test_errors_are_reached_and_marked(sweep: AgentSweep) -> None:
     path = sweep.transcript("one")
     write(path, *(result("E   KeyError: 7" if n in (40, 150) else f"fine {n}") for n in range(200)))
-    async with room_on(sweep) as (app, pilot):
+    async with room_on(sweep) as (_, pilot):
         await pilot.press("t")
-        await shown(app, pilot, "fine 199")
+        await shows(pilot, "fine 199")
         await pilot.press("E")
-        assert "fine 149" in await shown(app, pilot, "KeyError")
+        assert "fine 149" in await shows(pilot, "KeyError")
         await pilot.press("E")
-        assert "fine 39" in await shown(app, pilot, "fine 41")
+        assert "fine 39" in await shows(pilot, "fine 41")
         await pilot.press("E")
-        await shown(app, pilot, "no earlier error")
+        await shows(pilot, "no earlier error")
         await pilot.press("e")
-        await shown(app, pilot, "fine 149")
+        await shows(pilot, "fine 149")
         await pilot.press("!")
-        text = await shown(app, pilot, "2 match errors only")
+        text = await shows(pilot, "2 match errors only")
         assert "fine" not in text
 
 
 async def test_a_filter_shows_what_fits_and_n_leads_to_it_among_the_rest(sweep: AgentSweep) -> None:
     write(sweep.transcript("one"), *(step(f"word{n} of many") for n in range(300)))
-    async with room_on(sweep) as (app, pilot):
+    async with room_on(sweep) as (_, pilot):
         await pilot.press("t", "slash", *"word77")
-        text = await shown(app, pilot, "1 match /word77")
+        text = await shows(pilot, "1 match /word77")
         assert "word78" not in text
         await pilot.press("enter", "N")
-        text = await shown(app, pilot, "word78")
+        text = await shows(pilot, "word78")
         assert "word76" in text
         await pilot.press("slash", *"!word", "enter")
-        await shown(app, pilot, "0 match /!word")
+        await shows(pilot, "0 match /!word")
         await pilot.press("escape")
-        await shown(app, pilot, "word299")
+        await shows(pilot, "word299")
 
 
 async def test_escape_from_a_filter_leads_back_to_the_page_before(sweep: AgentSweep) -> None:
@@ -94,7 +95,7 @@ async def test_escape_from_a_filter_leads_back_to_the_page_before(sweep: AgentSw
         await pilot.press("t", "pageup", "pageup", "up", "up")
         before = text_on_screen(app).splitlines()[4:-1]
         await pilot.press("slash", *"word7")
-        await shown(app, pilot, "11 match /word7")
+        await shows(pilot, "11 match /word7")
         await pilot.press("escape")
         await pilot.pause()
         assert text_on_screen(app).splitlines()[4:-1] == before
@@ -102,37 +103,37 @@ async def test_escape_from_a_filter_leads_back_to_the_page_before(sweep: AgentSw
 
 async def test_roles_are_switched_and_the_density_too(sweep: AgentSweep) -> None:
     write(sweep.transcript("one"), step("Do it", "user"), step("I do\nit\nso"), call("ls"), result("a\nb\nc\nd\ne\nf"))
-    async with room_on(sweep) as (app, pilot):
+    async with room_on(sweep) as (_, pilot):
         await pilot.press("t")
-        text = await shown(app, pilot, "(+3 lines)")
+        text = await shows(pilot, "(+3 lines)")
         assert "Bash  ls" in text
         await pilot.press("minus")
-        assert "I do … (+2 lines)" in await shown(app, pilot, "one line an event")
+        assert "I do … (+2 lines)" in await shows(pilot, "one line an event")
         await pilot.press("plus", "plus")
-        assert "(+" not in await shown(app, pilot, "everything whole")
+        assert "(+" not in await shows(pilot, "everything whole")
         await pilot.press("f", "space", "enter")
-        text = await shown(app, pilot, "without user")
+        text = await shows(pilot, "without user")
         assert "Do it" not in text
 
 
 async def test_enter_unfolds_and_folds(sweep: AgentSweep) -> None:
     write(sweep.transcript("one"), result("\n".join(f"line {n}" for n in range(12))))
-    async with room_on(sweep) as (app, pilot):
+    async with room_on(sweep) as (_, pilot):
         await pilot.press("t")
-        await shown(app, pilot, "(+9 lines)")
+        await shows(pilot, "(+9 lines)")
         await pilot.press("enter")
-        await shown(app, pilot, "line 11")
+        await shows(pilot, "line 11")
         await pilot.press("enter")
-        await shown(app, pilot, "(+9 lines)")
+        await shows(pilot, "(+9 lines)")
 
 
 async def test_an_agent_without_a_transcript_has_its_tries_in_its_place(sweep: AgentSweep) -> None:
-    async with room_on(sweep) as (app, pilot):
+    async with room_on(sweep) as (_, pilot):
         await pilot.press("t")
-        text = await shown(app, pilot, "writes no transcript")
+        text = await shows(pilot, "writes no transcript")
         assert "assert 1 == 2" in text
         write(sweep.transcript("one"), step("now I write one"))
-        await shown(app, pilot, "now I write one")
+        await shows(pilot, "now I write one")
 
 
 async def test_after_its_end_the_harvested_transcript_is_shown(sweep: AgentSweep) -> None:
@@ -140,7 +141,7 @@ async def test_after_its_end_the_harvested_transcript_is_shown(sweep: AgentSweep
     async with room_on(sweep) as (app, pilot):
         app.current_test = "tests/test_a.py::test_three"
         await pilot.press("2")
-        await shown(app, pilot, "what was harvested")
+        await shows(pilot, "what was harvested")
 
 
 async def test_braces_lead_from_test_to_test(sweep: AgentSweep) -> None:
@@ -148,16 +149,16 @@ async def test_braces_lead_from_test_to_test(sweep: AgentSweep) -> None:
         write(sweep.transcript(name), step(f"I am {name}"))
     async with room_on(sweep) as (app, pilot):
         await pilot.press("t")
-        await shown(app, pilot, "I am one")
+        await shows(pilot, "I am one")
         await pilot.press("right_curly_bracket")
-        await shown(app, pilot, "I am three")
+        await shows(pilot, "I am three")
         await pilot.press("right_curly_bracket", "right_curly_bracket")
-        await shown(app, pilot, "no further test that way")
-        await shown(app, pilot, "I am two")
+        await shows(pilot, "no further test that way")
+        await shows(pilot, "I am two")
         await pilot.press("q")
         assert app.shown_order()[-1] == app.current_test == "tests/test_a.py::test_two"
         await pilot.press("t")
-        await shown(app, pilot, "I am two")
+        await shows(pilot, "I am two")
 
 
 async def test_the_screen_of_an_ended_agent_is_the_one_that_was_kept(sweep: AgentSweep) -> None:
@@ -165,7 +166,7 @@ async def test_the_screen_of_an_ended_agent_is_the_one_that_was_kept(sweep: Agen
     async with room_on(sweep) as (app, pilot):
         app.current_test = "tests/test_a.py::test_three"
         await pilot.press("2", "tab")
-        text = await shown(app, pilot, "its last words")
+        text = await shows(pilot, "its last words")
         assert "as it was at its end" in text
         assert "evil" not in text
 
@@ -173,8 +174,12 @@ async def test_the_screen_of_an_ended_agent_is_the_one_that_was_kept(sweep: Agen
 async def test_a_tmux_server_that_is_gone_is_told_once(sweep: AgentSweep) -> None:
     async with room_on(sweep) as (app, pilot):
         await pilot.press("2", "tab")
-        await shown(app, pilot, "is gone")
-        await pilot.pause(1.0)
+        await shows(pilot, "is gone")
+        for _ in range(3):
+            await press(pilot, "shift+tab", "tab")
+            await eventually(
+                lambda: all(worker.is_finished for worker in app.workers if worker.group == "peek"), "the capture"
+            )
         told = [line for line in app.store.room_log if "cannot be looked at" in line.text]
         assert len(told) == 1
 
@@ -185,13 +190,13 @@ async def test_tries_and_files_are_opened_and_left_again(sweep: AgentSweep) -> N
     async with room_on(sweep) as (app, pilot):
         app.current_test = "tests/test_a.py::test_three"
         await pilot.press("2", "shift+tab")
-        text = await shown(app, pilot, "test_output/notes.txt")
+        text = await shows(pilot, "test_output/notes.txt")
         assert "try 1 failed in 1.5 s" in text
         assert "All is well." in text
         await pilot.press("end", "enter")
-        await shown(app, pilot, "[red]second[/red]")
+        await shows(pilot, "[red]second[/red]")
         await pilot.press("q")
-        await shown(app, pilot, "test_output/notes.txt")
+        await shows(pilot, "test_output/notes.txt")
 
 
 async def test_a_recording_is_played_paused_sped_up_and_sought(sweep: AgentSweep) -> None:
@@ -201,18 +206,18 @@ async def test_a_recording_is_played_paused_sped_up_and_sought(sweep: AgentSweep
     async with room_on(sweep) as (app, pilot):
         app.current_test = "tests/test_a.py::test_three"
         await pilot.press("2", "shift+tab", "end", "enter")
-        await shown(app, pilot, "second 0")
+        await shows(pilot, "second 0")
         assert isinstance(app.screen, RecordingScreen)
         await pilot.press("space")
-        await shown(app, pilot, "paused")
+        await shows(pilot, "paused")
         await pilot.press("right", "right")
-        text = await shown(app, pilot, "second 10")
+        text = await shows(pilot, "second 10")
         assert "second 12" not in text
         await pilot.press("plus")
         await pilot.press("G")
-        await shown(app, pilot, "second 59")
+        await shows(pilot, "second 59")
         await pilot.press("left", "g")
-        assert "second 1\n" not in await shown(app, pilot, "second 0")
+        assert "second 1\n" not in await shows(pilot, "second 0")
         await pilot.press("q")
         agent_screen(app)
 
@@ -222,7 +227,7 @@ async def test_a_recording_of_another_version_is_told_of(sweep: AgentSweep) -> N
     async with room_on(sweep) as (app, pilot):
         app.current_test = "tests/test_a.py::test_three"
         await pilot.press("2", "shift+tab", "end", "enter")
-        await shown(app, pilot, "a recording of version 1: versions 2 and 3 are played")
+        await shows(pilot, "a recording of version 1: versions 2 and 3 are played")
 
 
 @pytest.mark.parametrize(
@@ -238,36 +243,36 @@ async def test_a_recording_of_another_version_is_told_of(sweep: AgentSweep) -> N
 )
 async def test_the_room_goes_on_whatever_an_agent_writes(sweep: AgentSweep, content: bytes) -> None:
     write(sweep.transcript("one"), content, b"\n", step("still there"))
-    async with room_on(sweep) as (app, pilot):
+    async with room_on(sweep) as (_, pilot):
         await pilot.press("t")
-        text = await shown(app, pilot, "still there")
+        text = await shows(pilot, "still there")
         assert "\x1b" not in text
         await pilot.press("pageup", "enter", "plus", "plus", "g", "G", "e", "E")
-        await shown(app, pilot, "still there")
+        await shows(pilot, "still there")
 
 
 async def test_a_message_shows_text_question_and_receivers_and_is_asked_about(sweep: AgentSweep) -> None:
     async with room_on(sweep) as (app, pilot):
         app.show_test("tests/test_a.py::test_two")
         await pilot.press("m")
-        text = await shown(app, pilot, "Message to 1 agent")
+        text = await shows(pilot, "Message to 1 agent")
         assert "Which one is right?" in text
         await pilot.press(*"first", "ctrl+j", *"second", "enter")
-        text = await shown(app, pilot, "Send 2 lines, 12 characters, to swarm-x-two?")
+        text = await shows(pilot, "Send 2 lines, 12 characters, to swarm-x-two?")
         assert isinstance(app.screen, MessageScreen)
         await pilot.press("enter", "enter")
         assert isinstance(app.screen, MessageScreen)
         await pilot.press("n", "escape")
-        await shown(app, pilot, "nothing was sent")
+        await shows(pilot, "nothing was sent")
 
 
 async def test_a_message_without_an_engine_and_without_mngr_says_what_is_wrong(sweep: AgentSweep) -> None:
     async with room_on(sweep) as (app, pilot):
         await pilot.press("asterisk", "m")
-        text = await shown(app, pilot, "Message to 2 agents")
+        text = await shows(pilot, "Message to 2 agents")
         assert "1 of those marked have no agent that could hear it" in text
         await pilot.press(*"go on", "enter", "y")
-        await shown(app, pilot, "sent to 0 of 2")
+        await shows(pilot, "sent to 0 of 2")
         assert sum("message not sent" in line.text for line in app.store.room_log) == 2
 
 
@@ -275,11 +280,11 @@ async def test_what_is_not_possible_says_why(sweep: AgentSweep) -> None:
     async with room_on(sweep) as (app, pilot):
         app.show_test("tests/test_a.py::test_three")
         await pilot.press("m")
-        await shown(app, pilot, "this test has no agent that is at work or waits")
+        await shows(pilot, "this test has no agent that is at work or waits")
         await pilot.press("a")
-        await shown(app, pilot, "mngr knows no agent swarm-x-three any more")
+        await shows(pilot, "mngr knows no agent swarm-x-three any more")
         await pilot.press("i")
-        await shown(app, pilot, "mngr knows no agent swarm-x-three any more")
+        await shows(pilot, "mngr knows no agent swarm-x-three any more")
 
 
 @pytest.mark.parametrize("size", [(80, 24), (40, 12), (200, 60), (20, 6)])
@@ -288,23 +293,23 @@ async def test_every_size_of_terminal_is_borne(sweep: AgentSweep, size: tuple[in
     async with room_on(sweep, size) as (app, pilot):
         await pilot.press("t", "pageup", "tab", "tab", "tab")
         await pilot.resize_terminal(100, 30)
-        await shown(app, pilot, "words words")
+        await shows(pilot, "words words")
         agent_screen(app)
 
 
 async def test_the_merged_tail_folds_what_many_say_and_leads_to_each(sweep: AgentSweep) -> None:
     for name in ("one", "two", "three"):
         write(sweep.transcript(name), step("fixture 'host' not found"), step(f"only {name} says this"))
-    async with room_on(sweep) as (app, pilot):
+    async with room_on(sweep) as (_, pilot):
         await pilot.press("7")
-        text = await shown(app, pilot, "same line from 3 agents")
+        text = await shows(pilot, "same line from 3 agents")
         assert "only two says this" in text
         write(sweep.transcript("two"), step("and something new", at="2026-11-18T07:00:00Z"))
-        await shown(app, pilot, "and something new")
+        await shows(pilot, "and something new")
         await pilot.press("t")
-        await shown(app, pilot, "tests/test_a.py::test_two")
+        await shows(pilot, "tests/test_a.py::test_two")
         await pilot.press("q", "slash", *"only", "enter")
-        await shown(app, pilot, "3 match /only")
+        await shows(pilot, "3 match /only")
 
 
 async def test_the_merged_tail_of_marked_agents_shows_only_those(sweep: AgentSweep) -> None:
@@ -313,6 +318,6 @@ async def test_the_merged_tail_of_marked_agents_shows_only_those(sweep: AgentSwe
     async with room_on(sweep) as (app, pilot):
         app.show_test("tests/test_a.py::test_two")
         await pilot.press("space", "7")
-        text = await shown(app, pilot, "Tail of 1 agent (marked)")
+        text = await shows(pilot, "Tail of 1 agent (marked)")
         assert "I am two" in text
         assert "I am one" not in text

@@ -4,7 +4,6 @@ import shutil
 from collections.abc import Iterator
 
 import pytest
-from textual.pilot import Pilot
 
 from swarm_tui.journal.append import JournalWriter
 from swarm_tui.journal.folder import SweepFolder
@@ -15,7 +14,8 @@ from swarm_tui.model.states import State
 from swarm_tui.room.app import RoomApp
 from swarm_tui.room.draw.arrange import Zoom
 from swarm_tui.room.screens.sweep import SweepScreen
-from tests.room.scenes import Scene, fixed_sweep, room_on, text_on_screen
+from tests.room.scenes import Scene, fixed_sweep, press, room_on, shows, text_on_screen
+from tests.waiting import eventually
 
 WIDE = Scene("wide", (), 120, 36)
 
@@ -39,11 +39,6 @@ def name_of(app: RoomApp) -> str:
 
 def zoom_of(app: RoomApp) -> Zoom:
     return app.choice.zoom
-
-
-async def press(pilot: Pilot[str], *keys: str) -> None:
-    await pilot.press(*keys)
-    await pilot.pause(0.05)
 
 
 async def test_moving_keeps_to_tests(folder: SweepFolder) -> None:
@@ -105,8 +100,7 @@ async def test_w_leads_first_to_one_that_begins_to_wait_meanwhile(folder: SweepF
         journal = JournalWriter(folder.events, last_seq=app.store.state.last_seq)
         journal.append(happened.Seen(test=asking, state=State.WAITING, question="Which of the two?"))
         journal.close()
-        while app.store.state.counts["waiting"] == waiting:
-            await pilot.pause(0.05)
+        await eventually(lambda: app.store.state.counts["waiting"] > waiting, "one more that waits")
         await press(pilot, "w")
         assert home(app).grid.test == asking
         assert "waits for your answer: m writes it" in text_on_screen(app)
@@ -232,8 +226,7 @@ async def test_slots_are_asked_for_at_once_and_true_when_answered(folder: SweepF
         for request in RequestFollower(folder).read()[0]:
             journal.append(happened.RequestAnswered(request=request.id))
         journal.close()
-        await pilot.pause(0.5)
-        assert "/26 " in text_on_screen(app)
+        await shows(pilot, "/26 ")
         await press(pilot, "colon", *"slots", "space", *"9", "enter")
         assert RequestFollower(folder).read()[0][-1].slots == 9
 
@@ -287,14 +280,13 @@ async def test_a_click_on_a_pill_filters_and_on_a_test_goes_there(folder: SweepF
     async with room_on(folder, WIDE) as (app, pilot):
         line = text_on_screen(app).split("\n")[1]
         await pilot.click(offset=(line.index("◆"), 1))
-        await pilot.pause(0.05)
-        assert app.choice.pills == {"impl_fix"}
+        await eventually(lambda: app.choice.pills == {"impl_fix"}, "the filter")
         await pilot.click(offset=(line.index("◆"), 1))
+        await eventually(lambda: not app.choice.pills, "all tests")
         grid = home(app).grid
         row, x = grid.cells.places[grid.order()[3]]
         await pilot.click("#grid", offset=(x + 2, row + 1))
-        await pilot.pause(0.05)
-        assert grid.test == grid.order()[3]
+        await eventually(lambda: grid.test == grid.order()[3], "the cursor where it was clicked")
 
 
 @pytest.mark.parametrize("size", [(20, 5), (40, 10), (10, 3), (200, 60), (80, 24)])
@@ -306,15 +298,13 @@ async def test_it_survives_any_size_and_comes_back(folder: SweepFolder, size: tu
             await press(pilot, *keys)
             text_on_screen(app)
             await pilot.resize_terminal(120, 36)
-            await pilot.pause(0.05)
-        assert text_on_screen(app) == before
+        await eventually(lambda: text_on_screen(app) == before, "the screen as it was")
 
 
 async def test_a_folder_that_vanishes_is_told(folder: SweepFolder) -> None:
     async with room_on(folder, WIDE) as (app, pilot):
         shutil.rmtree(folder.root)
-        await pilot.pause(0.4)
-        assert "folder gone" in text_on_screen(app)
+        await shows(pilot, "folder gone")
         await press(pilot, "j", "plus", "4", "6")
         assert "has vanished" in text_on_screen(app)
         await press(pilot, "1", "greater_than_sign")

@@ -23,7 +23,7 @@ from swarm_tui.room.draw.log import draw_log_line
 from swarm_tui.room.draw.parts import Line, Part, text_of, width_of
 from swarm_tui.room.draw.patterns import draw_pattern_detail, draw_pattern_row, draw_strip
 from swarm_tui.room.draw.side import draw_side, side_title
-from tests.room.scenes import Scene, room_on, text_on_screen
+from tests.room.scenes import Scene, press, room_on, text_on_screen
 
 HOSTILE = (
     "[bold red]markup[/] [/] [0] [link=file:///etc]x[/link]",
@@ -134,8 +134,7 @@ async def test_the_whole_room_stays_up_and_plain(tmp_path: Path, size: tuple[int
     scene = Scene("hostile", (), *size)
     async with room_on(folder, scene) as (app, pilot):
         for key in KEYS:
-            await pilot.press(key)
-            await pilot.pause(0.02)
+            await press(pilot, key)
             shown = text_on_screen(app)
             assert not [key for sign in shown.replace("\n", "") if ord(sign) < 32 or 0x7F <= ord(sign) < 0xA0]
             assert not set(shown) & set("\u202e\u202c\u200b\u2066")

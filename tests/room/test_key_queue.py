@@ -9,7 +9,7 @@ from textual.pilot import Pilot
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.requests import RequestFollower
 from swarm_tui.model.requests import RequestKind
-from tests.room.scenes import Scene, fixed_sweep, room_on, text_on_screen
+from tests.room.scenes import Scene, fixed_sweep, room_on, text_on_screen, until_handled
 
 WIDE = Scene("wide", (), 120, 36)
 NAMES = {" ": "space", "\r": "enter", "\x1b": "escape", "/": "slash", ":": "colon", "?": "question_mark", "+": "plus"}
@@ -25,8 +25,7 @@ async def burst(pilot: Pilot[str], text: str) -> None:
     """Type a text as a terminal gives it that was read once for all of it."""
     for character in text:
         pilot.app.post_message(events.Key(NAMES.get(character, character), character))
-    for _ in range(60):
-        await pilot.pause(0.01)
+    await until_handled(pilot)
 
 
 async def test_keys_after_a_change_of_screen_go_to_the_new_one(folder: SweepFolder) -> None:

@@ -1,6 +1,5 @@
 """What the merge view tells while there are no fixes, and that it comes alive by itself."""
 
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +13,7 @@ from swarm_tui.room.draw.no_fixes import NoFixesFacts, draw_no_fixes, no_fixes_m
 from swarm_tui.room.draw.parts import width_of
 from tests.room.larder import begin_larder
 from tests.room.scenes import Scene, room_on, text_on_screen
+from tests.waiting import eventually
 
 FACTS = NoFixesFacts(
     sweep="20261118",
@@ -104,7 +104,6 @@ async def shows(pilot: Pilot[str], *words: str) -> None:
 
 
 async def until(pilot: Pilot[str], is_so: Callable[[str], bool]) -> None:
-    end = time.monotonic() + 30.0
-    while not is_so(" ".join(text_on_screen(pilot.app).replace("│", " ").split())):
-        assert time.monotonic() < end, text_on_screen(pilot.app)
-        await pilot.pause(0.05)
+    await eventually(
+        lambda: is_so(" ".join(text_on_screen(pilot.app).replace("│", " ").split())), "what the screen shows"
+    )

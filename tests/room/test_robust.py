@@ -1,7 +1,6 @@
 """A crash, an engine that dies, notices, the splash, the page of the first run."""
 
 import os
-import time
 from pathlib import Path
 
 import pytest
@@ -20,7 +19,8 @@ from swarm_tui.room.settings import Settings
 from swarm_tui.room.splash import draw_splash
 from swarm_tui.room.store import Store
 from swarm_tui.simulate.feeder import main as feed
-from tests.room.scenes import NOW, Scene, fixed_sweep, room_on, text_on_screen
+from tests.room.scenes import NOW, Scene, fixed_sweep, room_on, shows, text_on_screen
+from tests.waiting import eventually
 
 
 class BrokenStore(Store):
@@ -33,10 +33,8 @@ class BrokenStore(Store):
 
 
 async def stay_in(app: RoomApp) -> None:
-    async with app.run_test() as pilot:
-        deadline = time.monotonic() + 10
-        while app.is_running and time.monotonic() < deadline:
-            await pilot.pause(0.05)
+    async with app.run_test():
+        await eventually(lambda: not app.is_running, "the end of the room")
 
 
 async def test_a_crash_leaves_a_report_and_no_text_of_agents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,9 +77,8 @@ async def test_what_failed_explains_itself_in_the_log(tmp_path: Path) -> None:
             await pilot.press("greater_than_sign")
             assert "cannot be opened" in text_on_screen(app)
             await pilot.press("6")
-            await pilot.pause(0.1)
+            await shows(pilot, "slots could not be asked")
             assert isinstance(app.room_screen, LogScreen)
-            assert "slots could not be asked" in text_on_screen(app)
 
 
 def test_notices_ring_when_someone_begins_to_wait_and_at_the_end() -> None:
@@ -130,10 +127,7 @@ def is_all_shown(text: str) -> bool:
 async def test_the_first_run_page_gives_the_command_that_was_chosen() -> None:
     app = FirstRunApp()
     async with app.run_test(size=(80, 24)) as pilot:
-        deadline = time.monotonic() + 10
-        while not is_all_shown(text_on_screen(app)) and time.monotonic() < deadline:
-            await pilot.pause(0.05)
-        assert is_all_shown(text_on_screen(app))
+        await eventually(lambda: is_all_shown(text_on_screen(app)), "the whole page")
         await pilot.press("d")
     assert app.return_value == ["demo"]
 
