@@ -42,19 +42,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Attach to the agent that the arguments name."""
-    from swarm_tui.adapters.git import Repository
-    from swarm_tui.journal.folder import find_sweep
-    from swarm_tui.journal.open import open_sweep
+    from swarm_tui.cli.sweeps import opened_sweep
     from swarm_tui.places.choose import place_for
 
-    name = arguments.sweep
-    is_folder = name is not None and "/" in name
-    folder = find_sweep(Path.cwd() if is_folder else Repository.open(Path.cwd()).root, name)
-    sweep = open_sweep(folder)
-    record = find_integrator(sweep, arguments.target) or find_test(sweep, arguments.target)
+    sweep = opened_sweep(arguments.sweep, Path.cwd())
+    record = find_integrator(sweep, arguments.target) or sweep.find_test(arguments.target)
     if not sys.stdin.isatty() or not sys.stdout.isatty():
         raise UsageError("attaching needs a terminal", "standard input and output are not both one")
-    return asyncio.run(_attach(place_for(sweep.spec).attacher(), folder, record, is_started=arguments.start))
+    return asyncio.run(_attach(place_for(sweep.spec).attacher(), sweep.folder, record, is_started=arguments.start))
 
 
 def find_integrator(sweep: OpenedSweep, target: str) -> TestRecord | None:
@@ -71,24 +66,6 @@ def find_integrator(sweep: OpenedSweep, target: str) -> TestRecord | None:
     if started_at is None:
         raise UsageError(f"{sweep.folder.name} has no integrator yet", "it begins when every test is done")
     return TestRecord(test="the integrator", agent=agent, launched_at=started_at)
-
-
-def find_test(sweep: OpenedSweep, target: str) -> TestRecord:
-    """Return the test that a person means: by node id, by agent, or by a part that only one has."""
-    records = list(sweep.state.tests())
-    exact = [record for record in records if target in (record.test, record.agent, record.agent_id)]
-    ends = [record for record in records if record.test.endswith((f"::{target}", f"/{target}"))]
-    parts = [record for record in records if target in record.test or target in record.agent]
-    for found in (exact, ends, parts):
-        if len(found) == 1:
-            return found[0]
-        if found:
-            several = ", ".join(plain(record.test, 80) for record in found[:4])
-            raise UsageError(f"{plain(target, 80)!r} fits {len(found)} tests", f"for example {several}")
-    raise UsageError(
-        f"there is no test or agent {plain(target, 80)!r} in {sweep.folder.name}",
-        f"`swarm-tui status {sweep.folder.name}` lists all",
-    )
 
 
 async def _attach(attacher: Attacher, folder: SweepFolder, record: TestRecord, *, is_started: bool) -> int:
@@ -110,7 +87,7 @@ async def _attach(attacher: Attacher, folder: SweepFolder, record: TestRecord, *
         code = attacher.run(prepared)
     finally:
         await attacher.clean_up(prepared)
-    await _tell_state(attacher, record.agent)
+    await _print_state(attacher, record.agent)
     return 0 if code == 0 else 1
 
 
@@ -133,7 +110,7 @@ def _agrees(approach: Approach, record: TestRecord) -> bool:
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
-async def _tell_state(attacher: Attacher, agent: str) -> None:
+async def _print_state(attacher: Attacher, agent: str) -> None:
     """Say how the agent was left behind: it may have ended while somebody looked."""
     try:
         approach = await attacher.examine(agent)

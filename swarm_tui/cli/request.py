@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from swarm_tui.errors import UsageError
-
-if TYPE_CHECKING:
-    from swarm_tui.journal.fold import SweepState
 
 DESCRIPTION = """Asks something of the engine of a sweep and waits for its answer. Tests are named by their node ids,
 their agents' names, or by a part of either that fits only one."""
@@ -48,23 +44,10 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"which tests are to {action}?", "name them")
     opened = opened_sweep(arguments.sweep, Path.cwd())
     slots = _number(arguments.what) if action == "slots" else None
-    tests = [] if action == "slots" else [find_test(opened.state, name) for name in arguments.what]
+    tests = [] if action == "slots" else [opened.find_test(name).test for name in arguments.what]
     detail = ask(opened, RequestKind(action), tests=tests, slots=slots, text=arguments.text)
     say(detail or "done")
     return 0
-
-
-def find_test(state: SweepState, name: str) -> str:
-    """Return the test that a name means: a node id, an agent, or a part of one that fits only one test."""
-    if name in state.records:
-        return name
-    exact = [record.test for record in state.tests() if record.agent == name]
-    fitting = exact or [record.test for record in state.tests() if name in record.test or name in record.agent]
-    if len(fitting) == 1:
-        return fitting[0]
-    if not fitting:
-        raise UsageError(f"no test of this sweep fits {name!r}", "`swarm-tui status` lists them")
-    raise UsageError(f"{len(fitting)} tests fit {name!r}", ", ".join(fitting[:4]))
 
 
 def _number(words: list[str]) -> int:

@@ -1,4 +1,4 @@
-"""`swarm-tui stop`: stops a sweep so that it can be resumed, or single tests of it."""
+"""`swarm-tui stop`: stops a sweep so that it can be resumed."""
 
 from __future__ import annotations
 

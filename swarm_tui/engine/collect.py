@@ -15,12 +15,10 @@ from swarm_tui.errors import ProgramMissing, SwarmError, UsageError
 from swarm_tui.journal.folder import find_sweep
 from swarm_tui.journal.open import open_sweep
 from swarm_tui.model.formatting import counted
-from swarm_tui.model.states import Result, State
+from swarm_tui.model.states import UNSOLVED_RESULTS, State
 from swarm_tui.model.text import plain, plain_lines
 
 Progress = Callable[[str], None]
-
-_WORTH_ANOTHER_TRY = frozenset({Result.FAILED, Result.BLOCKED, Result.UNRESOLVED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,9 +203,7 @@ async def _chosen(
 
 def _failed_of(top: Path, sweep: str) -> set[str]:
     state = open_sweep(find_sweep(top, sweep)).state
-    return {
-        record.test for record in state.tests() if record.state is State.DONE and record.result in _WORTH_ANOTHER_TRY
-    }
+    return {record.test for record in state.tests() if record.state is State.DONE and record.result in UNSOLVED_RESULTS}
 
 
 def _changed_since(repository: Repository, revision: str) -> frozenset[str]:

@@ -55,8 +55,8 @@ async def _work(folder: SweepFolder, is_relaunching: bool) -> int:
                 slots=state.slots or spec.slots,
             )
         )
-        if recovery.words:
-            context.note(recovery.words, level="warning")
+        if recovery.summary:
+            context.note(recovery.summary, level="warning")
         why, reason = await _run(context, recovery.events, is_relaunching)
         context.record(EngineEnded(why=why, reason=reason))
         writer.sync()

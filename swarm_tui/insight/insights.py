@@ -9,7 +9,7 @@ from swarm_tui.insight.blockers import Blocker, find_blockers
 from swarm_tui.insight.forecast import forecast
 from swarm_tui.insight.patterns import Pattern, find_patterns, raw_cause
 from swarm_tui.model.state import TestRecord
-from swarm_tui.model.states import ACTIVE_STATES, Result, State
+from swarm_tui.model.states import ACTIVE_STATES, UNSOLVED_RESULTS, State
 
 
 class Insights:
@@ -76,4 +76,4 @@ def _keep(records: dict[str, TestRecord], record: TestRecord, is_wanted: bool) -
 def _is_needy(record: TestRecord) -> bool:
     if record.harvest.escalations or record.state is State.WAITING:
         return True
-    return record.state is State.DONE and record.result in (Result.BLOCKED, Result.FAILED, Result.UNRESOLVED)
+    return record.state is State.DONE and record.result in UNSOLVED_RESULTS

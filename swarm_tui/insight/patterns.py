@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from swarm_tui.model.state import TestRecord
-from swarm_tui.model.states import Result, State
+from swarm_tui.model.states import UNSOLVED_RESULTS, Result, State
 from swarm_tui.model.text import plain
 
 _VARYING: Final = (
@@ -43,7 +43,7 @@ def raw_cause(record: TestRecord) -> str:
         return record.question or "waits for an answer"
     if record.state is State.DONE and record.result is Result.BLOCKED and record.harvest.escalations:
         return record.harvest.escalations[0].title or record.reason
-    if record.state is State.DONE and record.result in (Result.FAILED, Result.BLOCKED, Result.UNRESOLVED):
+    if record.state is State.DONE and record.result is not None and record.result in UNSOLVED_RESULTS:
         return _last_failure(record) or record.reason or record.result.value
     if record.state is State.RUNNING:
         return _last_failure(record)

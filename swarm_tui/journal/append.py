@@ -15,23 +15,24 @@ from swarm_tui.model.events import EventBase
 
 Appended = TypeVar("Appended", bound=EventBase)
 
-LOOKERS_GRACE: Final = 0.5
+SHARED_LOCK_GRACE: Final = 0.5
+"""Whoever looks whether an engine lives holds the lock for a moment too."""
 
 
 class EngineLock:
-    """Held by the one engine of a sweep for as long as it lives; the kernel lets go of it when the engine dies."""
+    """The lock of the one engine of a sweep, for as long as it lives; the kernel releases it when the engine dies."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._descriptor: int | None = None
 
     def acquire(self) -> None:
-        """Take the lock, or say which process holds it."""
+        """Take the lock; raise UsageError with the process that holds it."""
         try:
             descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:
             raise JournalError(f"{self._path} cannot be opened", error.strerror or str(error)) from error
-        if not _takes_lock(descriptor):
+        if not _acquire_lock(descriptor):
             holder = os.pread(descriptor, 64, 0).decode(errors="replace").strip()
             os.close(descriptor)
             raise UsageError(
@@ -43,15 +44,14 @@ class EngineLock:
         self._descriptor = descriptor
 
     def release(self) -> None:
-        """Let go of the lock."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
 
 
-def _takes_lock(descriptor: int) -> bool:
-    """Take the lock unless an engine holds it; those who look whether one lives hold it for a moment too."""
-    deadline = time.monotonic() + LOOKERS_GRACE
+def _acquire_lock(descriptor: int) -> bool:
+    """Acquire the lock and return True, or False when an engine holds it."""
+    deadline = time.monotonic() + SHARED_LOCK_GRACE
     while True:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -133,7 +133,7 @@ def append_line(path: Path, line: str) -> None:
 
 
 class JournalWriter:
-    """The engine's pen: gives every event its place in the order and a time that never runs backwards."""
+    """Writes the engine's events, each with its place in the order and a time that never runs backwards."""
 
     def __init__(
         self, path: Path, *, last_seq: int = 0, last_at: float = 0.0, clock: Callable[[], float] = time.time
@@ -144,7 +144,7 @@ class JournalWriter:
         self._clock = clock
 
     def append(self, event: Appended) -> Appended:
-        """Write one event; gives it back as it was written."""
+        """Write one event and return it as it was written."""
         at = max(self._at, self._clock())
         written = event.model_copy(update={"seq": self._seq + 1, "at": at})
         self._lines.append(written.model_dump_json(exclude_defaults=False).encode())

@@ -7,21 +7,21 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, Final
 
-from swarm_tui.journal.story import tell
+from swarm_tui.journal.story import log_line_of
 from swarm_tui.model import events as happened
 from swarm_tui.model.state import Integration, LogLine, TestRecord, Try
 from swarm_tui.model.states import ACTIVE_STATES, State
 
 TRIES_KEPT: Final = 50
 LOG_LINES_KEPT: Final = 5_000
-# A resumed engine knows by them what it must not do again: more than people ever ask.
+# By them a resumed engine does nothing twice: more than people ever ask.
 ANSWERS_KEPT: Final = 100_000
 
 
 class SweepState:
     """The state of one sweep after all events applied so far; reads no clock and no disk.
 
-    Records are immutable and replaced whole; `drain_changed` tells which tests got a new record, so
+    Records are immutable and replaced whole; `drain_changed` returns the tests that got a new record, so
     that a view redraws only those.
     """
 
@@ -30,12 +30,10 @@ class SweepState:
         self.counts: Counter[str] = Counter()
         self.slots = 0
         self.is_held = False
-        self.hold_reason = ""
         self.started_at: float | None = None
         self.ended_at: float | None = None
         self.ended_why: str | None = None
         self.ended_reason = ""
-        self.engine_pid: int | None = None
         self.engine_machine = ""
         self.integration = Integration()
         self.answers: dict[str, happened.RequestAnswered] = {}
@@ -47,7 +45,7 @@ class SweepState:
         self._changed: set[str] = set()
 
     def apply(self, event: happened.Event) -> None:
-        """Take one event into the state."""
+        """Fold one event into the state."""
         self.last_seq = event.seq
         self.last_at = event.at
         handler = _HANDLERS.get(type(event))
@@ -55,12 +53,12 @@ class SweepState:
             self.unknown_events += 1
             return
         handler(self, event)
-        line = tell(event)
+        line = log_line_of(event)
         if line is not None:
             self.log.append(line)
 
     def apply_all(self, events: Iterable[happened.Event]) -> SweepState:
-        """Take many events into the state and give it back."""
+        """Fold many events into the state and return it."""
         for event in events:
             self.apply(event)
         return self
@@ -107,12 +105,11 @@ class SweepState:
             self.started_at = event.at
         self.ended_at = self.ended_why = None
         self.ended_reason = ""
-        self.engine_pid, self.engine_machine = event.pid, event.machine
+        self.engine_machine = event.machine
         self.slots = event.slots or self.slots
 
     def _engine_ended(self, event: happened.EngineEnded) -> None:
         self.ended_at, self.ended_why, self.ended_reason = event.at, event.why, event.reason
-        self.engine_pid = None
 
     def _queued(self, event: happened.Queued) -> None:
         known = self.records.get(event.test)
@@ -126,7 +123,6 @@ class SweepState:
                 block=event.block,
                 reason=event.reason,
                 since=event.at,
-                queued_at=event.at,
             )
             self.counts[State.QUEUED.value] += 1
             self._changed.add(event.test)
@@ -141,7 +137,6 @@ class SweepState:
             block=known.block,
             reason=event.reason,
             since=event.at,
-            queued_at=event.at,
             attempt=known.attempt,
             is_held=known.is_held,
         )
@@ -174,7 +169,7 @@ class SweepState:
         )
 
     def _launch_failed(self, event: happened.LaunchFailed) -> None:
-        # The engine says with `queued` or `harvested` what follows; until then the test waits for it.
+        # `queued` or `harvested` follows; until then the test waits.
         self._change(event.test, state=State.QUEUED, since=event.at, reason=event.reason, source="engine")
 
     def _seen(self, event: happened.Seen) -> None:
@@ -257,20 +252,20 @@ class SweepState:
         self.slots = event.slots
 
     def _queue_held(self, event: happened.QueueHeld) -> None:
-        self._hold(event.tests, True, event.reason)
+        self._hold(event.tests, True)
 
     def _queue_released(self, event: happened.QueueReleased) -> None:
-        self._hold(event.tests, False, "")
+        self._hold(event.tests, False)
 
-    def _hold(self, tests: tuple[str, ...], is_held: bool, reason: str) -> None:
+    def _hold(self, tests: tuple[str, ...], is_held: bool) -> None:
         if not tests:
-            self.is_held, self.hold_reason = is_held, reason
+            self.is_held = is_held
         for test in tests:
             if test in self.records:
                 self._change(test, is_held=is_held)
 
     def _message_sent(self, event: happened.MessageSent) -> None:
-        """The log tells it; the probe will see what the agent makes of it."""
+        """Only the log shows it; the probe will see what the agent makes of it."""
 
     def _request_answered(self, event: happened.RequestAnswered) -> None:
         self.answers[event.request] = event
@@ -300,7 +295,7 @@ class SweepState:
         self.integration = Integration(state="failed", detail=event.reason, at=event.at, started_at=started_at)
 
     def _noted(self, event: happened.Noted) -> None:
-        """The log tells it."""
+        """Only the log shows it."""
 
 
 _HANDLERS: Final[dict[type, Callable[[SweepState, Any], None]]] = {

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from swarm_tui.errors import JournalError
 from swarm_tui.model.events import Event, parse_event
 
-CHUNK: Final = 1 << 20
+_COMPARED: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class BadLine:
 
 
 @dataclass(slots=True)
-class News:
+class NewEvents:
     """What was appended since the last reading."""
 
     events: list[Event] = field(default_factory=list)
@@ -39,6 +39,7 @@ class LineFollower:
         self.path = path
         self.offset = offset
         self._identity: tuple[int, int] | None = None
+        self._last_bytes = b""
 
     def read(self, limit: int = 1 << 26) -> tuple[list[tuple[int, bytes]], bool]:
         """Return (offset, line) pairs and whether the file began anew; a torn last line waits for its end."""
@@ -46,28 +47,31 @@ class LineFollower:
             with open(self.path, "rb") as file:
                 status = os.fstat(file.fileno())
                 identity = (status.st_dev, status.st_ino)
-                is_restarted = (
-                    self._identity is not None and identity != self._identity
-                ) or status.st_size < self.offset
+                is_restarted = self._identity is not None and (
+                    identity != self._identity or self._read_last_bytes(file) != self._last_bytes
+                )
+                is_restarted = is_restarted or status.st_size < self.offset
                 self._identity = identity
                 if is_restarted:
                     self.offset = 0
-                if status.st_size == self.offset:
-                    return [], is_restarted
                 file.seek(self.offset)
                 block = file.read(min(limit, status.st_size - self.offset))
+                end = block.rfind(b"\n") + 1
+                start, self.offset = self.offset, self.offset + end
+                self._last_bytes = self._read_last_bytes(file)
         except FileNotFoundError:
             return [], False
         except OSError as error:
             raise JournalError(f"{self.path} cannot be read", error.strerror or str(error)) from error
-        end = block.rfind(b"\n") + 1
         lines = []
-        start = self.offset
         for line in block[:end].split(b"\n")[:-1]:
             lines.append((start, line))
             start += len(line) + 1
-        self.offset += end
         return lines, is_restarted
+
+    def _read_last_bytes(self, file: BinaryIO) -> bytes:
+        # A new file may get the number of the one that was deleted: only its content tells that it is another.
+        return os.pread(file.fileno(), _COMPARED, max(0, self.offset - _COMPARED))[: min(_COMPARED, self.offset)]
 
 
 class EventFollower:
@@ -81,15 +85,15 @@ class EventFollower:
         """Where the next reading begins."""
         return self._lines.offset
 
-    def read(self, limit: int = 1 << 26) -> News:
+    def read(self, limit: int = 1 << 26) -> NewEvents:
         """Return what is new within the next `limit` bytes; a line that is no event is reported and passed over."""
         lines, is_restarted = self._lines.read(limit)
-        news = News(is_restarted=is_restarted)
+        new = NewEvents(is_restarted=is_restarted)
         for offset, line in lines:
             if not line.strip():
                 continue
             try:
-                news.events.append(parse_event(line))
+                new.events.append(parse_event(line))
             except ValueError as error:
-                news.bad_lines.append(BadLine(offset, line[:500], str(error).split("\n")[0][:200]))
-        return news
+                new.bad_lines.append(BadLine(offset, line[:500], str(error).split("\n")[0][:200]))
+        return new

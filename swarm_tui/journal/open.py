@@ -1,20 +1,23 @@
-"""Opens a sweep for looking: what was asked, the state so far, and the news as they come."""
+"""Opens a sweep to read it: what was asked, the state so far, and what is appended later."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from swarm_tui.errors import UsageError
 from swarm_tui.journal.append import living_engine
 from swarm_tui.journal.fold import SweepState
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.follow import BadLine, EventFollower
 from swarm_tui.journal.snapshot import read_snapshot
+from swarm_tui.model.state import TestRecord
 from swarm_tui.model.sweep import SweepSpec
+from swarm_tui.model.text import plain
 
 
 @dataclass(slots=True)
 class OpenedSweep:
-    """A sweep that somebody looks at. Looking changes nothing in the folder."""
+    """A sweep that is read. Reading changes nothing in the folder."""
 
     folder: SweepFolder
     spec: SweepSpec
@@ -23,25 +26,50 @@ class OpenedSweep:
     bad_lines: list[BadLine] = field(default_factory=list)
 
     def catch_up(self, limit: int = 1 << 26) -> bool:
-        """Take what was appended since the last call; True when the journal began anew and the state with it."""
-        news = self.follower.read(limit)
-        if news.is_restarted:
+        """Apply what was appended since the last call; return whether the journal began anew and the state with it."""
+        new = self.follower.read(limit)
+        if new.is_restarted:
             self.state = SweepState()
             self.bad_lines = []
-        self.state.apply_all(news.events)
-        self.bad_lines.extend(news.bad_lines[: max(0, 100 - len(self.bad_lines))])
-        return news.is_restarted
+        self.state.apply_all(new.events)
+        self.bad_lines.extend(new.bad_lines[: max(0, 100 - len(self.bad_lines))])
+        return new.is_restarted
 
     @property
     def has_living_engine(self) -> bool:
         """Whether an engine on this machine holds the sweep now."""
         return living_engine(self.folder.lock) is not None
 
+    def find_test(self, name: str) -> TestRecord:
+        """Return the test that a person means: by node id, by agent, by the end of a node id, or by a part.
+
+        Raise UsageError unless exactly one test fits in the first of these ways in which any does.
+        """
+        records = list(self.state.tests())
+        exact = [record for record in records if name in (record.test, record.agent, record.agent_id)]
+        ends = [record for record in records if record.test.endswith((f"::{name}", f"/{name}"))]
+        parts = [record for record in records if name in record.test or name in record.agent]
+        for found in (exact, ends, parts):
+            if len(found) == 1:
+                return found[0]
+            if found:
+                several = ", ".join(plain(record.test, 80) for record in found[:4])
+                raise UsageError(f"{plain(name, 80)!r} fits {len(found)} tests", f"for example {several}")
+        raise UsageError(
+            f"there is no test or agent {plain(name, 80)!r} in {self.folder.name}",
+            f"`swarm-tui status {self.folder.name}` lists all",
+        )
+
+
+def open_at_snapshot(folder: SweepFolder) -> OpenedSweep:
+    """Open a sweep where its snapshot was written, for readers that catch up little by little."""
+    spec = folder.read_spec()
+    state, offset = read_snapshot(folder.snapshot, folder.events)
+    return OpenedSweep(folder, spec, state, EventFollower(folder.events, offset))
+
 
 def open_sweep(folder: SweepFolder) -> OpenedSweep:
     """Open a sweep at its present state."""
-    spec = folder.read_spec()
-    state, offset = read_snapshot(folder.snapshot, folder.events)
-    opened = OpenedSweep(folder, spec, state, EventFollower(folder.events, offset))
+    opened = open_at_snapshot(folder)
     opened.catch_up()
     return opened

@@ -25,8 +25,8 @@ class Recovery:
     kept_aside: Path | None = None
 
     @property
-    def words(self) -> str:
-        """The sentence for the log; empty when nothing was wrong."""
+    def summary(self) -> str:
+        """A sentence for the log; empty when nothing was wrong."""
         if not self.cut_lines:
             return ""
         lines = "1 broken line was" if self.cut_lines == 1 else f"{self.cut_lines} broken lines were"

@@ -1,4 +1,4 @@
-"""The engine's inbox: people append requests, the engine reads each once and answers with an event."""
+"""What people ask of an engine: they append requests, the engine reads each once and answers with an event."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def append_request(
     slots: int | None = None,
     text: str | None = None,
 ) -> Request:
-    """Ask something of the engine; return the request, whose id the answer will name."""
+    """Append a request for the engine and return it; the answer will name its id."""
     request = Request(
         id=uuid.uuid4().hex[:12],
         at=time.time(),

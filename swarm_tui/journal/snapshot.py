@@ -20,17 +20,15 @@ from swarm_tui.model.harvest import HarvestReport
 from swarm_tui.model.state import Integration, LogLine, TestRecord, Try
 from swarm_tui.model.states import Result, State
 
-SNAPSHOT_VERSION: Final = 1
+SNAPSHOT_VERSION: Final = 2
 _DIGESTED: Final = 4096
 _PLAIN_FIELDS: Final = (
     "slots",
     "is_held",
-    "hold_reason",
     "started_at",
     "ended_at",
     "ended_why",
     "ended_reason",
-    "engine_pid",
     "engine_machine",
     "last_seq",
     "last_at",

@@ -8,8 +8,8 @@ from swarm_tui.model import events as happened
 from swarm_tui.model.state import LogLine
 from swarm_tui.model.states import MARKS, Result, State
 
-# What happens many times a second; asked first, because a match of twenty cases costs as much as the fold itself.
-_NOT_TOLD: Final = frozenset(
+# What happens many times a second; looked up first, because a match of twenty cases costs as much as the fold itself.
+_NOT_LOGGED: Final = frozenset(
     {
         happened.Launching,
         happened.TryStarted,
@@ -22,9 +22,9 @@ _NOT_TOLD: Final = frozenset(
 )
 
 
-def tell(event: happened.Event) -> LogLine | None:
+def log_line_of(event: happened.Event) -> LogLine | None:
     """Return the log line of an event, or None for one that nobody would read."""
-    if type(event) in _NOT_TOLD:
+    if type(event) in _NOT_LOGGED:
         return None
     level, text, test = "info", "", ""
     match event:

@@ -38,7 +38,6 @@ class TestRecord(NamedTuple):
     source: str = "queue"
     """From what the state is known: queue, engine, process, live tries, archive, person, mngr list."""
     since: float = 0.0
-    queued_at: float = 0.0
     launched_at: float | None = None
     ended_at: float | None = None
     attempt: int = 0
@@ -56,7 +55,7 @@ class TestRecord(NamedTuple):
     stale_since: float | None = None
     is_held: bool = False
     heard_at: float = 0.0
-    """When the agent last said something."""
+    """When the agent last wrote something."""
 
     @property
     def mark(self) -> str:

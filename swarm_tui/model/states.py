@@ -39,6 +39,9 @@ FINISHED_STATES: Final = frozenset({State.DONE, State.STOPPED})
 PULLED_RESULTS: Final = frozenset({Result.BETTER, Result.TEST_FIX, Result.TUTORIAL_FIX, Result.IMPL_FIX})
 """Results whose branch carries work that the integrator may take."""
 
+UNSOLVED_RESULTS: Final = frozenset({Result.BLOCKED, Result.FAILED, Result.UNRESOLVED})
+"""Results of which a person should know, and that are worth another try."""
+
 
 class Mark(NamedTuple):
     """What one cell can show, the result of a done test or else its state, and how the room, the command line and the

@@ -20,10 +20,8 @@ from swarm_tui.insight.patterns import Pattern
 from swarm_tui.journal.append import living_engine
 from swarm_tui.journal.fold import SweepState
 from swarm_tui.journal.folder import SweepFolder, is_newer_format
-from swarm_tui.journal.follow import EventFollower
-from swarm_tui.journal.open import OpenedSweep
+from swarm_tui.journal.open import open_at_snapshot
 from swarm_tui.journal.requests import append_request
-from swarm_tui.journal.snapshot import read_snapshot
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.requests import Request, RequestKind
 from swarm_tui.model.state import LogLine, TestRecord
@@ -101,9 +99,7 @@ class Store:
     def __init__(self, folder: SweepFolder, *, clock: Callable[[], float] = time.time) -> None:
         self.folder = folder
         self.clock = clock
-        spec = folder.read_spec()
-        state, offset = read_snapshot(folder.snapshot, folder.events)
-        self.opened = OpenedSweep(folder, spec, state, EventFollower(folder.events, offset))
+        self.opened = open_at_snapshot(folder)
         self.engine = EngineState.ENDED
         self.problem = ""
         self.is_loaded = False
@@ -113,7 +109,7 @@ class Store:
         self._answers: list[Answer] = []
         self._slice = SLICE
         self.insights = Insights()
-        self.insights.take(state.tests())
+        self.insights.take(self.state.tests())
         self._changed: set[str] = set()
         self._insights: dict[str, tuple[float, int, Any]] = {}
         self.check_engine()

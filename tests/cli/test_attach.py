@@ -15,7 +15,7 @@ import pexpect
 import pytest
 
 from swarm_tui.adapters.mngr_messages import CreateRequest
-from swarm_tui.cli.attach import find_integrator, find_test
+from swarm_tui.cli.attach import find_integrator
 from swarm_tui.errors import UsageError
 from swarm_tui.journal.append import JournalWriter
 from swarm_tui.journal.folder import SweepFolder, create_runs_folder
@@ -232,13 +232,13 @@ def test_a_test_is_found_by_id_agent_or_a_part_of_its_own(tmp_path: Path) -> Non
     tests = {"a.py::test_copy": "swarm-1-copy", "a.py::test_copy_all": "swarm-1-copy-all", "b.py::test_x": "swarm-1-x"}
     sweep = open_sweep(write_sweep(tmp_path, MngrSettings(path="mngr"), tests))
     for target in ("a.py::test_copy", "test_copy", "swarm-1-copy"):
-        assert find_test(sweep, target).test == "a.py::test_copy"
-    assert find_test(sweep, "all").test == "a.py::test_copy_all"
-    assert find_test(sweep, "agent-swarm-1-x").test == "b.py::test_x"
+        assert sweep.find_test(target).test == "a.py::test_copy"
+    assert sweep.find_test("all").test == "a.py::test_copy_all"
+    assert sweep.find_test("agent-swarm-1-x").test == "b.py::test_x"
     with pytest.raises(UsageError, match="fits 2 tests"):
-        find_test(sweep, "copy")
+        sweep.find_test("copy")
     with pytest.raises(UsageError, match="no test or agent"):
-        find_test(sweep, "y\x1b[31m")
+        sweep.find_test("y\x1b[31m")
 
 
 def test_the_integrator_is_found_once_there_is_one(tmp_path: Path) -> None:
@@ -256,7 +256,7 @@ def test_the_integrator_is_found_once_there_is_one(tmp_path: Path) -> None:
 def test_a_test_that_is_called_integrator_is_meant_before_the_agent(tmp_path: Path) -> None:
     sweep = open_sweep(write_sweep(tmp_path, MngrSettings(path="mngr"), {"a.py::integrator": "swarm-1-integrator-2"}))
     assert find_integrator(sweep, "integrator") is None
-    assert find_test(sweep, "integrator").agent == "swarm-1-integrator-2"
+    assert sweep.find_test("integrator").agent == "swarm-1-integrator-2"
 
 
 def test_without_a_terminal_nothing_is_attached(tmp_path: Path) -> None:

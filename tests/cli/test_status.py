@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from swarm_tui.cli.progress import follow_sweep
-from swarm_tui.cli.request import find_test
 from swarm_tui.engine.context import EngineContext
 from swarm_tui.errors import UsageError
 from swarm_tui.journal.append import EngineLock
+from swarm_tui.journal.open import open_sweep
 from swarm_tui.model.events import (
     EngineEnded,
     Harvested,
@@ -128,9 +128,17 @@ def test_asking_a_sweep_without_an_engine_says_how_to_get_one(context: EngineCon
 
 
 def test_a_test_is_named_by_what_fits_only_it(context: EngineContext) -> None:
-    first = next(context.state.tests())
-    assert find_test(context.state, first.test) == find_test(context.state, first.agent) == first.test
-    assert find_test(context.state, "test_0.py") == first.test
-    for name in ("test_", "nothing"):
-        with pytest.raises(UsageError):
-            find_test(context.state, name)
+    sweep, first = open_sweep(context.folder), next(context.state.tests())
+    for name in (first.test, first.agent, "test_0", "test_0.py::test_0", "test_0.py"):
+        assert sweep.find_test(name) == first
+
+
+@pytest.mark.parametrize("name", ["test_", "nothing"])
+def test_every_command_refuses_a_name_in_the_same_words(context: EngineContext, name: str) -> None:
+    refused = {
+        swarm_tui(context, *words, name).stderr for words in (["attach"], ["request", "retry"], ["request", "stop"])
+    }
+    assert len(refused) == 1
+    with pytest.raises(UsageError) as told:
+        open_sweep(context.folder).find_test(name)
+    assert refused == {f"swarm-tui: {told.value}\n"}

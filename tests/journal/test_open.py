@@ -12,6 +12,7 @@ from swarm_tui.errors import JournalError, UsageError
 from swarm_tui.journal.append import JournalWriter
 from swarm_tui.journal.fold import SweepState
 from swarm_tui.journal.folder import SweepFolder, create_runs_folder, find_sweep, is_newer_format, list_sweeps
+from swarm_tui.journal.follow import LineFollower
 from swarm_tui.journal.open import open_sweep
 from swarm_tui.journal.requests import RequestFollower, append_request
 from swarm_tui.journal.snapshot import read_snapshot, write_snapshot
@@ -145,3 +146,19 @@ def test_a_full_disk_leaves_no_empty_list_of_what_git_is_to_overlook(tmp_path: P
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     create_runs_folder(tmp_path)
     assert (tmp_path / ".swarm/.gitignore").read_text() == "*\n"
+
+
+def test_a_file_that_was_replaced_under_its_number_is_read_from_its_beginning(tmp_path: Path) -> None:
+    path = tmp_path / "lines"
+    path.write_bytes(b"one\ntwo\n")
+    follower = LineFollower(path)
+    assert follower.read() == ([(0, b"one"), (4, b"two")], False)
+    assert follower.read() == ([], False)
+    with path.open("ab") as file:
+        file.write(b"three\nfo")
+    assert follower.read() == ([(8, b"three")], False)
+    path.write_bytes(b"another\nfile, longer\nthan it was\n")
+    assert follower.read() == ([(0, b"another"), (8, b"file, longer"), (21, b"than it was")], True)
+    path.write_bytes(b"short\n")
+    assert follower.read() == ([(0, b"short")], True)
+    assert follower.read() == ([], False)

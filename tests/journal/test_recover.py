@@ -56,7 +56,7 @@ def test_garbage_in_the_middle_is_cut_out_and_kept(tmp_path: Path) -> None:
         second = writer.append(happened.Noted(text="two"))
     recovery = recover_journal(path)
     assert [*first, second] == list(recovery.events)
-    assert recovery.words.startswith("2 broken lines were cut out of the journal, kept in events.cut-")
+    assert recovery.summary.startswith("2 broken lines were cut out of the journal, kept in events.cut-")
     assert recovery.kept_aside is not None
     assert b"not json" in recovery.kept_aside.read_bytes()
 
