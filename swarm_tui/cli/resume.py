@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 from pathlib import Path
 
 from swarm_tui.cli.sweep_options import add_display_options, show_sweep
@@ -49,6 +50,9 @@ def run(arguments: argparse.Namespace) -> int:
         )
     if arguments.slots is not None:
         append_request(folder, RequestKind.SLOTS, slots=arguments.slots)
-    start_engine(folder, spec.passed_environment, is_relaunching=arguments.relaunch)
+    missing = [name for name in spec.agent_environment if name not in os.environ]
+    if missing:
+        say(f"not set here, so that new agents go without: {', '.join(missing)}")
+    start_engine(folder, spec.agent_environment, is_relaunching=arguments.relaunch)
     say(f"sweep {folder.name} is taken up again")
     return show_sweep(folder, arguments, known=opened)

@@ -54,7 +54,7 @@ def sweep_tutorial(arguments: argparse.Namespace) -> int:
     blocks = counted(len(loop.items), "block")
     removed = f", {len(loop.removed)} tests of removed blocks" if loop.removed else ""
     say(f"sweep {folder.name}: {blocks} for {len(tests)} agents{removed}, {spec.slots} slots")
-    start_engine(folder, spec.passed_environment)
+    start_engine(folder, spec.agent_environment)
     code = show_sweep(folder, arguments)
     _tell_end(folder)
     return code

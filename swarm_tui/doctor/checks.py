@@ -18,7 +18,8 @@ from swarm_tui.adapters.process import run_process
 from swarm_tui.adapters.provision import NEEDED_PYTHON, PLUGIN_PACKAGES, FoundMngr, find_mngr
 from swarm_tui.adapters.tmux import Tmux
 from swarm_tui.agents.kinds import DEFAULT_AGENT_TYPE, AgentKind, kind_of
-from swarm_tui.errors import AdapterError, ProgramMissing
+from swarm_tui.agents.login import check_login, check_program
+from swarm_tui.errors import AdapterError, ProgramMissing, SwarmError
 from swarm_tui.model.text import plain
 from swarm_tui.places.local_agents import list_processes
 
@@ -126,13 +127,17 @@ async def check_agent_program(requirements: Requirements, machine: Machine) -> l
     if kind is None or not kind.program:
         return []
     program, needed = kind.program, f"for {kind.title} agents"
+    given = machine.environment
+    settings = current_settings("mngr", given)
+    passed = {name: given[name] for name in (*kind.needed_variables(given), "PATH", "HOME") if name in given}
+    environment = mngr_environment(settings, passed)
     try:
-        finished = await run_process([program, "--version"], environment=_environment(machine), timeout=30)
-    except AdapterError as error:
+        version = await check_program(kind, environment)
+        login = await check_login(kind, environment)
+    except SwarmError as error:
         return [Check(program, False, plain(error.message, 200), needed, error.hint)]
-    is_fit = finished.code == 0
-    found = plain(finished.text or finished.error_text, 100)
-    return [Check(program, is_fit, found, needed, "" if is_fit else f"run `{program}` to see what it wants")]
+    state = {True: ", logged in", False: "", None: ", its login is not known"}[login.is_logged_in]
+    return [Check(program, True, f"{version}{state if kind.login_command else ''}", needed)]
 
 
 async def check_keys(_: Requirements, machine: Machine) -> list[Check]:

@@ -66,7 +66,7 @@ async def _work(folder: SweepFolder, is_relaunching: bool) -> int:
 
 def make_context(folder: SweepFolder, spec: SweepSpec, writer: JournalWriter, state: SweepState) -> EngineContext:
     """Open the adapters that a sweep is worked on through."""
-    passed = {name: os.environ[name] for name in spec.passed_environment if name in os.environ}
+    passed = {name: os.environ[name] for name in spec.agent_environment if name in os.environ}
     environment = mngr_environment(spec.mngr, passed)
     repository = Path(spec.repository)
     return EngineContext(

@@ -113,7 +113,7 @@ def _request(
         branch=inputs.branch,
         labels=spec.labels | {LABEL_SWEEP: spec.sweep, LABEL_ROLE: ROLE_INTEGRATOR},
         message=None if by == "builtin" else kind.message(prompt),
-        passed_environment=spec.passed_environment,
+        passed_environment=spec.agent_environment,
         provider=spec.provider,
         is_approved=True,
         extra_arguments=("--id", place.agent_id, "--target-path", place.work_dir),

@@ -121,7 +121,7 @@ def create_request(context: EngineContext, record: TestRecord, address: AgentAdd
     return CreateRequest(
         name=record.agent,
         agent_type=kind.mngr_type,
-        command=kind.prepare_command(spec.agent_arguments, context.folder.root.absolute(), task_file),
+        command=kind.prepare_command(agent_words(spec), context.folder.root.absolute(), task_file),
         source=Path(spec.repository),
         transfer="git-worktree" if spec.transfer == "worktree" else "git-mirror",
         base=spec.base,
@@ -129,7 +129,7 @@ def create_request(context: EngineContext, record: TestRecord, address: AgentAdd
         labels=spec.labels | {LABEL_SWEEP: spec.sweep, LABEL_TEST: plain(record.test, 500), LABEL_ROLE: ROLE_MAPPER},
         message=kind.message(prompt),
         environment=environment_for(spec, address, task_file),
-        passed_environment=spec.passed_environment,
+        passed_environment=spec.agent_environment,
         provider=spec.provider,
         is_approved=True,
         extra_arguments=(*own_place, *setup),
@@ -152,7 +152,7 @@ def environment_for(spec: SweepSpec, address: AgentAddress, task_file: Path) -> 
     own = [posixpath.normpath(posixpath.join(address.work_dir, root)) for root in spec.import_roots]
     given = [entry for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
     behind = [_moved(entry, spec.repository, address.work_dir) for entry in given]
-    environment = kind_of(spec.agent_type).variables(spec.agent_arguments, is_root=os.geteuid() == 0) | {
+    environment = kind_of(spec.agent_type).variables(agent_words(spec), is_root=os.geteuid() == 0) | {
         TASK_VARIABLE: str(task_file),
         "PYTHONPATH": os.pathsep.join([str(live_folder()), *own, *behind]),
     }
@@ -162,6 +162,12 @@ def environment_for(spec: SweepSpec, address: AgentAddress, task_file: Path) -> 
         for role in ("AUTHOR", "COMMITTER"):
             environment |= {f"GIT_{role}_NAME": name, f"GIT_{role}_EMAIL": email}
     return environment
+
+
+def agent_words(spec: SweepSpec) -> tuple[str, ...]:
+    """Return the words of the agents' command line: for what they may do, and those that a person gave."""
+    permission = kind_of(spec.agent_type).permission(spec.permissions, spec.agent_arguments)
+    return (*permission.words, *spec.agent_arguments)
 
 
 def _moved(entry: str, repository: str, copy: str) -> str:

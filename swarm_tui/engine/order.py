@@ -6,6 +6,7 @@ import asyncio
 import os
 import shutil
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final
@@ -15,7 +16,8 @@ from swarm_tui.adapters.mngr import Mngr, current_settings, mngr_environment
 from swarm_tui.adapters.mngr_settings import AgentTypes
 from swarm_tui.adapters.packages import how_to_get
 from swarm_tui.adapters.provision import find_mngr
-from swarm_tui.agents.kinds import kind_of
+from swarm_tui.agents.kinds import Login, kind_of
+from swarm_tui.agents.login import check_login, check_program
 from swarm_tui.agents.prompting import MAPPER_TEMPLATE, check_template, render_prompt
 from swarm_tui.engine.collect import Found, Progress, Selection, find_tests
 from swarm_tui.engine.launch import environment_for
@@ -51,6 +53,8 @@ class Preconditions:
     base: str
     identity: tuple[str, str]
     settings: MngrSettings
+    is_cost_imputed: bool = False
+    needed_environment: tuple[str, ...] = ()
 
 
 async def check_ground(order: Order) -> Preconditions:
@@ -67,8 +71,11 @@ async def check_ground(order: Order) -> Preconditions:
     identity = await asyncio.to_thread(repository.identity)
     _check_paths(order)
     settings = await _settings(order)
-    await _check_agent_type(order, settings, repository.root)
-    return Preconditions(repository, base, (identity.name, identity.email), settings)
+    needed = kind_of(order.agent_type).needed_variables(os.environ)
+    passed = {name: os.environ[name] for name in (*needed, *order.passed_environment)}
+    login = await _check_agent_type(order, settings, repository.root, passed)
+    person = (identity.name, identity.email)
+    return Preconditions(repository, base, person, settings, login.is_subscription, needed)
 
 
 async def prepare_sweep(order: Order, progress: Progress) -> tuple[SweepSpec, list[SweptTest]]:
@@ -148,18 +155,17 @@ async def _settings(order: Order) -> MngrSettings:
     return current_settings((await find_mngr(order.mngr)).path)
 
 
-async def _check_agent_type(order: Order, settings: MngrSettings, repository: Path) -> None:
+async def _check_agent_type(order: Order, settings: MngrSettings, repository: Path, passed: Mapping[str, str]) -> Login:
     kind = kind_of(order.agent_type)
+    if kind.is_ours:
+        return Login(None)
     problem, hint = kind.argument_problem(order.agent_arguments)
     if problem:
         raise UsageError(problem, hint)
-    if kind.program and shutil.which(kind.program) is None:
-        raise ProgramMissing(
-            f"{kind.program} is not installed",
-            f"{how_to_get(kind.program)}; or try it without: `--agent offline` only runs the tests",
-        )
-    if kind.is_ours:
-        return
+    environment = mngr_environment(settings, passed)
+    if kind.program:
+        await check_program(kind, environment)
+    login = await check_login(kind, environment)
     mngr = Mngr(settings.path, mngr_environment(settings), repository)
     names = {plugin.name for plugin in await mngr.plugins() if plugin.is_enabled}
     host_dir = Path(settings.host_dir or "~/.mngr").expanduser()
@@ -168,6 +174,7 @@ async def _check_agent_type(order: Order, settings: MngrSettings, repository: Pa
         raise UsageError(
             f"mngr knows no agent type {order.agent_type!r}", "`mngr plugin list` shows them; `--agent offline` is ours"
         )
+    return login
 
 
 def compose_spec(order: Order, found: Found, ground: Preconditions) -> SweepSpec:
@@ -190,6 +197,8 @@ def compose_spec(order: Order, found: Found, ground: Preconditions) -> SweepSpec
         "import_roots": found.import_roots,
         "identity": ground.identity,
         "mngr": ground.settings,
+        "is_cost_imputed": ground.is_cost_imputed,
+        "needed_environment": ground.needed_environment,
     }
     return SweepSpec.model_validate(options | found_out)
 
@@ -208,5 +217,5 @@ def _check_launch(spec: SweepSpec, test: SweptTest) -> None:
         source=Path(spec.repository),
         labels=spec.labels,
         environment=environment,
-        passed_environment=spec.passed_environment,
+        passed_environment=spec.agent_environment,
     )

@@ -179,5 +179,5 @@ def _check_launch(spec: SweepSpec, repository: Repository, test: SweptTest) -> N
         source=Path(spec.repository),
         labels=spec.labels,
         environment=environment_for(spec, agent_address(spec, place_for(spec).host_dir, test.agent, 1), task_file),
-        passed_environment=spec.passed_environment,
+        passed_environment=spec.agent_environment,
     )

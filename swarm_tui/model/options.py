@@ -85,6 +85,11 @@ class RunOptions:
 
     agent_type: str = _option("claude", "--agent", "claude, offline, or any agent type of mngr", "TYPE")
     agent_arguments: tuple[str, ...] = _option((), "--agent-argument", "a word for the agent's command line", "WORD")
+    permissions: Literal["allow", "ask", "skip"] = _option(
+        "allow",
+        "--permissions",
+        "allow: agents read, edit and run in their copies (default); ask: each time; skip: their own dangerous flag",
+    )
     slots: int = _option(4, "--slots", "so many agents work at once (default %(default)s)", "N", rule=_SLOTS)
     timeout: float = _option(
         3600.0, "--timeout", "for one agent (default 1h)", "TIME", parse=parse_duration, rule=_TIME

@@ -54,7 +54,16 @@ class SweepSpec(BaseModel, RunOptions, frozen=True, extra="allow"):
     material: tuple[str, ...] = ()
     """What the agents of a tutorial are to read about the program, beside its help."""
     mngr: MngrSettings
+    needed_environment: tuple[str, ...] = ()
+    """Names of variables that the agents get besides those of `--pass-env`, since they could not work without."""
+    is_cost_imputed: bool = False
+    """The agents' work is paid by a subscription: dollars are what it would cost without one."""
     labels: dict[str, str] = Field(default_factory=dict)
+
+    @property
+    def agent_environment(self) -> tuple[str, ...]:
+        """The names of all variables that the agents get from the engine's environment."""
+        return tuple(dict.fromkeys((*self.passed_environment, *self.needed_environment)))
 
 
 class SweptTest(BaseModel):

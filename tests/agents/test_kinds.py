@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import swarm_tui
-from swarm_tui.agents.kinds import DEFAULT_AGENT_TYPE, AgentKind, kind_of
+from swarm_tui.agents.kinds import DEFAULT_AGENT_TYPE, AgentKind, Login, kind_of
 
 ALL = ("offline", "command", "claude", "code-guardian", "codex")
 
@@ -57,9 +57,45 @@ def test_a_message_is_shorter_than_a_terminal_line_may_be(agent_type: str) -> No
 
 def test_claude_run_by_root_skips_permissions_only_in_a_sandbox() -> None:
     claude = kind_of("claude")
-    assert claude.variables(claude.permissions["skip"], is_root=True) == {"IS_SANDBOX": "1"}
-    assert claude.variables(claude.permissions["skip"], is_root=False) == {}
-    assert claude.variables(claude.permissions["ask"], is_root=True) == {}
+    assert claude.variables(claude.permissions["skip"].words, is_root=True) == {"IS_SANDBOX": "1"}
+    assert claude.variables(claude.permissions["skip"].words, is_root=False) == {}
+    assert claude.variables(claude.permissions["ask"].words, is_root=True) == {}
+
+
+def test_permissions_are_chosen_by_the_person() -> None:
+    claude = kind_of("claude")
+    assert claude.permission("ask", ()).words == ("--permission-mode", "default")
+    assert "--allowedTools" in claude.permission("allow", ("--model", "opus")).words
+    own = claude.permission("allow", ("--permission-mode=plan", "--model", "opus"))
+    assert (own.words, own.sentence) == ((), "do what --permission-mode=plan lets them")
+    assert kind_of("codex").permission("allow", ()).words == ()
+
+
+def test_what_claude_needs_of_an_environment_is_passed_and_nothing_else() -> None:
+    environment = {"ANTHROPIC_API_KEY": "k", "HTTPS_PROXY": "p", "GITHUB_TOKEN": "t", "CLAUDE_CODE_SSE_PORT": "1"}
+    assert kind_of("claude").needed_variables(environment) == ("ANTHROPIC_API_KEY", "HTTPS_PROXY")
+    assert kind_of("offline").needed_variables(environment) == ()
+
+
+@pytest.mark.parametrize(
+    ("output", "environment", "login"),
+    [
+        ('{"loggedIn": false, "authMethod": "none"}', {}, Login(False)),
+        ('{"loggedIn": true, "authMethod": "api_key"}', {}, Login(True)),
+        ('{"loggedIn": true, "authMethod": "claude.ai"}', {}, Login(True, is_subscription=True)),
+        ('{"loggedIn": true, "authMethod": "oauth_token"}', {"ANTHROPIC_AUTH_TOKEN": "x"}, Login(True)),
+        (
+            '{"loggedIn": true, "authMethod": "oauth_token"}',
+            {"CLAUDE_CODE_OAUTH_TOKEN": "x"},
+            Login(True, is_subscription=True),
+        ),
+        ("error: unknown command 'auth'", {}, Login(None)),
+        ("[]", {}, Login(None)),
+        ("[" * 100_000, {}, Login(None)),
+    ],
+)
+def test_claude_says_whether_it_is_logged_in(output: str, environment: dict[str, str], login: Login) -> None:
+    assert kind_of("claude").read_login(1, output, environment) == login
 
 
 def test_types_that_run_claude_are_claude() -> None:

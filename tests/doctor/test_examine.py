@@ -107,7 +107,9 @@ async def test_claude_and_its_plugin_are_needed_only_when_wished_for(healthy: Pa
     assert "imbue-mngr-claude" in checks["mngr plugin claude"].fix
     assert not checks["claude"].ok
     make_program(healthy / "bin" / "claude", "echo 2.1.73")
-    assert (await consult(healthy, Requirements(agent="claude")))["claude"].found == "2.1.73"
+    assert (await consult(healthy, Requirements(agent="claude")))["claude"].found == "2.1.73, its login is not known"
+    make_program(healthy / "bin" / "claude", """echo '{"loggedIn": false}'""")
+    assert (await consult(healthy, Requirements(agent="claude")))["claude"].found == "Claude is not logged in here"
     make_program(healthy / "bin" / "claude", "exit 1")
     assert not (await consult(healthy, Requirements(agent="claude")))["claude"].ok
 

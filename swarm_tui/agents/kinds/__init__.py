@@ -10,6 +10,7 @@ import importlib
 import pkgutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 from typing import ClassVar, Final
@@ -18,6 +19,24 @@ from swarm_tui.agents.transcript_summary import TranscriptSummary
 from swarm_tui.model.options import RunOptions
 
 DEFAULT_AGENT_TYPE: Final = RunOptions.agent_type
+
+
+@dataclass(frozen=True, slots=True)
+class Permission:
+    """What agents may do without asking, and the words of their command line for it."""
+
+    sentence: str
+    """Follows "the agents"; empty where their own settings decide."""
+    words: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """Whether an agent is logged in; None where that is not known."""
+
+    is_logged_in: bool | None
+    is_subscription: bool = False
+    """Whether its work is paid by a subscription, so that a price per token is imputed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +77,20 @@ class AgentKind:
     withheld_environment: ClassVar[tuple[str, ...]] = ()
     """Variables that match, but that one running program sets for its own children."""
 
-    permissions: ClassVar[Mapping[str, tuple[str, ...]]] = {}
-    """The command line arguments for each way to treat permissions, by the name of the way."""
+    permissions: ClassVar[Mapping[str, Permission]] = {}
+    """What `--permissions allow`, `ask` and `skip` mean; empty where the agent's own settings decide."""
+
+    permission_flags: ClassVar[tuple[str, ...]] = ()
+    """Flags of its command line by which a person decides on permissions without `--permissions`."""
+
+    needed_version: ClassVar[tuple[int, ...]] = ()
+    """The oldest version of the program that can be used."""
+
+    login_hint: ClassVar[str] = ""
+    """What to do when it is not logged in."""
+
+    login_command: ClassVar[tuple[str, ...]] = ()
+    """The command that tells whether it is logged in; empty when there is none."""
 
     ready_within: ClassVar[float] = 8.0
     """Seconds after its launch during which an agent that was never active may still be starting."""
@@ -69,6 +100,23 @@ class AgentKind:
 
     limit_signs: ClassVar[tuple[str, ...]] = ()
     """Patterns of lines that are on its screen when a limit is reached or its server does not answer."""
+
+    def needed_variables(self, environment: Mapping[str, str]) -> tuple[str, ...]:
+        """Return the names in a person's environment that the agent needs to log in and to reach its model."""
+        patterns, withheld = self.environment_patterns, self.withheld_environment
+        found = (name for name in environment if any(fnmatchcase(name, pattern) for pattern in patterns))
+        return tuple(sorted(name for name in found if name not in withheld))
+
+    def permission(self, chosen: str, arguments: Sequence[str]) -> Permission:
+        """Return what an agent may do; words of its command line that decide on it win."""
+        own = [word for word in arguments if word.partition("=")[0] in self.permission_flags]
+        if own:
+            return Permission(f"do what {' '.join(own)} lets them")
+        return self.permissions.get(chosen, Permission(""))
+
+    def read_login(self, code: int, output: str, environment: Mapping[str, str]) -> Login:
+        """Return what the login command said by its exit code and its output."""
+        return Login(is_logged_in=code == 0)
 
     @property
     def mngr_type(self) -> str:

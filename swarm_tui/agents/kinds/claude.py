@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Final
 
-from swarm_tui.agents.kinds import AgentKind
+from swarm_tui.agents.kinds import AgentKind, Login, Permission
 from swarm_tui.agents.transcript_summary import TranscriptSummary
 
 _SKIPS_PERMISSIONS: Final = "--dangerously-skip-permissions"
@@ -27,12 +28,19 @@ class ClaudeKind(AgentKind):
     )
     # A Claude from whose terminal swarm-tui was started sets these for its own children.
     withheld_environment = ("CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_MESSAGING_SOCKET", "CLAUDE_CODE_SSE_PORT")
-    permissions: ClassVar[Mapping[str, tuple[str, ...]]] = {
-        # Without a mode Claude begins in auto mode, whose check fails behind any other server than Anthropic's.
-        "ask": ("--permission-mode", "default"),
-        "tools": ("--permission-mode", "default", "--allowedTools", "Bash,Edit,Write,Read"),
-        "skip": (_SKIPS_PERMISSIONS,),
+    # Without a mode Claude begins in auto mode, whose check fails behind any other server than Anthropic's.
+    permissions: ClassVar[Mapping[str, Permission]] = {
+        "allow": Permission(
+            "read, edit and run in their copies without asking",
+            ("--permission-mode", "default", "--allowedTools", "Bash,Edit,Write,Read,NotebookEdit,Glob,Grep"),
+        ),
+        "ask": Permission("ask before they edit or run anything", ("--permission-mode", "default")),
+        "skip": Permission("do anything, and Claude checks nothing", (_SKIPS_PERMISSIONS,)),
     }
+    permission_flags = (_SKIPS_PERMISSIONS, "--permission-mode", "--allowedTools", "--allowed-tools")
+    needed_version = (2, 1)
+    login_hint = "run `claude` and log in, or export ANTHROPIC_API_KEY: it reaches the agents and nobody else"
+    login_command = ("claude", "auth", "status")
     dialog_signs = (
         r"Esc to cancel",
         r"Enter to (?:select|continue|confirm)",
@@ -56,6 +64,16 @@ class ClaudeKind(AgentKind):
     @property
     def transcript_emitters(self) -> tuple[str, ...]:
         return ("claude",)
+
+    def read_login(self, code: int, output: str, environment: Mapping[str, str]) -> Login:
+        try:
+            status = json.loads(output)
+            is_logged_in, method = bool(status["loggedIn"]), status.get("authMethod")
+        except (ValueError, KeyError, TypeError, RecursionError):
+            # A wrapper, or a version that has no such command: it may be logged in all the same.
+            return Login(None)
+        has_token = method == "oauth_token" and "CLAUDE_CODE_OAUTH_TOKEN" in environment
+        return Login(is_logged_in, is_subscription=method == "claude.ai" or has_token)
 
     def variables(self, arguments: Sequence[str], *, is_root: bool) -> dict[str, str]:
         # Claude refuses this option to root, unless the variable says that the machine is a sandbox.
