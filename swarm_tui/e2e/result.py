@@ -79,11 +79,11 @@ def ordered_lines(segments: tuple[Segment, ...]) -> tuple[OutputLine, ...]:
     unfinished: dict[OutputSource, int] = {}
     for source, data in ((segment.source, segment.data) for segment in segments):
         *whole, rest = data.split(b"\n")
-        place = unfinished.pop(source, None)
-        if place is not None:
-            lines[place] = (source, lines[place][1] + (whole.pop(0) if whole else rest))
+        index = unfinished.pop(source, None)
+        if index is not None:
+            lines[index] = (source, lines[index][1] + (whole.pop(0) if whole else rest))
             if not data.count(b"\n"):
-                unfinished[source] = place
+                unfinished[source] = index
                 continue
         lines.extend((source, line) for line in whole)
         if rest:

@@ -57,9 +57,9 @@ class _Branch:
 
 async def integrate_blocks(context: EngineContext) -> None:
     """Make the integrated branch of a sweep over a tutorial; raise SwarmError when that is not possible."""
-    taken = [record for record in context.state.tests() if record.state is State.DONE and record.harvest.tip]
-    context.record(Integrating(by="builtin", branches=len(taken)))
-    branch, open_blocks = await asyncio.to_thread(_build_branch, context, taken)
+    harvested = [record for record in context.state.tests() if record.state is State.DONE and record.harvest.tip]
+    context.record(Integrating(by="builtin", branches=len(harvested)))
+    branch, open_blocks = await asyncio.to_thread(_build_branch, context, harvested)
     is_made = branch.commit != context.spec.base
     outcome = _outcome(branch, context, open_blocks)
     write_outcome(context, outcome)

@@ -75,8 +75,8 @@ def build_page(sweep: OpenedSweep, made_at: float, write_data: Callable[[str, ob
 
 def _write_details(index: int, details: Details, write_data: Callable[[str, object], None]) -> RowDetails:
     write_data(f"test-{index}", details.content)
-    for place, cast in enumerate(details.casts):
-        write_data(f"cast-{index}-{place}", cast.text)
+    for position, cast in enumerate(details.casts):
+        write_data(f"cast-{index}-{position}", cast.text)
     return RowDetails(len(details.casts), details.has_material)
 
 
@@ -163,11 +163,11 @@ def _lanes(records: Sequence[TestRecord], start: float, end: float) -> dict[str,
         for index, record in enumerate(records)
         if record.launched_at is not None
     ]
-    placed = assign_lanes(spans)
+    lane_spans = assign_lanes(spans)
     return {
-        "count": max((lane for _, lane in placed), default=-1) + 1,
+        "count": max((lane for _, lane in lane_spans), default=-1) + 1,
         "spans": [
-            [place.lane, round(place.span.start, 1), round(place.span.end, 1), place.span.test] for place in placed
+            [each.lane, round(each.span.start, 1), round(each.span.end, 1), each.span.test] for each in lane_spans
         ],
     }
 

@@ -20,7 +20,7 @@ TICK = 0.02
 REQUESTS_EVERY = 0.1
 
 
-def main(words: list[str]) -> int:
+def main(arguments: list[str]) -> int:
     """Play one sweep and return the exit code."""
     parser = argparse.ArgumentParser(prog="swarm_tui.simulate.feeder", description=__doc__)
     parser.add_argument("folder", type=Path)
@@ -31,7 +31,7 @@ def main(words: list[str]) -> int:
     parser.add_argument("--slots", type=int, default=24)
     parser.add_argument("--ahead", type=float, default=0.0)
     parser.add_argument("--at", type=float, default=None)
-    Feeder(parser.parse_args(words)).run()
+    Feeder(parser.parse_args(arguments)).run()
     return 0
 
 

@@ -31,7 +31,7 @@ class SimulatedSweep:
         self._held: set[str] = set()
         self._steps: dict[str, list[ScriptedEvent]] = {}
         self._round: dict[str, int] = dict.fromkeys(self.tests, 0)
-        self._places = {test.test: place for place, test in enumerate(tests)}
+        self._positions = {test.test: position for position, test in enumerate(tests)}
         self._due: list[tuple[float, int, int]] = []
         self._names = [test.test for test in tests]
         self._waiting: set[str] = set()
@@ -39,8 +39,8 @@ class SimulatedSweep:
     def opening(self, pid: int, machine: str) -> list[Fields]:
         """Return the events with which the sweep begins: the engine and every test in the queue."""
         events: list[Fields] = [{"type": "engine_started", "pid": pid, "machine": machine, "slots": self.slots}]
-        for place, test in enumerate(self.tests.values()):
-            slug = f"{test.name.removeprefix('test_').split('[')[0].replace('_', '-')[:32]}-{place}"
+        for position, test in enumerate(self.tests.values()):
+            slug = f"{test.name.removeprefix('test_').split('[')[0].replace('_', '-')[:32]}-{position}"
             events.append(
                 {
                     "type": "queued",
@@ -67,8 +67,8 @@ class SimulatedSweep:
         """Return the next event; None when there is none now: the sweep is over, or its queue is held."""
         self._fill_slots()
         while self._due:
-            at, place, round_number = heapq.heappop(self._due)
-            test = self._names[place]
+            at, position, round_number = heapq.heappop(self._due)
+            test = self._names[position]
             steps = self._steps.get(test)
             if steps is None or self._round[test] != round_number:
                 continue
@@ -76,7 +76,7 @@ class SimulatedSweep:
             step = steps.pop(0)
             self._note_waiting(test, step)
             if steps:
-                heapq.heappush(self._due, (self.now + steps[0].wait, place, round_number))
+                heapq.heappush(self._due, (self.now + steps[0].wait, position, round_number))
             else:
                 del self._steps[test]
             return TimedEvent(self.now, {"type": step.type, "test": test, **step.fields})
@@ -96,7 +96,7 @@ class SimulatedSweep:
             self._round[test] += 1
             self._steps[test] = write_script(self.tests[test], self._round[test], self._generator)
             wait = self._steps[test][0].wait + self._generator.random() * 0.5
-            heapq.heappush(self._due, (self.now + wait, self._places[test], self._round[test]))
+            heapq.heappush(self._due, (self.now + wait, self._positions[test], self._round[test]))
 
     def answer_request(self, request: dict[str, Any]) -> list[Fields]:
         """Carry out a request and return the events that it makes."""
@@ -141,5 +141,5 @@ class SimulatedSweep:
         if test in self._waiting and self._steps.get(test):
             self._waiting.discard(test)
             self._steps[test][0] = self._steps[test][0]._replace(wait=1.0)
-            heapq.heappush(self._due, (self.now + 1.0, self._places[test], self._round[test]))
+            heapq.heappush(self._due, (self.now + 1.0, self._positions[test], self._round[test]))
         return events

@@ -63,10 +63,10 @@ def parse_blocks(text: str) -> tuple[Block, ...]:
         for level, heading in found.headings:
             headings = {higher: name for higher, name in headings.items() if higher < level} | {level: heading}
         if not has_command:
-            title_above = found.words
+            title_above = found.text
             continue
         last_heading = found.headings[-1][1] if found.headings else ""
-        title = found.words or last_heading or title_above or lines[len(comments)].strip().removesuffix("\\").strip()
+        title = found.text or last_heading or title_above or lines[len(comments)].strip().removesuffix("\\").strip()
         section = " / ".join(headings[level] for level in sorted(headings))
         blocks.append(Block(line, line + len(lines) - 1, title, section, tuple(lines)))
         title_above = ""
@@ -82,12 +82,12 @@ def parse_unfilled(text: str) -> tuple[Block, ...]:
         if (number == 0 and lines[0].startswith("#!")) or len(comments) < len(lines):
             continue
         found = _read_headings(comments, is_alone=False)
-        if found.headings or not found.words or (len(comments) == 1 and _is_title(found.words)):
-            level, name = found.headings[-1] if found.headings else (1, found.words)
+        if found.headings or not found.text or (len(comments) == 1 and _is_title(found.text)):
+            level, name = found.headings[-1] if found.headings else (1, found.text)
             headings = {higher: title for higher, title in headings.items() if higher < level} | {level: name}
             continue
         section = " / ".join(headings[level] for level in sorted(headings) if headings[level])
-        unfilled.append(Block(line, line + len(lines) - 1, found.words, section, tuple(lines)))
+        unfilled.append(Block(line, line + len(lines) - 1, found.text, section, tuple(lines)))
     return tuple(unfilled)
 
 
@@ -115,15 +115,15 @@ def is_comment(line: str) -> bool:
 
 def _runs(lines: list[str]) -> Iterator[tuple[int, list[str]]]:
     """Return each run of non-empty lines with the number of its first; an empty line in a here-document ends none."""
-    places: dict[str, list[int]] = {}
+    numbers_by_line: dict[str, list[int]] = {}
     for index, line in enumerate(lines):
-        places.setdefault(line.strip(), []).append(index)
+        numbers_by_line.setdefault(line.strip(), []).append(index)
     start: int | None = None
     index = 0
     while index < len(lines):
         if lines[index].strip():
             start = index if start is None else start
-            index = _end_of_here_documents(lines, index, places)
+            index = _end_of_here_documents(lines, index, numbers_by_line)
         elif start is not None:
             yield start + 1, lines[start:index]
             start = None
@@ -132,7 +132,7 @@ def _runs(lines: list[str]) -> Iterator[tuple[int, list[str]]]:
         yield start + 1, lines[start:]
 
 
-def _end_of_here_documents(lines: list[str], index: int, places: dict[str, list[int]]) -> int:
+def _end_of_here_documents(lines: list[str], index: int, numbers_by_line: dict[str, list[int]]) -> int:
     """Return the last line of the here-documents that a line opens; the line itself when it opens none.
 
     One without an end is ignored: else all that follows would be lost.
@@ -140,10 +140,10 @@ def _end_of_here_documents(lines: list[str], index: int, places: dict[str, list[
     end = index
     if "<<" in lines[index]:
         for word, is_indented in here_document_words(lines[index]):
-            known = places.get(word, [])
-            for place in known[bisect.bisect_right(known, end) :]:
-                if (lines[place].lstrip("\t") if is_indented else lines[place]).rstrip() == word:
-                    end = place
+            known = numbers_by_line.get(word, [])
+            for candidate in known[bisect.bisect_right(known, end) :]:
+                if (lines[candidate].lstrip("\t") if is_indented else lines[candidate]).rstrip() == word:
+                    end = candidate
                     break
     return end
 
@@ -164,7 +164,7 @@ class _Comments:
     """The headings in some comment lines with their levels, and the words of the other lines."""
 
     headings: tuple[tuple[int, str], ...]
-    words: str
+    text: str
 
 
 def _leading_comments(lines: list[str]) -> list[str]:

@@ -15,21 +15,21 @@ _MARK: Final = b"<!-- written by `swarm-tui tutorial install-command`"
 
 
 def install_slash_command(project: Path) -> Path:
-    """Write the command into a project and return its path; raise UsageError where another file is in its place."""
+    """Write the command into a project and return its path; raise UsageError where another file is in its path."""
     if not project.is_dir():
         raise UsageError(f"{plain(str(project), 200)} is not a folder", "give the project's folder with --dir")
-    place = project / COMMAND_FILE
+    path = project / COMMAND_FILE
     try:
-        if place.is_symlink() or (place.exists() and not _is_ours(place)):
+        if path.is_symlink() or (path.exists() and not _is_ours(path)):
             raise UsageError(
-                f"{plain(str(place), 200)} is there, and swarm-tui did not write it", "move it away, or remove it"
+                f"{plain(str(path), 200)} is there, and swarm-tui did not write it", "move it away, or remove it"
             )
-        place.parent.mkdir(parents=True, exist_ok=True)
-        write_beside(place, TEXT.read_bytes())
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_beside(path, TEXT.read_bytes())
     except OSError as error:
-        raise SwarmError(f"{plain(str(place), 200)} cannot be written", error.strerror or str(error)) from error
-    return place
+        raise SwarmError(f"{plain(str(path), 200)} cannot be written", error.strerror or str(error)) from error
+    return path
 
 
-def _is_ours(place: Path) -> bool:
-    return place.is_file() and _MARK in place.read_bytes()
+def _is_ours(path: Path) -> bool:
+    return path.is_file() and _MARK in path.read_bytes()
