@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,8 @@ from hypothesis import strategies as st
 from swarm_tui.agents.claude.session_log import ClaudeSummary, dollars_of, tokens_of
 from swarm_tui.agents.kinds import kind_of
 from swarm_tui.transcripts.entries import Role, parse_record
+from tests.claude.scripted_model import Call, Request, ScriptedModel, Turn, bash
+from tests.claude.test_scripted_model import ask_claude
 
 # Lines of Claude Code 2.1.293, without the keys that nobody reads.
 USER = (
@@ -151,3 +154,24 @@ def test_any_message_is_read_or_passed_over(content: Any, usage: Any, given_to_t
     for value in (content, blocks):
         record = {"type": "assistant", "message": {"id": usage, "content": value, "usage": {"output_tokens": usage}}}
         assert "\n" not in summary(json.dumps(record).encode()).last_line
+
+
+@pytest.mark.slow
+def test_a_real_session_with_a_subagent_costs_what_claude_itself_says(claude: Path, tmp_path: Path) -> None:
+    usage = {"input_tokens": 1_200, "cache_creation_input_tokens": 30_000, "cache_read_input_tokens": 250_000}
+    asked = {"description": "count", "prompt": "count the lines", "subagent_type": "general-purpose"}
+
+    def play(request: Request) -> list[Turn]:
+        if request.user_texts[0] == asked["prompt"]:
+            return [Turn("Three.", usage=usage)]
+        helped = Turn("Somebody else counts.", [Call("Agent", asked)], usage=usage)
+        return [helped, Turn("Then I look.", [bash("echo three")], usage=usage), Turn("There are three.", usage=usage)]
+
+    with ScriptedModel(play) as model:
+        ask_claude(claude, model, tmp_path)
+    logs = [path.read_bytes().splitlines() for path in sorted((tmp_path / ".claude" / "projects").rglob("*.jsonl"))]
+    assert len(logs) == 2
+    read = summary(*(line for log in logs for line in log))
+    (paid,) = (record["totalCostUSD"] for log in logs for record in map(json.loads, log) if "totalCostUSD" in record)
+    assert read.last_line == "There are three."
+    assert read.dollars == pytest.approx(paid)
