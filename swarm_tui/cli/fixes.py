@@ -181,27 +181,27 @@ def _find_fix(review: Review, name: str) -> Fix:
 def _apply(
     review: Review, sweep: str, arguments: argparse.Namespace, chosen: dict[str, Verdict], preview: Preview
 ) -> dict[str, Any]:
-    from swarm_tui.triage.apply import apply_proposal, checkout_words, propose, reviewed_branch
+    from swarm_tui.triage.apply import apply_proposal, checkout_hint, propose, reviewed_branch
 
     branch = arguments.apply or reviewed_branch(review, sweep)
     proposal = propose(review, branch, reverted=preview.reverted, is_drop=arguments.drop)
     for commit, verdict in chosen.items():
         fix = review.branch.find(commit)
         if fix is not None and (review.verdict(fix) != verdict or arguments.why):
-            review.give(fix, verdict, arguments.why)
+            review.set_verdict(fix, verdict, arguments.why)
     applied = apply_proposal(review, proposal, sweep=sweep)
     made = f"{applied.commits} commit{'' if applied.commits == 1 else 's'}"
     print(f"{applied.branch} is {applied.commit[:12]}: {made} made", file=sys.stderr)
-    print(f"to get it: {checkout_words(review.repository, applied)}", file=sys.stderr)
+    print(f"to get it: {checkout_hint(review.repository, applied)}", file=sys.stderr)
     return {"applied": {"branch": applied.branch, "commit": applied.commit, "commits": applied.commits}}
 
 
 def _print_diff(review: Review, preview: Preview) -> None:
     """Print what the plan does to the base: harmless on a terminal, else as it is, for `git apply`."""
-    from swarm_tui.triage.review_text import conflict_words
+    from swarm_tui.triage.review_text import conflict_summary
 
     if preview.tree is None:
-        print(f"the plan does not build: {conflict_words(review.branch, preview)}", file=sys.stderr)
+        print(f"the plan does not build: {conflict_summary(review.branch, preview)}", file=sys.stderr)
     elif sys.stdout.isatty():
         print("\n".join(review.net_diff(preview).lines))
     else:
@@ -218,7 +218,7 @@ def _print(
     told: dict[str, Any],
 ) -> None:
     from swarm_tui.triage.plan import closing_line
-    from swarm_tui.triage.review_text import conflict_words, pull_request_text, review_as_json, review_as_list
+    from swarm_tui.triage.review_text import conflict_summary, pull_request_text, review_as_json, review_as_list
 
     if arguments.json:
         print(json.dumps(review_as_json(review.branch, verdicts, preview) | told, indent=2))
@@ -231,7 +231,7 @@ def _print(
         for row in review_as_list(review.branch, verdicts):
             print(row)
         if not preview.is_clean:
-            print(f"the plan does not build: {conflict_words(review.branch, preview)}")
+            print(f"the plan does not build: {conflict_summary(review.branch, preview)}")
         elif preview.reverted:
             print(f"the plan is clean: {len(preview.reverted)} reverted, tree {preview.tree}")
         print(closing_line(verdicts, [fix.id for fix in review.fixes]))

@@ -12,11 +12,11 @@ from swarm_tui.agents.contract import BUNDLE_FILE
 from swarm_tui.agents.integrator.inputs import (
     INPUTS_FILE,
     BranchInput,
+    ExcludedBranch,
     IntegratorInputs,
-    NotTaken,
     PersonInput,
     TestInput,
-    why_not_taken,
+    reason_excluded,
 )
 from swarm_tui.engine.context import EngineContext
 from swarm_tui.engine.integrated import integrated_branch, set_branch, with_open_tests, write_outcome
@@ -76,7 +76,7 @@ def compose_inputs(context: EngineContext) -> IntegratorInputs:
     """Compose what an integrator needs to know, and write it into the sweep folder."""
     spec, records = context.spec, list(context.state.tests())
     with_commits = [record for record in records if record.harvest.tip]
-    reasons = {record.test: why_not_taken(record) for record in with_commits}
+    reasons = {record.test: reason_excluded(record) for record in with_commits}
     name, email = spec.identity
     if not name or not email:
         identity = context.repository.identity()
@@ -89,7 +89,7 @@ def compose_inputs(context: EngineContext) -> IntegratorInputs:
         committer=PersonInput(name=name, email=email),
         branches=tuple(_branch_input(context, record) for record in with_commits if reasons[record.test] is None),
         not_taken=tuple(
-            NotTaken(branch=record.branch, reason=reason)
+            ExcludedBranch(branch=record.branch, reason=reason)
             for record in with_commits
             if (reason := reasons[record.test]) is not None
         ),

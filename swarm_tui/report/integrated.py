@@ -11,7 +11,7 @@ from swarm_tui.model.fixes import Fix, IntegratedBranch
 from swarm_tui.model.outcome import Escalation, IntegratorOutcome
 from swarm_tui.report.diffs import CommitDiffs
 from swarm_tui.report.safe_text import safe_line, safe_lines
-from swarm_tui.triage.measurements import Measured, read_measured
+from swarm_tui.triage.measurements import MeasuredEffect, read_measured_effects
 from swarm_tui.triage.review import Review
 from swarm_tui.triage.sweep_review import read_integrator_outcome, review_sweep
 
@@ -68,7 +68,7 @@ def _add_fixes(
     write_data: Callable[[str, object], None],
 ) -> None:
     tests = {safe_line(record.branch): index for index, record in enumerate(sweep.state.tests()) if record.branch}
-    measured = read_measured(review.outcome)
+    measured = read_measured_effects(review.outcome)
     section["fixes"] = [_fix(fix, review, measured.get(fix.id), tests) for fix in review.fixes]
     section["squashed"] = _squashed(review.branch, review.outcome)
     section["doubts"] += [
@@ -88,7 +88,7 @@ def _plan(review: Review) -> str:
     return safe_line(f"{review.closing_line()}; the plan conflicts at {conflicts}")
 
 
-def _fix(fix: Fix, review: Review, measured: Measured | None, tests: Mapping[str, int]) -> dict[str, Any]:
+def _fix(fix: Fix, review: Review, measured: MeasuredEffect | None, tests: Mapping[str, int]) -> dict[str, Any]:
     verdict = review.verdict_line(fix)
     return {
         "rank": fix.rank,

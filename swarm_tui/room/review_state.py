@@ -16,7 +16,7 @@ from swarm_tui.model.verdicts import Verdict
 from swarm_tui.room.draw.fixes import EffectFacts, FixEvidence, FixFacts, PlanFacts, ReportFacts
 from swarm_tui.room.test_runs import PASSED, ReviewTestRunner, TestRunFacts
 from swarm_tui.triage.apply import reviewed_branch
-from swarm_tui.triage.measurements import Measured, read_measured
+from swarm_tui.triage.measurements import MeasuredEffect, read_measured_effects
 from swarm_tui.triage.review import Review
 
 TRAILERS: Final = ("Agent: ", "Test: ", "Sweep: ")
@@ -41,7 +41,7 @@ class ReviewState:
         self.applied = ""
         self._state = state
         self._clock = clock
-        self._measured: dict[str, Measured] = read_measured(review.outcome)
+        self._measured: dict[str, MeasuredEffect] = read_measured_effects(review.outcome)
         self._alone: dict[str, Conflict | None] = {}
         self._effects: dict[tuple[str, frozenset[str]], Preview] = {}
         self._records: tuple[int, dict[str, TestRecord]] = (-1, {})
@@ -71,7 +71,7 @@ class ReviewState:
     async def preview_each_alone(self, is_open: Callable[[], bool], on_change: Callable[[Fix], None]) -> None:
         """Find out of each fix whether it could be reverted alone, for as long as the review is open."""
         while is_open() and (fix := next((fix for fix in self.fixes if fix.id not in self._alone), None)) is not None:
-            self._alone[fix.id] = await asyncio.to_thread(self.review.alone, fix)
+            self._alone[fix.id] = await asyncio.to_thread(self.review.conflict_when_reverted_alone, fix)
             on_change(fix)
 
     # Facts.

@@ -1,1 +1,1 @@
-"""Triage: the fixes of an integrated branch, the verdicts on them, what they would give, and making it so."""
+"""Triage: the fixes of an integrated branch, the verdicts on them, what they lead to, and applying them."""

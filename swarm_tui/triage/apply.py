@@ -1,4 +1,4 @@
-"""Makes a plan so: builds the commits beside the repository, then sets one branch to them by compare-and-swap.
+"""Applies a plan: builds the commits beside the repository, then sets one branch to them by compare-and-swap.
 
 The checkout, the index and every other ref stay as they are; no hook runs, nothing is pushed.
 """
@@ -21,7 +21,7 @@ from swarm_tui.model.text import plain, plain_lines
 from swarm_tui.model.verdicts import VerdictLine
 from swarm_tui.triage.plan import reverts_in_order
 from swarm_tui.triage.review import Review
-from swarm_tui.triage.review_text import conflict_words
+from swarm_tui.triage.review_text import conflict_summary
 from swarm_tui.triage.store import APPLIED_FILE, ReviewFolder
 
 _SHORT: Final = 12
@@ -59,27 +59,29 @@ def reviewed_branch(review: Review, sweep: str = "") -> str:
 
 
 def applied_branch(review: Review, preview: Preview, sweep: str = "") -> str:
-    """Return the branch on which what a plan gives stands already, or ""."""
+    """Return the branch that already has the tree of a plan, or ""."""
     branch = reviewed_branch(review, sweep)
     tip = review.repository.ref(branch_ref(branch)) if preview.reverted and preview.tree is not None else None
     return branch if tip is not None and review.repository.tree_of(tip) == preview.tree else ""
 
 
 def propose(review: Review, branch: str, *, reverted: Collection[str] | None = None, is_drop: bool = False) -> Proposal:
-    """Say what applying would do, or why it cannot be done. Nothing is made yet."""
+    """Return what applying would do, or raise the reason why it cannot be done; nothing is made."""
     preview = review.preview() if reverted is None else review.preview_of(reverted)
     if not preview.reverted:
         raise UsageError("nothing is reverted, so there is nothing to apply", f"{plain(review.tip_name)} is the result")
     if not preview.is_clean:
         raise SwarmError(
-            conflict_words(review.branch, preview), "revert those too, keep this one, or resolve it by hand"
+            conflict_summary(review.branch, preview), "revert those too, keep this one, or resolve it by hand"
         )
     if review.is_rewritten():
         raise SwarmError(
             f"{plain(review.tip_name)} has been rewritten since this review was opened",
             "open it again: verdicts of unchanged fixes are kept",
         )
-    replaces = _replaceable(review, branch, _first_parent_of_drop(review, preview) if is_drop else review.branch.tip)
+    replaces = _commit_to_replace(
+        review, branch, _first_parent_of_drop(review, preview) if is_drop else review.branch.tip
+    )
     if is_drop:
         made = tuple(commit for commit in _after_first_dropped(review, preview) if commit.id not in preview.reverted)
         _check_drop(review, preview)
@@ -110,12 +112,12 @@ def apply_proposal(review: Review, proposal: Proposal, *, sweep: str = "") -> Ap
     review.repository.update_ref(
         branch_ref(proposal.branch), commit, old=proposal.replaces, reason=f"swarm-tui: {review.closing_line()}"
     )
-    told = {"at": time.time(), "by": review.by, "branch": proposal.branch, "commit": commit}
-    append_line(review.store.folder.root / APPLIED_FILE, json.dumps(told))
+    entry = {"at": time.time(), "by": review.by, "branch": proposal.branch, "commit": commit}
+    append_line(review.store.folder.root / APPLIED_FILE, json.dumps(entry))
     return Applied(proposal.branch, commit, made)
 
 
-def _replaceable(review: Review, branch: str, built_on: str) -> str | None:
+def _commit_to_replace(review: Review, branch: str, built_on: str) -> str | None:
     """Return what the branch holds now, when an earlier apply of this review made it; refuse to lose anything else.
 
     What is made builds on `built_on`, so nothing before that is lost.
@@ -267,8 +269,8 @@ def _build_without(review: Review, proposal: Proposal) -> tuple[str, int]:
     return parent, len(built)
 
 
-def checkout_words(repository: Repository, applied: Applied) -> str:
-    """Say how the person gets the result; what they have not committed is left for them to see to."""
+def checkout_hint(repository: Repository, applied: Applied) -> str:
+    """Return the command that checks the result out, after what to do with changes that are not committed."""
     dirty = repository.dirty_paths(has_untracked=False)
     files = "1 changed file" if len(dirty) == 1 else f"{len(dirty)} changed files"
     first = f"commit or stash {files}, then " if dirty else ""

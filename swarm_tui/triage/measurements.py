@@ -1,4 +1,4 @@
-"""What the integrator measured of each fix: read from the part of its outcome that only the built-in one writes."""
+"""Reads what the integrator measured of each fix from the part of its outcome that only the built-in one writes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from swarm_tui.model.text import plain
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredEffect:
     """What one fix alone did to the tests of the sweep."""
 
     turned_green: tuple[str, ...]
@@ -38,15 +38,15 @@ class _Entry(BaseModel):
 _ENTRIES = TypeAdapter(tuple[_Entry, ...])
 
 
-def read_measured(outcome: IntegratorOutcome | None) -> dict[str, Measured]:
+def read_measured_effects(outcome: IntegratorOutcome | None) -> dict[str, MeasuredEffect]:
     """Return what was measured, by commit; nothing when this integrator did not measure, or wrote something else."""
-    told = (outcome.model_extra or {}).get("ranking") if outcome else None
+    entries_read = (outcome.model_extra or {}).get("ranking") if outcome else None
     try:
-        entries = _ENTRIES.validate_python(told or ())
+        entries = _ENTRIES.validate_python(entries_read or ())
     except ValidationError:
         return {}
     return {
-        entry.commit: Measured(
+        entry.commit: MeasuredEffect(
             entry.turned_green, entry.broken, entry.is_measured, plain(entry.why, 300), entry.branches
         )
         for entry in entries

@@ -8,7 +8,7 @@ from typing import Final
 from swarm_tui.model.fixes import FIX_PREFIX, Commit, Fix, IntegratedBranch
 from swarm_tui.model.outcome import IntegratorOutcome
 from swarm_tui.model.text import plain
-from swarm_tui.triage.measurements import read_measured
+from swarm_tui.triage.measurements import read_measured_effects
 
 _SHORTEST_ID: Final = 7
 _UNRANKED: Final = 1_000_000
@@ -43,7 +43,7 @@ def rank_fixes(
     if squashed is not None and not is_all:
         chosen = [(position, commit) for position, commit in chosen if commit.id != squashed]
     # Of several fixes on one branch the report can name only one; the ranking beside it names them all.
-    makers = {commit: ranked.branches for commit, ranked in read_measured(report).items()} | branches_of
+    makers = {commit: ranked.branches for commit, ranked in read_measured_effects(report).items()} | branches_of
     priority = {branch: place for place, branch in enumerate(report.impl_priority)}
 
     def importance(item: tuple[int, Commit]) -> tuple[int, int]:

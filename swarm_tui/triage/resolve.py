@@ -1,4 +1,4 @@
-"""Lets a person resolve the conflict of a revert by hand, in a scratch copy, and takes the result into the plan."""
+"""Opens the conflict of a revert in a scratch copy, and uses what a person makes of it in the plan."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def open_conflict(review: Review, commit: str, reverted: frozenset[str] | None =
     return ConflictCopy(copy.root, commit, merge.conflict_paths, wanted, key, merge.tree, scratch)
 
 
-def take_result(review: Review, copy: ConflictCopy) -> Preview:
-    """Take what the copy holds now as the result of the revert, for good; return what the plan leads to with it.
+def apply_resolution(review: Review, copy: ConflictCopy) -> Preview:
+    """Keep what the copy holds as the result of the revert, and return the preview of the plan with it.
 
     Editors and merge tools leave backups beside the files: a file that is new counts when it was added with git.
     """

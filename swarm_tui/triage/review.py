@@ -1,20 +1,20 @@
-"""One review: a branch, its fixes, the verdicts on them, and what those would give. The room and the command use this.
+"""One review: a branch, its fixes, the verdicts on them, and what these lead to.
 
     review = triage.sweep_review.review_sweep(sweep_folder)          or, without a sweep:
     review = Review.open(repository, base, tip)
-    review.warm_up()                    once, from a thread: the first preview is then as quick as the others
-    review.fixes                        ranked, rank 1 first; `fix.commit` has author, message, changed paths and sizes
-    review.verdict(fix)                 Verdict or None; `review.open_fixes`, `review.reverted`, `review.closing_line()`
-    review.give(fix, Verdict.REVERT)    kept on disk when it returns; `undo()`, `redo()` give the fix that changed
-    review.refresh()                    takes in what other rooms decided; True when something changed
-    review.preview()                    what the verdicts lead to (cached; a few ms for each new revert)
-    review.preview_of(commits)          the same for any set of reverts, such as one fix more or less
-    review.alone(fix)                   the conflict of reverting just this one, or None
-    review.diff(fix), review.net_diff() Diff: lines harmless to show, with their files and hunks (cached)
-    review.is_rewritten()               the branch has moved away from what is reviewed
+    review.warm_up()                             once, from a thread, so that the first preview is quick
+    review.fixes                                 rank 1 first; `fix.commit` has author, message, changed paths and sizes
+    review.verdict(fix)                          Verdict or None; see also `open_fixes`, `reverted`, `closing_line()`
+    review.set_verdict(fix, Verdict.REVERT)      on disk when it returns; `undo()` and `redo()` return the changed fix
+    review.refresh()                             reads what other rooms decided; True when something changed
+    review.preview()                             what the verdicts lead to (cached; a few ms for each new revert)
+    review.preview_of(commits)                   the same for any set of reverts
+    review.conflict_when_reverted_alone(fix)     the conflict of reverting just this one, or None
+    review.diff(fix), review.net_diff()          lines harmless to show, with their files and hunks (cached)
+    review.is_rewritten()                        the branch has another tip than the one under review
 
 Every call is synchronous and safe from any thread: from an event loop use `await asyncio.to_thread(review.preview)`.
-Conflicts are resolved with `triage.resolve`, tests run with `triage.verify`, the plan is made so with `triage.apply`.
+Conflicts are resolved with `triage.resolve`, tests run with `triage.verify`, the plan is applied by `triage.apply`.
 Close a review when done: it holds a throw-away object directory and two git processes.
 """
 
@@ -114,7 +114,7 @@ class Review:
         return cls(repository, branch, store, tip_name=tip, outcome=outcome or IntegratorOutcome(), by=by or person())
 
     def close(self) -> None:
-        """Let go of everything that was made for looking."""
+        """End the processes of the review and remove its throw-away objects."""
         self._diffs.close()
         self.space.close()
 
@@ -157,8 +157,8 @@ class Review:
         words = {commit: line.verdict.value for commit, line in self._verdicts.items()}
         return plan.closing_line(words, [fix.id for fix in self.fixes])
 
-    def give(self, fix: Fix, verdict: Verdict, why: str = "") -> None:
-        """Return a verdict; it is on disk when this returns. To clear what was never said is nothing, also to undo."""
+    def set_verdict(self, fix: Fix, verdict: Verdict, why: str = "") -> None:
+        """Record a verdict; it is on disk when this returns. Clearing a fix that has none records nothing."""
         if verdict is Verdict.CLEAR and self.verdict(fix) is None:
             return
         self._append(VerdictLine(at=0, by=self.by, commit=fix.id, content=self.content(fix), verdict=verdict, why=why))
@@ -178,7 +178,7 @@ class Review:
         return self._step(change, VerdictLine(at=0, commit="", verdict=change.after, step="redo", why=change.why))
 
     def refresh(self) -> bool:
-        """Take in what was decided elsewhere; True when something changed."""
+        """Read the verdicts that were given elsewhere; return whether something changed."""
         with self._lock:
             if not self.store.refresh():
                 return False
@@ -187,7 +187,7 @@ class Review:
             return before != self._verdicts
 
     def content(self, fix: Fix) -> str:
-        """Return the key of what a fix does, wherever it stands."""
+        """Return a key of what a fix changes, which stays the same when the fix is moved."""
         with self._lock:
             known = self._contents.get(fix.id)
             if known is None:
@@ -217,10 +217,10 @@ class Review:
                 self.content(fix)
         self._verdicts = fold_verdicts(lines, frozenset(commits), self._contents)
 
-    # What the verdicts would give
+    # What the verdicts lead to
 
     def warm_up(self) -> None:
-        """Start what the first diff and the first preview wait for; to be called once, beside the first frame."""
+        """Start what the first diff and the first preview wait for; call it once, while the first frame is drawn."""
         self.space.merger.warm_up(self.branch.tip_tree)
         if self.fixes:
             self.diff(self.fixes[0])
@@ -233,14 +233,14 @@ class Review:
         """Return what reverting these commits, and no others, would lead to."""
         return self.previewer.preview(reverted)
 
-    def alone(self, fix: Fix) -> Conflict | None:
+    def conflict_when_reverted_alone(self, fix: Fix) -> Conflict | None:
         """Return the conflict of reverting just this fix, or None when it can be reverted alone."""
         return next(iter(self.preview_of({fix.id}).conflicts), None)
 
     def reverts_needed_too(self, reverted: Collection[str] | None = None) -> tuple[Fix, ...] | None:
         """Return the fixes to revert too so that the plan builds; None when no such set is known.
 
-        What stands in the way may be a commit that is no fix (the tests' commit): then too there is None.
+        A conflict may be with a commit that is no fix (the tests' commit): then there is None too.
         """
         wanted = self.reverted if reverted is None else frozenset(reverted)
         grown = extend_until_clean(self.previewer, wanted)
@@ -281,5 +281,5 @@ class Review:
         return raw
 
     def is_rewritten(self) -> bool:
-        """Whether the branch is no longer what is being reviewed."""
+        """Return whether the branch has another tip than the one under review."""
         return self.repository.find(self.tip_name) != self.branch.tip

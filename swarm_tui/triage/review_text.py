@@ -51,8 +51,8 @@ def review_as_list(branch: IntegratedBranch, verdicts: Verdicts) -> list[str]:
     ]
 
 
-def conflict_words(branch: IntegratedBranch, preview: Preview) -> str:
-    """Say in one sentence what stands in the way of a plan."""
+def conflict_summary(branch: IntegratedBranch, preview: Preview) -> str:
+    """Return in one sentence which reverts of a plan conflict, and with what."""
     titles = {commit.id: plain(commit.subject, 60) for commit in branch.commits}
     titles |= {fix.id: f"#{fix.rank} {plain(fix.title, 60)}" for fix in branch.fixes}
     parts = []
@@ -78,14 +78,15 @@ def pull_request_text(
     reverted = set(preview.reverted)
     kept = [fix for fix in branch.fixes if fix.id not in reverted]
     sections = [
-        f"Fixes{f' of sweep {_inert(sweep)}' if sweep else ''}, reviewed one by one.\n",
-        _section("Fixes", (_told(fix, lines) for fix in kept)),
-        _section("Reverted", (_told(fix, lines) for fix in branch.fixes if fix.id in reverted)),
+        f"Fixes{f' of sweep {_as_code(sweep)}' if sweep else ''}, reviewed one by one.\n",
+        _section("Fixes", (_fix_line(fix, lines) for fix in kept)),
+        _section("Reverted", (_fix_line(fix, lines) for fix in branch.fixes if fix.id in reverted)),
         _squashed(branch, outcome),
-        _section("Made uniform", (_inert(item.summary_markdown) for item in outcome.normalizations)),
-        _section("Not integrated", (f"{_inert(item.branch)}: {_inert(item.reason)}" for item in outcome.failed)),
+        _section("Made uniform", (_as_code(item.summary_markdown) for item in outcome.normalizations)),
+        _section("Not integrated", (f"{_as_code(item.branch)}: {_as_code(item.reason)}" for item in outcome.failed)),
         _section(
-            "Needs someone", (f"{_inert(item.title)}: {_inert(item.detail_markdown)}" for item in outcome.escalations)
+            "Needs someone",
+            (f"{_as_code(item.title)}: {_as_code(item.detail_markdown)}" for item in outcome.escalations),
         ),
     ]
     return "\n".join(section for section in sections if section).rstrip() + "\n"
@@ -99,17 +100,17 @@ def _squashed(branch: IntegratedBranch, outcome: IntegratorOutcome) -> str:
 
 
 def _section(title: str, items: Iterable[str]) -> str:
-    told = [f"- {item}" for item in items]
-    return "\n".join([f"## {title}", "", *told, ""]) if told else ""
+    lines = [f"- {item}" for item in items]
+    return "\n".join([f"## {title}", "", *lines, ""]) if lines else ""
 
 
-def _told(fix: Fix, lines: Mapping[str, VerdictLine]) -> str:
+def _fix_line(fix: Fix, lines: Mapping[str, VerdictLine]) -> str:
     line = lines.get(fix.id)
     seen = "" if line and line.verdict in (Verdict.KEEP, Verdict.REVERT) else ", not looked at yet"
-    why = f": {_inert(line.why)}" if line and line.why else ""
-    return f"{fix.id[:12]} {_inert(fix.title)} ({_size(fix)}{seen}){why}"
+    why = f": {_as_code(line.why)}" if line and line.why else ""
+    return f"{fix.id[:12]} {_as_code(fix.title)} ({_size(fix)}{seen}){why}"
 
 
-def _inert(text: str) -> str:
+def _as_code(text: str) -> str:
     """Return an agent's words as code: no mention, no issue reference, no link, no markup of theirs works."""
     return f"`{plain(text, 300).replace('`', chr(0x2019))}`"

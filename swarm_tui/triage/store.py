@@ -122,10 +122,10 @@ def read_resolutions(folder: ReviewFolder) -> dict[str, dict[str, TreeEntry | No
     found: dict[str, dict[str, TreeEntry | None]] = {}
     for _, line in (line for root in folder.roots for line in LineFollower(root / RESOLUTIONS_FILE).read()[0]):
         try:
-            told = json.loads(line)
-            found[str(told["conflict"])] = {
-                str(path): TreeEntry(str(entry[0]), str(entry[1])) if entry else None
-                for path, entry in told["paths"].items()
+            entry = json.loads(line)
+            found[str(entry["conflict"])] = {
+                str(path): TreeEntry(str(held[0]), str(held[1])) if held else None
+                for path, held in entry["paths"].items()
             }
         except (ValueError, KeyError, TypeError, AttributeError, IndexError):
             continue
@@ -136,5 +136,5 @@ def append_resolution(
     folder: ReviewFolder, conflict: str, commit: str, resolution: Mapping[str, TreeEntry | None], by: str
 ) -> None:
     """Keep what a person made of a conflict."""
-    told = {"at": time.time(), "by": by, "commit": commit, "conflict": conflict, "paths": dict(resolution)}
-    append_line(folder.root / RESOLUTIONS_FILE, json.dumps(told))
+    entry = {"at": time.time(), "by": by, "commit": commit, "conflict": conflict, "paths": dict(resolution)}
+    append_line(folder.root / RESOLUTIONS_FILE, json.dumps(entry))

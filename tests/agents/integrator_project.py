@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from swarm_tui.adapters.git import Repository
-from swarm_tui.agents.integrator.inputs import BranchInput, IntegratorInputs, NotTaken, PersonInput, TestInput
+from swarm_tui.agents.integrator.inputs import BranchInput, ExcludedBranch, IntegratorInputs, PersonInput, TestInput
 from tests.git_project import GitProject
 
 SWEEP = "20261118-061200"
@@ -136,4 +136,4 @@ def changed(text: str, old: str, new: str) -> str:
     return text.replace(old, new)
 
 
-__all__ = ["CODE", "README", "SWEEP", "TESTS", "TEST_FILE", "NotTaken", "SweptProject", "changed"]
+__all__ = ["CODE", "README", "SWEEP", "TESTS", "TEST_FILE", "ExcludedBranch", "SweptProject", "changed"]

@@ -11,7 +11,13 @@ from hypothesis import strategies as st
 
 from swarm_tui.adapters.pytest_runs import TestRun
 from swarm_tui.agents.integrator.branches import AgentCommit, Author
-from swarm_tui.agents.integrator.classify import Sorting, is_test_or_doc, kinds_of, sort_commit, without_marks
+from swarm_tui.agents.integrator.classify import (
+    Classification,
+    classify_commit,
+    is_test_or_doc,
+    kinds_of,
+    without_marks,
+)
 from swarm_tui.agents.integrator.duplicates import DistinctFix, are_nearly_equal, changes_of, distinct_fixes
 from swarm_tui.agents.integrator.inputs import BranchInput
 from swarm_tui.agents.integrator.measure import compare_runs, unexpected_changes
@@ -38,7 +44,7 @@ def commit(
         "p",
         author,
         f"[FIX_IMPL] {subject}",
-        Sorting(True),
+        Classification(True),
         (),
         lines,
         patch_id or text,
@@ -110,7 +116,7 @@ def test_the_files_of_the_sweep_are_tests_wherever_they_lie() -> None:
     ],
 )
 def test_in_doubt_a_commit_is_shown_apart(message: str, paths: list[str], is_fix: bool, is_noted: bool) -> None:
-    sorting = sort_commit(message, paths)
+    sorting = classify_commit(message, paths)
     assert (sorting.is_fix, bool(sorting.note)) == (is_fix, is_noted)
 
 

@@ -107,7 +107,10 @@ def measure(project: GitProject, state: Path) -> None:
     report("preview of 3 reverts of 40, all of one line", one_line)
     with open_review() as review:
         report("next fix: its diff", [milliseconds(partial(review.diff, fix)) for fix in review.fixes])
-        report("can this fix be reverted alone", [milliseconds(partial(review.alone, fix)) for fix in review.fixes])
+        report(
+            "can this fix be reverted alone",
+            [milliseconds(partial(review.conflict_when_reverted_alone, fix)) for fix in review.fixes],
+        )
     with open_review() as review:
         chosen = [fix.id for fix in review.fixes]
         report("preview after each of 40 reverts", [preview_time(review, chosen[: n + 1]) for n in range(FIXES)])

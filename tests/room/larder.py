@@ -136,7 +136,7 @@ class LarderSweep:
         """Return verdicts to fixes, by their rank."""
         with review_sweep(self.folder, by="ada") as review:
             for rank, verdict in verdicts.items():
-                review.give(review.fixes[rank - 1], verdict)
+                review.set_verdict(review.fixes[rank - 1], verdict)
 
     @property
     def branch(self) -> str:

@@ -13,7 +13,7 @@ from swarm_tui.adapters.git import RefMoved
 from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.model.outcome import IntegratorOutcome
 from swarm_tui.model.verdicts import Verdict, VerdictLine
-from swarm_tui.triage.apply import apply_proposal, checkout_words, propose, revert_message, reviewed_branch
+from swarm_tui.triage.apply import apply_proposal, checkout_hint, propose, revert_message, reviewed_branch
 from swarm_tui.triage.review import Review
 from swarm_tui.triage.review_text import pull_request_text
 from tests.git_project import photograph
@@ -23,8 +23,8 @@ BRANCH = "swarm/20261118-061200/reviewed"
 
 
 def test_reverts_go_on_top_with_messages_that_say_which_why_and_by_whom(integrated: Integrated, review: Review) -> None:
-    review.give(ranked(review, 2), Verdict.REVERT, "too broad\nby far")
-    review.give(ranked(review, 5), Verdict.REVERT)
+    review.set_verdict(ranked(review, 2), Verdict.REVERT, "too broad\nby far")
+    review.set_verdict(ranked(review, 5), Verdict.REVERT)
     proposal = propose(review, BRANCH)
     assert proposal.subjects == ('Revert "[FIX_IMPL] Fix number 5"', 'Revert "[FIX_IMPL] Fix number 2"')
     applied = apply_proposal(review, proposal, sweep="20261118-061200")
@@ -42,8 +42,8 @@ def test_reverts_go_on_top_with_messages_that_say_which_why_and_by_whom(integrat
 
 def test_a_clean_branch_leaves_the_reverted_fixes_out(integrated: Integrated, review: Review) -> None:
     project = integrated.project
-    review.give(ranked(review, 2), Verdict.REVERT)
-    review.give(ranked(review, 5), Verdict.REVERT)
+    review.set_verdict(ranked(review, 2), Verdict.REVERT)
+    review.set_verdict(ranked(review, 5), Verdict.REVERT)
     applied = apply_proposal(review, propose(review, BRANCH, is_drop=True))
     subjects = project.git("log", "--reverse", "--format=%s", f"main..{BRANCH}").split("\n")
     assert subjects == ["[TEST/DOC] tests and docs", *(f"[FIX_IMPL] Fix number {number}" for number in (1, 3, 4))]
@@ -108,7 +108,7 @@ def test_a_revert_says_whose_fix_it_was_and_that_a_person_resolved_it(review: Re
 def test_everything_but_one_ref_and_new_objects_stays_as_it_was(integrated: Integrated, review: Review) -> None:
     project = integrated.project
     (project.root / "lines.txt").write_text("dirty\n")
-    review.give(ranked(review, 2), Verdict.REVERT)
+    review.set_verdict(ranked(review, 2), Verdict.REVERT)
     proposal = propose(review, BRANCH)
     before = photograph(project.root)
     apply_proposal(review, proposal)
@@ -119,7 +119,7 @@ def test_everything_but_one_ref_and_new_objects_stays_as_it_was(integrated: Inte
         f".git/refs/heads/{BRANCH}",
         f".git/logs/refs/heads/{BRANCH}",
     }
-    assert "commit or stash 1 changed file, then" in checkout_words(review.repository, apply_again(review))
+    assert "commit or stash 1 changed file, then" in checkout_hint(review.repository, apply_again(review))
 
 
 def apply_again(review: Review):  # type: ignore[no-untyped-def]
@@ -127,9 +127,9 @@ def apply_again(review: Review):  # type: ignore[no-untyped-def]
 
 
 def test_applying_again_after_another_verdict_replaces_its_own_result(integrated: Integrated, review: Review) -> None:
-    review.give(ranked(review, 2), Verdict.REVERT)
+    review.set_verdict(ranked(review, 2), Verdict.REVERT)
     first = apply_proposal(review, propose(review, BRANCH))
-    review.give(ranked(review, 3), Verdict.REVERT)
+    review.set_verdict(ranked(review, 3), Verdict.REVERT)
     proposal = propose(review, BRANCH)
     assert proposal.replaces == first.commit
     second = apply_proposal(review, proposal)
@@ -138,7 +138,7 @@ def test_applying_again_after_another_verdict_replaces_its_own_result(integrated
 
 def test_a_branch_with_other_work_is_never_lost(integrated: Integrated, review: Review) -> None:
     project = integrated.project
-    review.give(ranked(review, 2), Verdict.REVERT)
+    review.set_verdict(ranked(review, 2), Verdict.REVERT)
     project.git("switch", "--quiet", "--create", BRANCH, "main")
     theirs = project.commit("my own work", {"own.txt": "mine\n"})
     with pytest.raises(UsageError, match="is checked out in"):
@@ -153,7 +153,7 @@ def test_a_branch_that_is_another_name_of_one_is_refused(integrated: Integrated,
     project = integrated.project
     project.git("switch", "--quiet", "main")
     project.git("symbolic-ref", "refs/heads/trunk", "refs/heads/main")
-    review.give(ranked(review, 2), Verdict.REVERT)
+    review.set_verdict(ranked(review, 2), Verdict.REVERT)
     with pytest.raises(UsageError, match="another name"):
         propose(review, "trunk")
     assert project.git("rev-parse", "main") == integrated.base
@@ -166,7 +166,7 @@ def test_a_clean_branch_never_takes_the_place_of_commits_that_it_leaves_out(
     project.git("switch", "--quiet", "main")
     project.git("branch", "as-far-as-2", integrated.fixes[1])
     project.git("branch", "as-far-as-1", integrated.fixes[0])
-    review.give(ranked(review, 2), Verdict.REVERT)
+    review.set_verdict(ranked(review, 2), Verdict.REVERT)
     for branch in ("integrated", "as-far-as-2"):
         with pytest.raises(UsageError, match="did not make"):
             propose(review, branch, is_drop=True)
@@ -175,7 +175,7 @@ def test_a_clean_branch_never_takes_the_place_of_commits_that_it_leaves_out(
 
 
 def test_somebody_who_was_quicker_wins(integrated: Integrated, review: Review) -> None:
-    review.give(ranked(review, 2), Verdict.REVERT)
+    review.set_verdict(ranked(review, 2), Verdict.REVERT)
     proposal = propose(review, BRANCH)
     integrated.project.git("branch", BRANCH, "main")
     with pytest.raises(RefMoved):
@@ -186,10 +186,10 @@ def test_somebody_who_was_quicker_wins(integrated: Integrated, review: Review) -
 def test_what_cannot_be_applied_says_why(integrated: Integrated, review: Review) -> None:
     with pytest.raises(UsageError, match="nothing is reverted"):
         propose(review, BRANCH)
-    review.give(ranked(review, 1), Verdict.REVERT)
+    review.set_verdict(ranked(review, 1), Verdict.REVERT)
     with pytest.raises(SwarmError, match=r"reverting #1 Fix number 1 conflicts with #4 Fix number 4 in lines\.txt"):
         propose(review, BRANCH)
-    review.give(ranked(review, 4), Verdict.REVERT)
+    review.set_verdict(ranked(review, 4), Verdict.REVERT)
     with pytest.raises(UsageError, match="no name for a branch"):
         propose(review, "-D main")
     proposal = propose(review, BRANCH)
@@ -208,7 +208,7 @@ def test_nobody_is_asked_for_before_anything_is_made(
     monkeypatch.delenv("EMAIL", raising=False)
     integrated.project.git("config", "--unset", "user.email")
     integrated.project.git("config", "user.useConfigOnly", "true")
-    review.give(ranked(review, 2), Verdict.REVERT)
+    review.set_verdict(ranked(review, 2), Verdict.REVERT)
     with pytest.raises(UsageError, match=r"user\.email"):
         propose(review, BRANCH)
 
@@ -223,7 +223,7 @@ def test_commits_are_signed_when_the_user_signs(integrated: Integrated, review: 
     signer.chmod(signer.stat().st_mode | stat.S_IXUSR)
     project.git("config", "commit.gpgsign", "true")
     project.git("config", "gpg.program", str(signer))
-    review.give(ranked(review, 2), Verdict.REVERT)
+    review.set_verdict(ranked(review, 2), Verdict.REVERT)
     proposal = propose(review, BRANCH)
     assert proposal.is_signed
     apply_proposal(review, proposal)
@@ -235,8 +235,8 @@ def test_commits_are_signed_when_the_user_signs(integrated: Integrated, review: 
 
 
 def test_the_text_of_a_pull_request_keeps_agents_words_inert(review: Review) -> None:
-    review.give(ranked(review, 1), Verdict.KEEP)
-    review.give(ranked(review, 5), Verdict.REVERT, "see #12 `x` @all")
+    review.set_verdict(ranked(review, 1), Verdict.KEEP)
+    review.set_verdict(ranked(review, 5), Verdict.REVERT, "see #12 `x` @all")
     outcome = IntegratorOutcome.model_validate(
         {"failed": [{"branch": "swarm/x/y", "reason": "conflicts [x](http://evil)"}], "squashed_branches": ["a", "b"]}
     )

@@ -10,7 +10,7 @@ from swarm_tui.adapters.git import Repository
 from swarm_tui.errors import UsageError
 from swarm_tui.model.verdicts import Verdict
 from swarm_tui.triage.apply import apply_proposal, propose
-from swarm_tui.triage.resolve import discard, open_conflict, take_result
+from swarm_tui.triage.resolve import apply_resolution, discard, open_conflict
 from swarm_tui.triage.review import Review
 from swarm_tui.triage.store import ReviewFolder, review_without_sweep
 from tests.git_project import GitProject, photograph
@@ -20,30 +20,30 @@ from tests.triage.conftest import Integrated, number_lines, ranked
 def test_a_resolution_makes_the_plan_build_for_good(integrated: Integrated, review: Review) -> None:
     project = integrated.project
     first = ranked(review, 1)
-    review.give(first, Verdict.REVERT)
+    review.set_verdict(first, Verdict.REVERT)
     before = photograph(project.root)
     copy = open_conflict(review, first.id)
     assert "<<<<<<< " in (copy.folder / "lines.txt").read_text()
     assert copy.paths == ("lines.txt",)
     with pytest.raises(UsageError, match="still holds conflict markers"):
-        take_result(review, copy)
+        apply_resolution(review, copy)
     by_hand = number_lines({5: "by hand", 15: "fix 2", 25: "fix 3"})
     (copy.folder / "lines.txt").write_text(by_hand)
-    preview = take_result(review, copy)
+    preview = apply_resolution(review, copy)
     assert preview.is_clean
     assert preview.resolved == (first.id,)
     assert not copy.folder.exists()
     assert photograph(project.root) == before
     with integrated.open() as again:
         assert again.preview().tree == preview.tree
-        again.give(ranked(again, 5), Verdict.REVERT)
+        again.set_verdict(ranked(again, 5), Verdict.REVERT)
         assert again.preview().is_clean
         assert again.preview().resolved == (first.id,)
         apply_proposal(again, propose(again, "reviewed"))
         assert project.git("show", "reviewed:lines.txt") + "\n" == by_hand
         assert "was resolved by hand" in project.git("log", "-1", "--format=%b", "reviewed")
         assert project.git("fsck", "--strict", "--connectivity-only") == ""
-        again.give(ranked(again, 4), Verdict.REVERT)
+        again.set_verdict(ranked(again, 4), Verdict.REVERT)
         assert again.preview().is_clean
         assert again.preview().resolved == ()
 
@@ -56,10 +56,10 @@ def test_a_resolution_holds_on_later_tips_of_the_branch_too(integrated: Integrat
         return Review.open(repository, "main", "integrated", folder=folder, by="ada")
 
     with reopened() as review:
-        review.give(ranked(review, 1), Verdict.REVERT)
+        review.set_verdict(ranked(review, 1), Verdict.REVERT)
         copy = open_conflict(review, ranked(review, 1).id)
         (copy.folder / "lines.txt").write_text("by hand\n")
-        take_result(review, copy)
+        apply_resolution(review, copy)
         apply_proposal(review, propose(review, "reviewed"))
     integrated.project.commit("[FIX_IMPL] one more", {"more.txt": "more\n"})
     with reopened() as review:
@@ -70,13 +70,13 @@ def test_a_resolution_holds_on_later_tips_of_the_branch_too(integrated: Integrat
 
 
 def test_what_an_editor_or_mergetool_leaves_beside_the_files_is_not_taken(review: Review) -> None:
-    review.give(ranked(review, 1), Verdict.REVERT)
+    review.set_verdict(ranked(review, 1), Verdict.REVERT)
     copy = open_conflict(review, ranked(review, 1).id)
     for name in ("lines.txt~", "lines.txt.orig", ".lines.txt.swp", "4913", "meant.txt"):
         (copy.folder / name).write_text("left behind\n")
     (copy.folder / "lines.txt").write_text("by hand\n")
     Repository.open(copy.folder).run("add", "meant.txt")
-    preview = take_result(review, copy)
+    preview = apply_resolution(review, copy)
     assert preview.tree is not None
     assert set(review.space.tree(preview.tree)) == {"lines.txt", "other.txt", "tests", "meant.txt"}
 
@@ -97,7 +97,7 @@ def test_a_conflict_is_opened_as_its_files_are_stored(tmp_path: Path, monkeypatc
         copy = open_conflict(review, first, frozenset({first}))
         assert b"zwei\r\n=======" in (copy.folder / "a.txt").read_bytes()
         (copy.folder / "a.txt").write_bytes(b"by hand\r\n")
-        preview = take_result(review, copy)
+        preview = apply_resolution(review, copy)
         assert preview.tree is not None
         held = review.space.entry(preview.tree, "a.txt")
         assert held is not None
@@ -107,22 +107,22 @@ def test_a_conflict_is_opened_as_its_files_are_stored(tmp_path: Path, monkeypatc
 def test_markers_of_any_size_are_found(integrated: Integrated) -> None:
     integrated.project.commit("attributes", {".gitattributes": "*.txt conflict-marker-size=12\n"})
     with integrated.open() as review:
-        review.give(ranked(review, 1), Verdict.REVERT)
+        review.set_verdict(ranked(review, 1), Verdict.REVERT)
         copy = open_conflict(review, ranked(review, 1).id)
         assert "<<<<<<<<<<<< " in (copy.folder / "lines.txt").read_text()
         with pytest.raises(UsageError, match="still holds conflict markers"):
-            take_result(review, copy)
+            apply_resolution(review, copy)
         discard(copy)
 
 
 def test_a_clean_revert_has_nothing_to_resolve(review: Review) -> None:
-    review.give(ranked(review, 2), Verdict.REVERT)
+    review.set_verdict(ranked(review, 2), Verdict.REVERT)
     with pytest.raises(UsageError, match="no conflict"):
         open_conflict(review, ranked(review, 2).id)
 
 
 def test_giving_up_leaves_no_copy_behind(review: Review) -> None:
-    review.give(ranked(review, 1), Verdict.REVERT)
+    review.set_verdict(ranked(review, 1), Verdict.REVERT)
     copy = open_conflict(review, ranked(review, 1).id)
     discard(copy)
     assert not copy.folder.parent.exists()

@@ -26,9 +26,9 @@ def test_the_fixes_are_the_marked_commits_in_the_order_of_the_branch(integrated:
 
 
 def test_a_verdict_is_there_after_coming_back(integrated: Integrated, review: Review) -> None:
-    review.give(ranked(review, 1), KEEP)
-    review.give(ranked(review, 2), REVERT, "too broad")
-    review.give(ranked(review, 3), LATER)
+    review.set_verdict(ranked(review, 1), KEEP)
+    review.set_verdict(ranked(review, 2), REVERT, "too broad")
+    review.set_verdict(ranked(review, 3), LATER)
     with integrated.open(by="someone else") as again:
         assert [again.verdict(fix) for fix in again.fixes] == [KEEP, REVERT, LATER, None, None]
         line = again.verdict_line(ranked(again, 2))
@@ -41,20 +41,20 @@ def test_a_verdict_is_there_after_coming_back(integrated: Integrated, review: Re
 
 def test_two_rooms_see_each_others_verdicts(integrated: Integrated, review: Review) -> None:
     with integrated.open(by="grace") as other:
-        review.give(ranked(review, 1), KEEP)
+        review.set_verdict(ranked(review, 1), KEEP)
         assert other.verdict(ranked(other, 1)) is None
         assert other.refresh()
         assert other.verdict(ranked(other, 1)) is KEEP
         assert not other.refresh()
-        other.give(ranked(other, 1), REVERT)
+        other.set_verdict(ranked(other, 1), REVERT)
         review.refresh()
         assert review.verdict(ranked(review, 1)) is REVERT
 
 
 def test_undo_walks_back_and_redo_forward_again(review: Review) -> None:
-    review.give(ranked(review, 1), KEEP)
-    review.give(ranked(review, 1), REVERT)
-    review.give(ranked(review, 2), KEEP)
+    review.set_verdict(ranked(review, 1), KEEP)
+    review.set_verdict(ranked(review, 1), REVERT)
+    review.set_verdict(ranked(review, 2), KEEP)
     assert review.undo() == ranked(review, 2)
     assert review.verdict(ranked(review, 2)) is None
     assert review.undo() == ranked(review, 1)
@@ -65,42 +65,42 @@ def test_undo_walks_back_and_redo_forward_again(review: Review) -> None:
     assert review.undo() == ranked(review, 1)
     assert review.verdict(ranked(review, 1)) is None
     assert review.undo() is None
-    review.give(ranked(review, 3), KEEP)
+    review.set_verdict(ranked(review, 3), KEEP)
     assert review.redo() is None
 
 
 def test_clearing_what_was_never_said_is_nothing_to_undo(review: Review) -> None:
-    review.give(ranked(review, 1), KEEP)
-    review.give(ranked(review, 2), CLEAR)
+    review.set_verdict(ranked(review, 1), KEEP)
+    review.set_verdict(ranked(review, 2), CLEAR)
     assert review.undo() == ranked(review, 1)
     assert review.verdict(ranked(review, 1)) is None
 
 
 def test_undo_outlives_the_room(integrated: Integrated, review: Review) -> None:
-    review.give(ranked(review, 1), KEEP)
-    review.give(ranked(review, 2), REVERT)
+    review.set_verdict(ranked(review, 1), KEEP)
+    review.set_verdict(ranked(review, 2), REVERT)
     with integrated.open() as again:
         assert again.undo() == ranked(again, 2)
         assert again.verdict(ranked(again, 2)) is None
 
 
 def test_undo_never_takes_back_what_another_person_decided(integrated: Integrated, review: Review) -> None:
-    review.give(ranked(review, 1), KEEP)
-    review.give(ranked(review, 2), KEEP)
+    review.set_verdict(ranked(review, 1), KEEP)
+    review.set_verdict(ranked(review, 2), KEEP)
     with integrated.open(by="grace") as other:
-        other.give(ranked(other, 2), REVERT)
+        other.set_verdict(ranked(other, 2), REVERT)
     review.refresh()
     assert review.undo() == ranked(review, 1)
     assert review.verdict(ranked(review, 2)) is REVERT
 
 
 def test_a_torn_line_and_garbage_lose_nothing_else(integrated: Integrated, review: Review) -> None:
-    review.give(ranked(review, 1), KEEP)
+    review.set_verdict(ranked(review, 1), KEEP)
     with integrated.folder.verdicts.open("ab") as file:
         file.write(b'{"no": "verdict"}\n\x00\xff garbage\n{"at": 1e300, "commit": "a", "verdict": "keep"}\n')
         file.write(b'{"at": 1, "commit": "torn')
     with integrated.open() as again:
-        again.give(ranked(again, 2), REVERT)
+        again.set_verdict(ranked(again, 2), REVERT)
         assert [again.verdict(fix) for fix in again.fixes[:2]] == [KEEP, REVERT]
     with integrated.open() as third:
         assert [third.verdict(fix) for fix in third.fixes[:2]] == [KEEP, REVERT]
@@ -109,7 +109,7 @@ def test_a_torn_line_and_garbage_lose_nothing_else(integrated: Integrated, revie
 
 def test_verdicts_of_unchanged_fixes_survive_a_new_integration(integrated: Integrated, review: Review) -> None:
     for rank, verdict in ((1, KEEP), (2, REVERT), (3, KEEP), (5, LATER)):
-        review.give(ranked(review, rank), verdict)
+        review.set_verdict(ranked(review, rank), verdict)
     project = integrated.project
     project.git("switch", "--quiet", "--create", "again", integrated.base)
     project.commit("[TEST/DOC] other tests", {"tests/test_other.py": "def test_it(): pass\n"})
@@ -118,7 +118,7 @@ def test_verdicts_of_unchanged_fixes_survive_a_new_integration(integrated: Integ
     with integrated.open(tip="again") as again:
         assert [fix.title for fix in again.fixes] == ["Fix number 5", "Fix number 2", "Fix number 3"]
         assert [again.verdict(fix) for fix in again.fixes] == [LATER, REVERT, None]
-        again.give(ranked(again, 2), KEEP)
+        again.set_verdict(ranked(again, 2), KEEP)
         assert again.undo() == ranked(again, 2)
         assert again.verdict(ranked(again, 2)) is REVERT
         # Further back is what was said of the same fixes before; what was said of others is passed over.
@@ -137,8 +137,8 @@ def test_two_fixes_that_do_the_same_have_verdicts_of_their_own(integrated: Integ
     with integrated.open() as review:
         first, _, second = review.fixes[4:]
         assert review.content(first) == review.content(second)
-        review.give(first, KEEP)
-        review.give(second, REVERT)
+        review.set_verdict(first, KEEP)
+        review.set_verdict(second, REVERT)
         assert review.undo() == second
         assert (review.verdict(first), review.verdict(second)) == (KEEP, None)
         assert review.redo() == second
@@ -167,7 +167,7 @@ def test_without_a_sweep_verdicts_go_to_the_state_folder_and_follow_the_branch(
     assert first.verdicts == tmp_path / "state/swarm-tui/reviews" / f"{integrated.base}-{tip}" / "verdicts.jsonl"
     repository = Repository.open(project.root)
     with Review.open(repository, "main", tip, folder=first) as review:
-        review.give(ranked(review, 2), REVERT)
+        review.set_verdict(ranked(review, 2), REVERT)
     new_tip = project.commit("[FIX_IMPL] one more", {"more.txt": "more\n"})
     with Review.open(
         repository, "main", new_tip, folder=review_without_sweep(integrated.base, new_tip, tmp_path / "state")
@@ -179,18 +179,18 @@ def test_without_a_sweep_verdicts_go_to_the_state_folder_and_follow_the_branch(
 def test_the_preview_follows_the_verdicts_and_names_who_stands_in_the_way(review: Review) -> None:
     first, second, fourth = (ranked(review, rank) for rank in (1, 2, 4))
     assert review.preview().tree == review.branch.tip_tree
-    review.give(second, REVERT)
+    review.set_verdict(second, REVERT)
     assert review.preview().is_clean
     assert review.preview().tree != review.branch.tip_tree
-    review.give(first, REVERT)
+    review.set_verdict(first, REVERT)
     preview = review.preview()
     assert preview.tree is None
     assert [(c.commit, c.opponents, c.paths) for c in preview.conflicts] == [(first.id, (fourth.id,), ("lines.txt",))]
     assert review.reverts_needed_too() == (fourth,)
-    review.give(fourth, REVERT)
+    review.set_verdict(fourth, REVERT)
     assert review.preview().is_clean
-    assert review.alone(first) is not None
-    assert review.alone(fourth) is None
+    assert review.conflict_when_reverted_alone(first) is not None
+    assert review.conflict_when_reverted_alone(fourth) is None
 
 
 def test_who_stands_in_the_way_is_found_through_a_rename(integrated: Integrated) -> None:
@@ -198,10 +198,10 @@ def test_who_stands_in_the_way_is_found_through_a_rename(integrated: Integrated)
     project.git("mv", "lines.txt", "moved.txt")
     moved = project.commit("[FIX_IMPL] moves", {"moved.txt": number_lines({5: "fix 4", 15: "moved", 25: "fix 3"})})
     with integrated.open() as review:
-        conflict = review.alone(ranked(review, 2))
+        conflict = review.conflict_when_reverted_alone(ranked(review, 2))
         assert conflict is not None
         assert (conflict.opponents, conflict.paths) == ((moved,), ("moved.txt",))
-        assert review.alone(ranked(review, 3)) is None
+        assert review.conflict_when_reverted_alone(ranked(review, 3)) is None
         assert review.reverts_needed_too({integrated.fixes[0]}) == (ranked(review, 4),)
 
 
@@ -214,7 +214,7 @@ def test_what_no_fix_can_make_way_for_is_said(integrated: Integrated) -> None:
 
 def test_the_net_diff_is_what_stays(review: Review) -> None:
     for fix in review.fixes:
-        review.give(fix, REVERT)
+        review.set_verdict(fix, REVERT)
     assert [file.path for file in review.net_diff().files] == ["tests/test_lines.py"]
 
 
@@ -235,9 +235,9 @@ def test_looking_leaves_the_repository_bit_for_bit(integrated: Integrated) -> No
     with integrated.open() as review:
         review.warm_up()
         for fix in review.fixes:
-            review.give(fix, REVERT)
+            review.set_verdict(fix, REVERT)
             review.preview()
-            review.alone(fix)
+            review.conflict_when_reverted_alone(fix)
             review.diff(fix)
         review.net_diff()
         review.is_rewritten()

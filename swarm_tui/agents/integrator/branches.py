@@ -1,4 +1,4 @@
-"""Reads the commits of the agents' branches from git, as data that the rest can decide on."""
+"""Reads the commits of the agents' branches from git."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from swarm_tui.adapters.git import GitError, NoSpaceForGit, Repository, fetch_bundle
-from swarm_tui.agents.integrator.classify import Sorting, sort_commit
+from swarm_tui.agents.integrator.classify import Classification, classify_commit
 from swarm_tui.agents.integrator.inputs import BranchInput, IntegratorInputs
 from swarm_tui.errors import SwarmError
 from swarm_tui.model.text import plain
@@ -43,7 +43,7 @@ class AgentCommit:
     parent_tree: str
     author: Author
     message: str
-    sorting: Sorting
+    classification: Classification
     paths: tuple[str, ...]
     lines: int
     patch_id: str
@@ -54,15 +54,15 @@ class AgentCommit:
         return plain(self.message.split("\n", 1)[0], 200)
 
 
-class CannotTake(SwarmError):
-    """A branch that cannot be taken; the message is the reason that a person reads."""
+class UnusableBranch(SwarmError):
+    """A branch cannot be integrated; the message is the reason that is shown for it."""
 
 
 def read_branch(repository: Repository, source: BranchInput, inputs: IntegratorInputs) -> list[AgentCommit]:
     """Return the commits of a branch, oldest first, each against its first parent; a merge counts as one change."""
     tip = _find_tip(repository, source)
     if not repository.is_ancestor(inputs.base, tip):
-        raise CannotTake("the branch was rewritten: it does not build on the commit that the sweep began with")
+        raise UnusableBranch("the branch was rewritten: it does not build on the commit that the sweep began with")
     listed = repository.run("log", *_LOG_OPTIONS, f"--format={_FORMAT}", f"{inputs.base}..{tip}", "--")
     entries = listed.stdout.decode("utf-8", "replace").split("\x00\x01")[:-1]
     test_files = {test.file for test in inputs.tests if test.file}
@@ -82,11 +82,13 @@ def _find_tip(repository: Repository, source: BranchInput) -> str:
         except NoSpaceForGit:
             raise
         except SwarmError as error:
-            raise CannotTake(f"its commits are gone, and its bundle is no help: {plain(error.message, 200)}") from error
+            raise UnusableBranch(
+                f"its commits are gone, and its bundle is no help: {plain(error.message, 200)}"
+            ) from error
         if source.tip and tip != source.tip:
-            raise CannotTake("its bundle holds another commit than the one that was harvested")
+            raise UnusableBranch("its bundle holds another commit than the one that was harvested")
     if tip is None:
-        raise CannotTake("its commits are gone: neither the repository nor a bundle has them")
+        raise UnusableBranch("its commits are gone: neither the repository nor a bundle has them")
     return tip
 
 
@@ -98,9 +100,9 @@ def _read_commit(
     parent_tree = repository.tree_of(parent)
     if parent_tree == tree:
         return None
-    paths, lines = _measure(repository, parent_tree, tree)
+    paths, lines = _changed_paths_and_lines(repository, parent_tree, tree)
     if len(paths) > FILES_LIMIT or lines > LINES_LIMIT:
-        raise CannotTake(f"commit {commit[:8]} changes {lines:,} lines in {len(paths):,} files: too much to review")
+        raise UnusableBranch(f"commit {commit[:8]} changes {lines:,} lines in {len(paths):,} files: too much to review")
     patch = repository.run("diff-tree", "-p", "-r", "--no-renames", "--full-index", parent_tree, tree).stdout
     identified = repository.run("patch-id", "--stable", stdin=patch).text.split(" ")[0]
     return AgentCommit(
@@ -110,7 +112,7 @@ def _read_commit(
         parent_tree=parent_tree,
         author=Author(plain(name, 100) or "unknown", plain(email, 200), date),
         message=message.strip() or "(no message)",
-        sorting=sort_commit(message, paths, test_files=test_files, tutorial=tutorial),
+        classification=classify_commit(message, paths, test_files=test_files, tutorial=tutorial),
         paths=paths,
         lines=lines,
         # A patch of empty or binary files may have no id; then only the very same trees are the same.
@@ -119,7 +121,7 @@ def _read_commit(
     )
 
 
-def _measure(repository: Repository, old: str, new: str) -> tuple[tuple[str, ...], int]:
+def _changed_paths_and_lines(repository: Repository, old: str, new: str) -> tuple[tuple[str, ...], int]:
     fields = repository.run("diff-tree", "--numstat", "-r", "-z", "--no-renames", old, new).fields
     paths, lines = [], 0
     for field in fields:
@@ -130,21 +132,23 @@ def _measure(repository: Repository, old: str, new: str) -> tuple[tuple[str, ...
 
 
 def read_branches(repository: Repository, inputs: IntegratorInputs) -> tuple[list[AgentCommit], dict[str, str]]:
-    """Read all branches; give their commits, and for each branch that cannot be taken the reason."""
+    """Return the commits of all branches, and for each branch that cannot be used the reason."""
     commits: list[AgentCommit] = []
     refused: dict[str, str] = {}
-    twice = {branch for branch, count in Counter(source.branch for source in inputs.branches).items() if count > 1}
+    claimed_twice = {
+        branch for branch, count in Counter(source.branch for source in inputs.branches).items() if count > 1
+    }
     for source in inputs.branches:
         try:
-            if source.branch in twice:
-                raise CannotTake("two agents claim this branch")
+            if source.branch in claimed_twice:
+                raise UnusableBranch("two agents claim this branch")
             found = read_branch(repository, source, inputs)
             if not found:
-                raise CannotTake("it holds no commit that changes anything")
-        except CannotTake as error:
+                raise UnusableBranch("it holds no commit that changes anything")
+        except UnusableBranch as error:
             refused[source.branch] = error.message
         except NoSpaceForGit:
-            # That says nothing about this branch: the whole integration is to be repeated.
+            # The fault is not the branch's: the whole integration is to be repeated.
             raise
         except GitError as error:
             refused[source.branch] = plain(str(error), 300)

@@ -24,8 +24,8 @@ _TEST_FOLDERS: Final = frozenset({"test", "tests", "__snapshots__"})
 
 
 @dataclass(frozen=True, slots=True)
-class Sorting:
-    """Where a commit goes; the note says what had to be put right, and is empty when nothing was."""
+class Classification:
+    """Whether a commit is a fix; the note says what was wrong about its declared kind, and is "" when nothing was."""
 
     is_fix: bool
     note: str = ""
@@ -59,18 +59,20 @@ def is_test_or_doc(path: str, test_files: Collection[str] = (), tutorial: str = 
     return is_test or is_tutorial or place.suffix.lower() in _DOC_SUFFIXES or bool(folders & _DOC_FOLDERS)
 
 
-def sort_commit(message: str, paths: Iterable[str], *, test_files: Collection[str] = (), tutorial: str = "") -> Sorting:
-    """Decide where a commit goes, by what it says and by what it really changes."""
+def classify_commit(
+    message: str, paths: Iterable[str], *, test_files: Collection[str] = (), tutorial: str = ""
+) -> Classification:
+    """Classify a commit by the kinds that its message declares and by the files that it changes."""
     kinds = kinds_of(message)
     code = [path for path in paths if not is_test_or_doc(path, test_files, tutorial)]
     if kinds == (ChangeKind.FIX_IMPL,):
-        return Sorting(is_fix=True)
+        return Classification(is_fix=True)
     if len(kinds) == 1 and not code:
-        return Sorting(is_fix=False)
+        return Classification(is_fix=False)
     named = " and ".join(kind.value for kind in kinds)
     if ChangeKind.FIX_IMPL in kinds or code:
         changed = f"changes {plain(code[0], 100)}" if code else "mixes kinds"
         said = f"says {named} but {changed}" if kinds else f"names no kind and {changed}"
-        return Sorting(is_fix=True, note=f"{said}: shown apart as a fix")
+        return Classification(is_fix=True, note=f"{said}: shown apart as a fix")
     said = f"mixes {named}" if kinds else "names no kind"
-    return Sorting(is_fix=False, note=f"{said}, and changes tests and docs only: squashed")
+    return Classification(is_fix=False, note=f"{said}, and changes tests and docs only: squashed")

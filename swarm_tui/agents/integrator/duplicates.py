@@ -11,10 +11,10 @@ from typing import Final, NamedTuple
 
 from swarm_tui.agents.integrator.branches import AgentCommit
 
-ALIKE_RATIO: Final = 0.9
-TOKENS_COMPARED: Final = 2_000
-PLACES_APART: Final = 3
-"""Lines by which the same change may stand elsewhere: a comment or a blank line before it, or behind it."""
+MIN_SIMILARITY: Final = 0.9
+MAX_TOKENS: Final = 2_000
+MAX_LINES_APART: Final = 3
+"""The lines by which the same change may be moved, by comments or blank lines before it."""
 
 _TOKEN: Final = re.compile(
     r"""(?P<text>[rbfuRBFU]{0,2}(?:"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'))"""
@@ -33,13 +33,13 @@ _KEYWORDS: Final = frozenset(
 class ChangedLine(NamedTuple):
     """A line that a patch takes away or adds."""
 
-    words: str
+    text: str
     indent: str
-    at: int
+    line_number: int
     """Its place in the file as it was before."""
 
 
-class Changed(NamedTuple):
+class FileChanges(NamedTuple):
     """What a patch does to one file, without blank lines and comments."""
 
     path: str
@@ -49,7 +49,7 @@ class Changed(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DistinctFix:
-    """One change to the code under test, and everybody who made it; the first commit is the one that is taken."""
+    """One change to the code under test, and all commits that make it; the first is the one that is integrated."""
 
     commits: tuple[AgentCommit, ...]
     why_same: str = field(default="", compare=False)
@@ -72,8 +72,8 @@ class DistinctFix:
 
 
 def distinct_fixes(commits: Sequence[AgentCommit]) -> list[DistinctFix]:
-    """Fold commits that make the same change into one fix each; the order of the first ones is kept."""
-    groups: list[tuple[list[AgentCommit], tuple[Changed, ...]]] = []
+    """Return one fix for all commits that make the same change, in the order of the first of each."""
+    groups: list[tuple[list[AgentCommit], tuple[FileChanges, ...]]] = []
     for commit in commits:
         changes = changes_of(commit.patch)
         for group, known in groups:
@@ -94,15 +94,15 @@ def _fix_of(group: list[AgentCommit]) -> DistinctFix:
     return DistinctFix(tuple(ordered), why_same=same if len({commit.source.agent for commit in group}) > 1 else "")
 
 
-def changes_of(patch: str) -> tuple[Changed, ...]:
-    """Return what a patch does to each file, as far as it matters."""
-    found: list[Changed] = []
+def changes_of(patch: str) -> tuple[FileChanges, ...]:
+    """Return what a patch does to each file, without blank lines and comments."""
+    found: list[FileChanges] = []
     path, removed, added = "", list[ChangedLine](), list[ChangedLine]()
     is_in_hunk, at = False, 0
     for line in patch.split("\n"):
         if line.startswith("diff --git "):
             if path:
-                found.append(Changed(path, tuple(removed), tuple(added)))
+                found.append(FileChanges(path, tuple(removed), tuple(added)))
             path, removed, added, is_in_hunk = line.rpartition(" b/")[2], [], [], False
         elif hunk := _HUNK.match(line):
             is_in_hunk, at = True, int(hunk[1])
@@ -111,11 +111,11 @@ def changes_of(patch: str) -> tuple[Changed, ...]:
             if not line.startswith(("index ", "--- ", "+++ ")) or "Binary" in line:
                 added.append(ChangedLine(line, "", 0))
         elif is_in_hunk:
-            if line.startswith(("+", "-")) and not _is_idle(line[1:]):
+            if line.startswith(("+", "-")) and not _is_blank_or_comment(line[1:]):
                 (added if line[0] == "+" else removed).append(_changed_line(line[1:], at))
             at += line.startswith(("-", " "))
     if path:
-        found.append(Changed(path, tuple(removed), tuple(added)))
+        found.append(FileChanges(path, tuple(removed), tuple(added)))
     return tuple(sorted(found))
 
 
@@ -124,51 +124,54 @@ def _changed_line(text: str, at: int) -> ChangedLine:
     return ChangedLine(_TRAILING_COMMENT.sub("", text).strip(), text[: text.index(words)], at)
 
 
-def _is_idle(line: str) -> bool:
+def _is_blank_or_comment(line: str) -> bool:
     return not line.strip() or _COMMENT.match(line) is not None
 
 
-def are_nearly_equal(first: Sequence[Changed], second: Sequence[Changed]) -> bool:
-    """Whether two patches take away the same and add nearly the same, at the same places.
+def are_nearly_equal(first: Sequence[FileChanges], second: Sequence[FileChanges]) -> bool:
+    """Return whether two patches remove the same lines and add nearly the same, at the same places.
 
     Names and texts may differ a little; a number, an operator or an indentation that differs makes another fix.
     """
     if not first or [change.path for change in first] != [change.path for change in second]:
         return False
     return all(
-        _words(one.removed) == _words(other.removed)
-        and _are_near(one.removed, other.removed)
-        and _are_near(one.added, other.added)
-        and _are_alike(one.added, other.added)
+        _texts(one.removed) == _texts(other.removed)
+        and _are_close(one.removed, other.removed)
+        and _are_close(one.added, other.added)
+        and _are_similar(one.added, other.added)
         for one, other in zip(first, second, strict=True)
     )
 
 
-def _words(lines: Sequence[ChangedLine]) -> tuple[str, ...]:
-    return tuple(line.words for line in lines)
+def _texts(lines: Sequence[ChangedLine]) -> tuple[str, ...]:
+    return tuple(line.text for line in lines)
 
 
-def _are_near(first: Sequence[ChangedLine], second: Sequence[ChangedLine]) -> bool:
-    """Whether lines were changed at about the same places."""
+def _are_close(first: Sequence[ChangedLine], second: Sequence[ChangedLine]) -> bool:
+    """Return whether lines were changed at about the same places."""
     if len(first) == len(second):
-        return all(abs(one.at - other.at) <= PLACES_APART for one, other in zip(first, second, strict=True))
+        return all(
+            abs(one.line_number - other.line_number) <= MAX_LINES_APART
+            for one, other in zip(first, second, strict=True)
+        )
     if not first or not second:
         # Nothing but comments and blank lines on one side: what is on the other decides.
         return True
-    return all(abs(first[end].at - second[end].at) <= PLACES_APART for end in (0, -1))
+    return all(abs(first[end].line_number - second[end].line_number) <= MAX_LINES_APART for end in (0, -1))
 
 
-def _are_alike(first: Sequence[ChangedLine], second: Sequence[ChangedLine]) -> bool:
+def _are_similar(first: Sequence[ChangedLine], second: Sequence[ChangedLine]) -> bool:
     if len(first) == len(second) and [line.indent for line in first] != [line.indent for line in second]:
         return False
-    if _words(first) == _words(second):
+    if _texts(first) == _texts(second):
         return True
-    one, other = _tokens(_words(first)), _tokens(_words(second))
-    if max(len(one), len(other)) > TOKENS_COMPARED or not one or not other:
+    one, other = _tokens(_texts(first)), _tokens(_texts(second))
+    if max(len(one), len(other)) > MAX_TOKENS or not one or not other:
         return False
-    if Counter(filter(_is_hard, one)) != Counter(filter(_is_hard, other)):
+    if Counter(filter(_must_be_equal, one)) != Counter(filter(_must_be_equal, other)):
         return False
-    return difflib.SequenceMatcher(None, one, other, autojunk=False).ratio() >= ALIKE_RATIO
+    return difflib.SequenceMatcher(None, one, other, autojunk=False).ratio() >= MIN_SIMILARITY
 
 
 def _tokens(lines: tuple[str, ...]) -> list[tuple[str, str]]:
@@ -183,6 +186,6 @@ def _tokens(lines: tuple[str, ...]) -> list[tuple[str, str]]:
     return found
 
 
-def _is_hard(token: tuple[str, str]) -> bool:
+def _must_be_equal(token: tuple[str, str]) -> bool:
     kind, text = token
     return kind in ("number", "sign") or (kind == "name" and text in _KEYWORDS)

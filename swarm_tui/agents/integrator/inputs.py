@@ -1,4 +1,4 @@
-"""What an integrator is given: the sweep's branches, what their agents reported, and how tests are run."""
+"""The inputs of an integrator: the sweep's branches, what their agents reported, and how tests are run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Frozen(BaseModel):
 
 
 class BranchInput(Frozen):
-    """One branch that may be taken, and what its agent said of it."""
+    """One branch to integrate, and what its agent reported about it."""
 
     agent: str
     test: str
@@ -48,8 +48,8 @@ class TestInput(Frozen):
     has_foreign_imports: bool = False
 
 
-class NotTaken(Frozen):
-    """A branch with commits that may not be taken, and why."""
+class ExcludedBranch(Frozen):
+    """A branch with commits that is not integrated, and why."""
 
     branch: str
     reason: str
@@ -63,7 +63,7 @@ class PersonInput(Frozen):
 
 
 class IntegratorInputs(Frozen):
-    """Everything an integrator needs to know."""
+    """The content of the inputs file."""
 
     sweep: str
     repository: str
@@ -71,7 +71,7 @@ class IntegratorInputs(Frozen):
     branch: str
     committer: PersonInput
     branches: tuple[BranchInput, ...] = ()
-    not_taken: tuple[NotTaken, ...] = ()
+    not_taken: tuple[ExcludedBranch, ...] = ()
     tests: tuple[TestInput, ...] = ()
     tutorial: str = ""
     python: str = ""
@@ -100,8 +100,8 @@ def read_inputs(path: Path) -> IntegratorInputs:
         raise JournalError(f"{path} cannot be read", "`swarm-tui integrate` writes it again") from error
 
 
-def why_not_taken(record: TestRecord) -> str | None:
-    """Say why the work on a test may not be taken, or None when it may."""
+def reason_excluded(record: TestRecord) -> str | None:
+    """Return why the work on a test is not integrated, or None when it is."""
     if record.state is not State.DONE or not record.is_finished:
         return "its agent was stopped before its end"
     if record.harvest.errored or record.result is Result.FAILED:

@@ -1,4 +1,4 @@
-"""The program that mngr runs as the built-in integrator: reads its inputs, makes the branch, hands in its outcome."""
+"""The program that mngr runs as the built-in integrator: reads its inputs, makes the branch, publishes its outcome."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ async def integrate(
     commits, refused = await asyncio.to_thread(read_branches, repository, inputs)
     progress(f"{len(inputs.branches)} branches, {len(commits)} commits")
     base = Tip(inputs.base, repository.tree_of(inputs.base))
-    fixes = distinct_fixes([commit for commit in commits if commit.sorting.is_fix])
+    fixes = distinct_fixes([commit for commit in commits if commit.classification.is_fix])
     cache = ResultCache(Path(inputs.cache) if inputs.cache else None, inputs.test_settings.key)
     with ObjectSpace(repository) as space:
         builder = BranchBuilder(space, inputs)
-        others = [commit for commit in commits if not commit.sorting.is_fix]
+        others = [commit for commit in commits if not commit.classification.is_fix]
         start, squashed, rejected = await asyncio.to_thread(builder.squash, base, others)
         progress(f"{len(squashed)} test and doc commits squashed, {len(fixes)} different fixes to rank")
         trees, effects = await asyncio.to_thread(_trees_with_one_fix, builder, start, fixes)
@@ -102,7 +102,7 @@ async def _run_all(copies: TestCopies, inputs: IntegratorInputs, tip: Tip, progr
 
 
 def main() -> None:
-    """Integrate as the inputs file says that the command line names."""
+    """Integrate the branches of the inputs file that the command line names."""
     inputs = read_inputs(Path(sys.argv[1]))
     state_folder = Path(os.environ["MNGR_AGENT_STATE_DIR"])
     presence = Presence(state_folder, Path(os.environ["MNGR_HOST_DIR"]))
@@ -137,7 +137,7 @@ async def _work(
 
 
 def _fetch_branches(repository: Repository, inputs: IntegratorInputs) -> None:
-    """Get the agents' commits out of the repository of the sweep."""
+    """Fetch the agents' commits from the repository of the sweep."""
     refs = f"refs/swarm/{inputs.sweep}/*"
     repository.run(
         "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", inputs.repository, f"+{refs}:{refs}", timeout=600

@@ -14,7 +14,7 @@ NOT_MEASURED: Final = "not measured"
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What a fix alone does to the tests, measured or - with the reason why not - as its agents reported it."""
+    """What a fix alone does to the tests: measured, or as its agents reported it and the reason why."""
 
     turned_green: tuple[str, ...] = ()
     broken: tuple[str, ...] = ()
@@ -33,7 +33,7 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class RankedFix:
-    """A fix in its place, and why it is there."""
+    """A fix, its rank and the reason for it."""
 
     rank: int
     fix: DistinctFix
@@ -42,7 +42,7 @@ class RankedFix:
 
 
 def reported_effect(fix: DistinctFix, why_not_measured: str) -> Effect:
-    """Return the effect that the agents of a fix reported, for want of a measured one."""
+    """Return the effect that the agents of a fix reported, for one that was not measured."""
     green = tuple(dict.fromkeys(commit.source.test for commit in fix.commits if commit.source.is_passing_after))
     return Effect(turned_green=green, why_not_measured=why_not_measured or NOT_MEASURED)
 
@@ -50,9 +50,9 @@ def reported_effect(fix: DistinctFix, why_not_measured: str) -> Effect:
 def rank_fixes(fixes: Iterable[DistinctFix], effects: Mapping[str, Effect]) -> list[RankedFix]:
     """Order the fixes, the best first; effects are found by the chosen commit of a fix."""
 
-    def place(fix: DistinctFix) -> tuple[int, bool, int, int, str, str]:
+    def sort_key(fix: DistinctFix) -> tuple[int, bool, int, int, str, str]:
         effect = effects[fix.chosen.commit]
-        # A measured effect is worth more than the same one by hearsay.
+        # A measured effect is worth more than the same one that was only reported.
         return (
             -effect.net,
             not effect.is_measured,
@@ -63,13 +63,13 @@ def rank_fixes(fixes: Iterable[DistinctFix], effects: Mapping[str, Effect]) -> l
         )
 
     return [
-        RankedFix(rank, fix, effects[fix.chosen.commit], explain(fix, effects[fix.chosen.commit]))
-        for rank, fix in enumerate(sorted(fixes, key=place), 1)
+        RankedFix(rank, fix, effects[fix.chosen.commit], reason_for_rank(fix, effects[fix.chosen.commit]))
+        for rank, fix in enumerate(sorted(fixes, key=sort_key), 1)
     ]
 
 
-def explain(fix: DistinctFix, effect: Effect) -> str:
-    """Say in one line why a fix has its place."""
+def reason_for_rank(fix: DistinctFix, effect: Effect) -> str:
+    """Return in one line why a fix has its rank."""
     parts = [f"turns {counted(len(effect.turned_green), 'test')} green"]
     if not effect.is_measured:
         parts = [f"{counted(len(effect.turned_green), 'test')} green as reported ({effect.why_not_measured})"]

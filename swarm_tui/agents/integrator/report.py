@@ -1,4 +1,4 @@
-"""Composes the integrator's outcome: what is on the branch, in which order and why, and what is not."""
+"""Composes the integrator's outcome: what is on the branch, in which order and why, and what was left out."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class FinalRun:
 
 @dataclass(frozen=True, slots=True)
 class IntegrationResult:
-    """What was made."""
+    """The integrated branch and what became of each commit."""
 
     base: str
     start: str
@@ -107,8 +107,8 @@ def _normalizations(made: IntegrationResult, picked: list[FixOnBranch]) -> list[
     notes = []
     commits = [*made.squashed, *(commit for entry in picked for commit in entry.fix.commits)]
     for commit in commits:
-        if commit.sorting.note:
-            summary = f"commit {commit.commit[:8]} of {commit.source.agent} {commit.sorting.note}"
+        if commit.classification.note:
+            summary = f"commit {commit.commit[:8]} of {commit.source.agent} {commit.classification.note}"
             notes.append(Normalization(summary_markdown=summary))
     for entry in picked:
         if len(entry.fix.agents) > 1:

@@ -11,7 +11,7 @@ from swarm_tui.room.review_state import ReviewState
 from swarm_tui.room.screens.dialog import Choosable, ConfirmScreen, PickScreen
 from swarm_tui.room.screens.fixes_services import FixesServices
 from swarm_tui.room.screens.plan_panel import PlanPanel
-from swarm_tui.triage.apply import Proposal, apply_proposal, checkout_words, propose, reviewed_branch
+from swarm_tui.triage.apply import Proposal, apply_proposal, checkout_hint, propose, reviewed_branch
 
 
 class PlanApplication:
@@ -66,7 +66,7 @@ class PlanApplication:
     async def _apply(self, state: ReviewState, proposal: Proposal) -> None:
         try:
             applied = await asyncio.to_thread(apply_proposal, state.review, proposal, sweep=state.sweep)
-            words = await asyncio.to_thread(checkout_words, state.review.repository, applied)
+            words = await asyncio.to_thread(checkout_hint, state.review.repository, applied)
         except SwarmError as error:
             self._screen.show_message(str(error), "error")
             return

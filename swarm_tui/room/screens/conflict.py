@@ -15,7 +15,7 @@ from swarm_tui.room.review_state import ReviewState
 from swarm_tui.room.screens.dialog import Choosable, ConfirmScreen, PickScreen
 from swarm_tui.room.screens.external_view import run_in_terminal
 from swarm_tui.room.screens.fixes_services import FixesServices
-from swarm_tui.triage.resolve import ConflictCopy, discard, open_conflict, take_result
+from swarm_tui.triage.resolve import ConflictCopy, apply_resolution, discard, open_conflict
 
 Command = Callable[[ConflictCopy], tuple[str, ...]]
 """Returns the words of the program that resolves a conflict in its scratch copy."""
@@ -54,10 +54,10 @@ class ConflictResolution:
             match values:
                 case ("too",):
                     for other in (fix, *needed):
-                        state.review.give(other, Verdict.REVERT)
+                        state.review.set_verdict(other, Verdict.REVERT)
                     self._screen.show_verdicts()
                 case ("keep",):
-                    state.review.give(fix, Verdict.KEEP)
+                    state.review.set_verdict(fix, Verdict.KEEP)
                     self._screen.show_verdicts()
                 case ("edit",):
                     self._start(state, fix, lambda copy: (*editor_command(), *(f"./{path}" for path in copy.paths)))
@@ -91,7 +91,7 @@ class ConflictResolution:
                 self._discard(copy)
                 return
             try:
-                take_result(state.review, copy)
+                apply_resolution(state.review, copy)
             except UsageError as error:
                 question = ConfirmScreen(f"{error.message}. Go on with it?", copy.paths)
                 self._screen.room.push_screen(
@@ -103,7 +103,7 @@ class ConflictResolution:
                 discard(copy)
                 self._screen.show_message(str(error), "error")
                 return
-            state.review.give(fix, Verdict.REVERT, "its conflict was resolved by hand")
+            state.review.set_verdict(fix, Verdict.REVERT, "its conflict was resolved by hand")
             state.forget_effects()
             self._screen.show_verdicts()
 

@@ -37,7 +37,7 @@ class VerdictCommands:
     def decide(self, verdict: Verdict) -> None:
         """Record a verdict on the fix under the cursor and go to the next open one."""
         state, fix = self._screen.reviewed_fix()
-        state.review.give(fix, verdict)
+        state.review.set_verdict(fix, verdict)
         if verdict is not Verdict.CLEAR:
             self._go_to_next_open(state, fix)
         self._screen.show_verdicts()
