@@ -74,7 +74,47 @@ BLOCKER = [{"kind": "BLOCKER", "title": "No network", "detail_markdown": ""}]
             Result.UNRESOLVED,
             "passed before and fails now",
         ),
-        (Evidence(End.ARCHIVE, outcome(), commits=[IMPL]), Result.UNRESOLVED, "does not speak of"),
+        (
+            Evidence(End.ARCHIVE, outcome(tests_passing_before=True, tests_passing_after=None)),
+            Result.UNRESOLVED,
+            "the test does not pass",
+        ),
+        (
+            Evidence(End.ARCHIVE, outcome(tests_passing_before=True, tests_passing_after=None), last_try_passed=True),
+            Result.CLEAN,
+            "",
+        ),
+        (
+            Evidence(
+                End.ARCHIVE,
+                outcome(tests_passing_before=True, tests_passing_after=None, changes={"FIX_IMPL": change("SUCCEEDED")}),
+                commits=[IMPL],
+            ),
+            Result.IMPL_FIX,
+            "",
+        ),
+        (
+            Evidence(
+                End.ARCHIVE,
+                outcome(
+                    tests_passing_before=True, tests_passing_after=False, changes={"FIX_IMPL": change("SUCCEEDED")}
+                ),
+                commits=[IMPL],
+            ),
+            Result.UNRESOLVED,
+            "passed before and fails now",
+        ),
+        (
+            Evidence(
+                End.ARCHIVE,
+                outcome(tests_passing_before=False, tests_passing_after=False),
+                last_try_passed=False,
+                last_failure="assert",
+            ),
+            Result.UNRESOLVED,
+            "the test does not pass",
+        ),
+        (Evidence(End.ARCHIVE, outcome(), commits=[IMPL]), Result.UNRESOLVED, "1 commits that its outcome does not"),
         (Evidence(End.ARCHIVE, outcome(escalations=BLOCKER)), Result.BLOCKED, "No network"),
         (
             Evidence(

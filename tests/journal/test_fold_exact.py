@@ -1,0 +1,368 @@
+"""What each event makes of a record and of the sweep, field by field: nothing more and nothing less."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from swarm_tui.journal.fold import ANSWERS_KEPT, TRIES_KEPT, SweepState
+from swarm_tui.model import events as happened
+from swarm_tui.model.harvest import NOT_HARVESTED, HarvestedChange, HarvestReport
+from swarm_tui.model.outcome import Escalation
+from swarm_tui.model.state import Integration, LogLine, TestRecord, Try
+from swarm_tui.model.states import Result, State
+
+TEST, OTHER = "a.py::test_a", "b.py::test_b"
+REPORT = HarvestReport(
+    end="timeout",
+    summary="Done.",
+    passing_before=False,
+    passing_after=True,
+    changes=(HarvestedChange(kind="FIX_IMPL", status="SUCCEEDED", summary="s", commit="c"),),
+    escalations=(Escalation(title="t"),),
+    tip="c",
+    has_uncommitted=True,
+)
+FULL = TestRecord(
+    test=TEST,
+    agent="agent",
+    branch="branch",
+    file="a.py",
+    line=7,
+    block="block",
+    state=State.RUNNING,
+    result=Result.BETTER,
+    reason="reason",
+    source="source",
+    since=1.0,
+    launched_at=2.0,
+    ended_at=3.0,
+    attempt=4,
+    agent_id="id",
+    host="host",
+    work_dir="/work",
+    state_dir="/state",
+    tries=(Try(1, False, 1.0, 1.0, "broke"),),
+    harvest=REPORT,
+    foreign_imports=("module",),
+    question="question?",
+    last_line="line",
+    dollars=1.0,
+    tokens=2,
+    stale_since=5.0,
+    is_held=True,
+    heard_at=6.0,
+)
+
+
+def folded(record: TestRecord, *events: happened.Event) -> SweepState:
+    state = SweepState()
+    state.records[record.test] = record
+    state.counts[record.mark] = 1
+    return state.apply_all(events)
+
+
+def test_the_record_that_is_changed_here_has_no_field_at_its_default() -> None:
+    defaults = TestRecord("")._asdict()
+    assert [name for name, value in FULL._asdict().items() if value == defaults[name]] == []
+
+
+@pytest.mark.parametrize(
+    ("event", "changes"),
+    [
+        (
+            happened.Launching(at=9, test=TEST, attempt=5),
+            {"state": State.LAUNCHING, "since": 9, "attempt": 5, "reason": "", "source": "engine"},
+        ),
+        (
+            happened.Launched(at=9, test=TEST, agent_id="i", host="h", work_dir="/w", state_dir="/s"),
+            {
+                "state": State.RUNNING,
+                "since": 9,
+                "launched_at": 9,
+                "agent_id": "i",
+                "host": "h",
+                "work_dir": "/w",
+                "state_dir": "/s",
+                "reason": "",
+                "source": "engine",
+            },
+        ),
+        (
+            happened.Launched(at=9, test=TEST, agent_id="i", host="h", work_dir="/w", state_dir="/s", is_adopted=True),
+            {
+                "state": State.RUNNING,
+                "since": 9,
+                "agent_id": "i",
+                "host": "h",
+                "work_dir": "/w",
+                "state_dir": "/s",
+                "reason": "taken up again",
+                "source": "engine",
+            },
+        ),
+        (
+            happened.LaunchFailed(at=9, test=TEST, reason="no port"),
+            {"state": State.QUEUED, "since": 9, "reason": "no port", "source": "engine"},
+        ),
+        (
+            happened.Seen(at=9, test=TEST, state=State.WAITING, source="screen", question="Which?"),
+            {"state": State.WAITING, "since": 9, "source": "screen", "question": "Which?", "reason": ""},
+        ),
+        (
+            happened.Seen(at=9, test=TEST, state=State.RUNNING),
+            {"state": State.RUNNING, "since": 9, "source": "process", "question": "", "reason": ""},
+        ),
+        (happened.TryStarted(at=9, test=TEST, number=2), {"tries": (*FULL.tries, Try(2, None, 0.0, 9))}),
+        (
+            happened.TryFinished(at=9, test=TEST, number=1, passed=True, seconds=3.0, failure="f"),
+            {"tries": (Try(1, True, 3.0, 9, "f"),)},
+        ),
+        (happened.ForeignImports(at=9, test=TEST, modules=("m", "n")), {"foreign_imports": ("m", "n")}),
+        (happened.Said(at=9, test=TEST, line="hello"), {"last_line": "hello", "heard_at": 9}),
+        (happened.Spent(at=9, test=TEST, dollars=3.0, tokens=4), {"dollars": 3.0, "tokens": 4}),
+        (
+            happened.Harvesting(at=9, test=TEST, source="crash"),
+            {"state": State.HARVESTING, "since": 9, "source": "crash"},
+        ),
+        (
+            happened.Harvested(at=9, test=TEST, result=Result.CLEAN, reason="r", harvest=HarvestReport(tip="t")),
+            {
+                "state": State.DONE,
+                "result": Result.CLEAN,
+                "since": 9,
+                "ended_at": 9,
+                "reason": "r",
+                "source": "outcome",
+                "harvest": HarvestReport(tip="t"),
+                "question": "",
+                "stale_since": None,
+            },
+        ),
+        (
+            happened.Harvested(at=9, test=TEST, result=Result.FAILED, harvest=HarvestReport(errored=True)),
+            {
+                "state": State.DONE,
+                "result": Result.FAILED,
+                "since": 9,
+                "ended_at": 9,
+                "reason": "",
+                "source": "engine",
+                "harvest": HarvestReport(errored=True),
+                "question": "",
+                "stale_since": None,
+            },
+        ),
+        (
+            happened.Stopped(at=9, test=TEST, reason="enough"),
+            {
+                "state": State.STOPPED,
+                "since": 9,
+                "ended_at": 9,
+                "reason": "enough",
+                "source": "person",
+                "question": "",
+                "stale_since": None,
+            },
+        ),
+        (happened.ProbeRecovered(at=9, tests=(TEST,)), {"stale_since": None}),
+        (happened.ProbeRecovered(at=9), {"stale_since": None}),
+        (happened.ProbeFailed(at=9, reason="no tmux"), {}),
+        (happened.QueueHeld(at=9, tests=(TEST,)), {}),
+        (happened.QueueReleased(at=9, tests=(TEST,)), {"is_held": False}),
+        (happened.QueueHeld(at=9), {}),
+        (happened.QueueReleased(at=9), {}),
+        (happened.MessageSent(at=9, test=TEST, text="hello", by="ada"), {}),
+        (happened.Noted(at=9, test=TEST, text="hello"), {}),
+        (happened.AgentsStopped(at=9, agents=("agent",)), {}),
+    ],
+    ids=lambda given: type(given).__name__ if isinstance(given, happened.EventBase) else "",
+)
+def test_an_event_changes_these_fields_of_its_record(event: happened.Event, changes: dict[str, Any]) -> None:
+    state = folded(FULL, event)
+    assert state.records == {TEST: FULL._replace(**changes)}
+    assert +state.counts == {state.records[TEST].mark: 1}
+
+
+def test_the_first_time_that_a_test_is_queued_it_is_introduced() -> None:
+    event = happened.Queued(at=9, test=TEST, agent="a", branch="b", file="f", line=3, block="c", reason="r")
+    state = SweepState().apply_all([event])
+    made = TestRecord(TEST, agent="a", branch="b", file="f", line=3, block="c", reason="r", since=9)
+    assert state.records == {TEST: made}
+    assert (state.counts, state.drain_changed()) == ({"queued": 1}, {TEST})
+    assert (made.state, made.source, made.harvest) == (State.QUEUED, "queue", NOT_HARVESTED)
+
+
+def test_a_test_that_is_queued_again_keeps_its_names_its_attempts_and_its_hold() -> None:
+    kept = TestRecord(TEST, file="a.py", line=7, block="block", attempt=4, is_held=True)
+    state = folded(FULL, happened.Queued(at=9, test=TEST, reason="again", file="other", line=1, block="other"))
+    assert state.records == {TEST: kept._replace(agent="agent", branch="branch", reason="again", since=9)}
+    state = folded(FULL, happened.Queued(at=9, test=TEST, agent="new", branch="newer"))
+    assert state.records == {TEST: kept._replace(agent="new", branch="newer", since=9)}
+
+
+def test_an_adopted_agent_without_a_known_start_began_when_it_was_adopted() -> None:
+    never = FULL._replace(launched_at=None)
+    assert folded(never, happened.Launched(at=9, test=TEST, is_adopted=True)).records[TEST].launched_at == 9
+
+
+@pytest.mark.parametrize("tests", [(), (TEST, "gone.py::test"), (OTHER,)])
+def test_a_failed_probe_makes_stale_whom_it_names_unless_finished_or_stale(tests: tuple[str, ...]) -> None:
+    fresh = FULL._replace(stale_since=None)
+    event = happened.ProbeFailed(at=9, tests=tests, reason="no tmux")
+    expected = fresh if tests == (OTHER,) else fresh._replace(stale_since=9)
+    assert folded(fresh, event).records == {TEST: expected}
+    for end in (State.DONE, State.STOPPED):
+        finished = fresh._replace(state=end)
+        assert folded(finished, event).records == {TEST: finished}
+    assert folded(FULL, event).records == {TEST: FULL}
+    state = folded(fresh, event)
+    assert state.stale_reason == "no tmux"
+    assert state.apply_all([happened.ProbeRecovered(at=10, tests=tests)]).records == {TEST: fresh}
+    assert state.stale_reason == ""
+
+
+def test_only_so_many_tries_are_kept_the_newest_of_them() -> None:
+    state = SweepState().apply_all(happened.TryStarted(test=TEST, number=number) for number in range(1, 61))
+    assert [made.number for made in state.records[TEST].tries] == list(range(61 - TRIES_KEPT, 61))
+
+
+def test_tries_are_kept_in_the_order_of_their_numbers() -> None:
+    numbers = [2, 5, 3, 1, 5, 4]
+    state = SweepState().apply_all(happened.TryStarted(at=n, test=TEST, number=n) for n in numbers)
+    assert [made.number for made in state.records[TEST].tries] == [1, 2, 3, 4, 5]
+
+
+def test_an_event_of_a_test_that_was_never_queued_shows_the_test() -> None:
+    state = SweepState().apply_all([happened.Said(at=9, test=TEST, line="x")])
+    assert state.records == {TEST: TestRecord(TEST, last_line="x", heard_at=9)}
+    assert +state.counts == {"queued": 1}
+
+
+def facts_of(state: SweepState) -> dict[str, Any]:
+    return {name: value for name, value in vars(state).items() if name not in ("records", "counts", "log", "_changed")}
+
+
+STARTED = happened.EngineStarted(seq=1, at=1, pid=7, machine="here", slots=4)
+ENDED = happened.EngineEnded(seq=2, at=2, why="stopped", reason="enough")
+
+
+@pytest.mark.parametrize(
+    ("events", "facts"),
+    [
+        ([STARTED], {"slots": 4, "started_at": 1, "engine_machine": "here"}),
+        (
+            [STARTED, ENDED],
+            {
+                "slots": 4,
+                "started_at": 1,
+                "engine_machine": "here",
+                "ended_at": 2,
+                "ended_why": "stopped",
+                "ended_reason": "enough",
+            },
+        ),
+        (
+            [STARTED, ENDED, happened.EngineStarted(seq=3, at=3, pid=8, machine="there", is_resumed=True)],
+            {"slots": 4, "started_at": 1, "engine_machine": "there"},
+        ),
+        ([happened.SlotsChanged(seq=3, at=3, slots=9)], {"slots": 9}),
+        ([happened.QueueHeld(seq=3, at=3)], {"is_held": True}),
+        ([happened.QueueHeld(seq=2, at=2), happened.QueueReleased(seq=3, at=3)], {}),
+        ([happened.QueueHeld(seq=2, at=2), happened.QueueReleased(seq=3, at=3, tests=(TEST,))], {"is_held": True}),
+        ([happened.QueueHeld(seq=3, at=3, tests=(TEST,))], {}),
+        (
+            [happened.Integrating(seq=3, at=3, by="agent")],
+            {"integration": Integration("integrating", detail="agent", at=3, started_at=3)},
+        ),
+        (
+            [happened.Integrating(seq=2, at=2, by="agent"), happened.IntegratorSaid(seq=3, at=3, line="merging")],
+            {"integration": Integration("integrating", detail="agent", at=2, started_at=2, last_line="merging")},
+        ),
+        (
+            [
+                happened.Integrating(seq=2, at=2),
+                happened.Integrated(seq=3, at=3, branch="b", tip="t", fixes=4, left_out=5, detail="d"),
+            ],
+            {"integration": Integration("done", "b", "t", 4, 5, "d", at=3, started_at=2)},
+        ),
+        (
+            [happened.Integrating(seq=2, at=2), happened.IntegrationFailed(seq=3, at=3, reason="no disk")],
+            {"integration": Integration("failed", detail="no disk", at=3, started_at=2)},
+        ),
+        ([happened.UnknownEvent(seq=3, at=3, type="sang")], {"unknown_events": 1}),
+    ],
+)
+def test_an_event_changes_these_facts_of_the_sweep(events: list[happened.Event], facts: dict[str, Any]) -> None:
+    state = SweepState().apply_all(events)
+    last = {"last_seq": events[-1].seq, "last_at": events[-1].at}
+    assert facts_of(state) == facts_of(SweepState()) | last | facts
+    assert state.is_over == ("ended_why" in facts)
+
+
+def test_the_newest_answers_are_kept() -> None:
+    answer = happened.RequestAnswered(request="one", is_done=False, detail="no")
+    state = SweepState().apply_all([answer])
+    assert state.answers == {"one": answer}
+    state.apply_all(happened.RequestAnswered(request=str(number)) for number in range(ANSWERS_KEPT))
+    assert "one" not in state.answers
+    assert next(iter(state.answers)) == "0"
+    assert len(state.answers) == ANSWERS_KEPT
+
+
+@pytest.mark.parametrize(
+    ("event", "line"),
+    [
+        (happened.EngineStarted(pid=1, slots=4), ("info", "engine started, 4 slots", "")),
+        (happened.EngineStarted(pid=1, slots=4, is_resumed=True), ("info", "engine resumed, 4 slots", "")),
+        (happened.EngineEnded(), ("info", "engine finished", "")),
+        (happened.EngineEnded(why="failed", reason="r"), ("warning", "engine failed: r", "")),
+        (happened.Queued(test=TEST), None),
+        (happened.Queued(test=TEST, reason="r"), ("info", "queued again: r", TEST)),
+        (happened.Launching(test=TEST), None),
+        (happened.Launched(test=TEST), ("info", "launched", TEST)),
+        (happened.Launched(test=TEST, is_adopted=True), ("info", "taken up again", TEST)),
+        (happened.LaunchFailed(test=TEST, reason="r", attempt=2), ("warning", "launch 2 failed: r", TEST)),
+        (happened.LaunchFailed(test=TEST, reason="r", is_final=True), ("error", "launch 1 failed: r", TEST)),
+        (happened.Seen(test=TEST, state=State.RUNNING), None),
+        (
+            happened.Seen(test=TEST, state=State.WAITING),
+            ("warning", "waits for an answer: (no question seen)", TEST),
+        ),
+        (happened.Seen(test=TEST, state=State.WAITING, question="q"), ("warning", "waits for an answer: q", TEST)),
+        (happened.ProbeFailed(reason="r"), ("warning", "states are stale: r", "")),
+        (happened.ProbeRecovered(), ("info", "states are fresh again", "")),
+        (
+            happened.ForeignImports(test=TEST, modules=tuple("abcd")),
+            ("warning", "ran against your checkout, not its copy: a, b, c", TEST),
+        ),
+        (happened.Said(test=TEST, line="l"), None),
+        (happened.Harvested(test=TEST, result=Result.IMPL_FIX), ("info", "impl fix", TEST)),
+        (happened.Harvested(test=TEST, result=Result.FAILED, reason="r"), ("error", "failed: r", TEST)),
+        (happened.Stopped(test=TEST), ("warning", "stopped: asked for", TEST)),
+        (happened.Stopped(test=TEST, reason="r"), ("warning", "stopped: r", TEST)),
+        (happened.AgentsStopped(agents=("a",)), None),
+        (happened.SlotsChanged(slots=3), ("info", "3 slots", "")),
+        (happened.QueueHeld(), ("info", "the queue is held", "")),
+        (happened.QueueHeld(tests=(TEST,), reason="r"), ("info", "1 test is held: r", "")),
+        (happened.QueueReleased(tests=(TEST, OTHER)), ("info", "2 tests are released", "")),
+        (happened.MessageSent(test=TEST, text="t"), ("info", "someone wrote: t", TEST)),
+        (happened.MessageSent(test=TEST, text="t", by="ada"), ("info", "ada wrote: t", TEST)),
+        (happened.MessageSent(test=TEST, text="t", error="e"), ("error", "message not sent: e", TEST)),
+        (happened.RequestAnswered(request="1"), None),
+        (happened.RequestAnswered(request="1", is_done=False, detail="d"), ("error", "could not do that: d", "")),
+        (happened.Integrating(by="agent", branches=3), ("info", "integrating 3 branches (agent)", "")),
+        (happened.IntegratorSaid(line="l"), ("info", "the integrator: l", "")),
+        (happened.Integrated(branch="b", fixes=2), ("info", "integrated on b: 2 fixes", "")),
+        (happened.Integrated(branch="b", fixes=2, left_out=1), ("info", "integrated on b: 2 fixes, 1 left out", "")),
+        (happened.Integrated(), ("info", "nothing to integrate", "")),
+        (happened.IntegrationFailed(reason="r"), ("error", "integration failed: r", "")),
+        (happened.Noted(level="warning", text="t", test=TEST), ("warning", "t", TEST)),
+        (happened.UnknownEvent(type="sang"), None),
+    ],
+    ids=lambda given: type(given).__name__ if isinstance(given, happened.EventBase) else "",
+)
+def test_an_event_is_logged_as_this_line(event: happened.Event, line: tuple[str, str, str] | None) -> None:
+    at_nine = event.model_copy(update={"at": 9.0})
+    assert list(SweepState().apply_all([at_nine]).log) == ([LogLine(9.0, *line)] if line else [])
