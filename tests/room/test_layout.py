@@ -16,7 +16,7 @@ from swarm_tui.room.draw.arrange import (
     natural,
     short_file_names,
 )
-from swarm_tui.room.draw.layout import lay_out
+from swarm_tui.room.draw.layout import CellRun, Layout, lay_out
 
 sizes = st.lists(st.integers(0, 40), max_size=12)
 
@@ -53,6 +53,96 @@ def test_groups_that_are_too_many_for_the_height_stand_in_columns() -> None:
     groups = groups_of([10] * 40)
     assert len(lay_out(groups, Zoom.DOTS, 120, 50).rows) == 40
     assert len(lay_out(groups, Zoom.DOTS, 120, 20).rows) <= 14
+
+
+A = Group("aa", ("a0", "a1", "a2", "a3", "a4"))
+B = Group("b", ("b0", "b1"))
+
+
+def test_dots_of_few_groups_stand_below_each_other_with_their_labels_in_front() -> None:
+    assert lay_out([A, B], Zoom.DOTS, 6, 3) == Layout(
+        [
+            (CellRun("aa", 0, 2, 3, 1, ("a0", "a1", "a2"), 5),),
+            (CellRun("", 0, 2, 3, 1, ("a3", "a4"), 5),),
+            (CellRun("b", 0, 2, 3, 1, ("b0", "b1"), 2),),
+        ],
+        {"a0": (0, 3), "a1": (0, 4), "a2": (0, 5), "a3": (1, 3), "a4": (1, 4), "b0": (2, 3), "b1": (2, 4)},
+        Zoom.DOTS,
+    )
+
+
+def test_dots_that_are_too_many_for_the_height_stand_in_columns_that_are_read_downwards() -> None:
+    groups = [A, B, Group("c", ("c0",))]
+    assert lay_out(groups, Zoom.DOTS, 18, 2) == Layout(
+        [
+            (CellRun("aa", 0, 2, 3, 1, ("a0", "a1", "a2", "a3", "a4"), 5), CellRun("c", 10, 2, 13, 1, ("c0",), 1)),
+            (CellRun("b", 0, 2, 3, 1, ("b0", "b1"), 2),),
+        ],
+        {"a0": (0, 3), "a1": (0, 4), "a2": (0, 5), "a3": (0, 6), "a4": (0, 7), "b0": (1, 3), "b1": (1, 4)}
+        | {"c0": (0, 13)},
+        Zoom.DOTS,
+    )
+    # As many columns as have room for a label, the cells of the largest group, and a gap.
+    assert len(lay_out(groups, Zoom.DOTS, 17, 2).rows) == 3
+    assert len(lay_out(groups, Zoom.DOTS, 18, 3).rows) == 3
+    assert len(lay_out(groups, Zoom.DOTS, 100, 1).rows) == 1
+
+
+def test_a_group_wider_than_its_column_goes_on_below_its_first_row() -> None:
+    layout = lay_out([Group("a", tuple(f"a{n}" for n in range(30))), B], Zoom.DOTS, 54, 1)
+    assert [[(run.label, run.x, len(run.tests)) for run in row] for row in layout.rows] == [
+        [("a", 2, 24), ("b", 30, 2)],
+        [("", 2, 6)],
+    ]
+
+
+def test_one_group_alone_is_never_in_columns() -> None:
+    wide = lay_out([Group("aa", tuple(f"a{n}" for n in range(200)))], Zoom.DOTS, 100, 1)
+    assert [[(run.x, len(run.tests)) for run in row] for row in wide.rows] == [[(3, 97)], [(3, 97)], [(3, 6)]]
+    assert lay_out([], Zoom.DOTS, 80, 24) == Layout([], {}, Zoom.DOTS)
+
+
+def test_a_label_takes_a_third_of_the_width_and_26_cells_at_most() -> None:
+    long = Group("x" * 40, ("t",))
+    assert [lay_out([long], Zoom.DOTS, width, 9).rows[0][0].label_width for width in (30, 78, 200)] == [10, 26, 26]
+    assert lay_out([Group("", ("t",))], Zoom.DOTS, 30, 9).places == {"t": (0, 0)}
+
+
+def test_chips_stand_under_the_heading_of_their_group_as_many_as_fit() -> None:
+    assert lay_out([A, Group("", ("z",))], Zoom.CHIPS, 56, 9) == Layout(
+        [
+            (CellRun("aa", 0, 56, 0, 1, (), 5),),
+            (CellRun("", 0, 0, 0, 28, ("a0", "a1"), 5),),
+            (CellRun("", 0, 0, 0, 28, ("a2", "a3"), 5),),
+            (CellRun("", 0, 0, 0, 28, ("a4",), 5),),
+            (CellRun("", 0, 0, 0, 28, ("z",), 1),),
+        ],
+        {"a0": (1, 0), "a1": (1, 28), "a2": (2, 0), "a3": (2, 28), "a4": (3, 0), "z": (4, 0)},
+        Zoom.CHIPS,
+    )
+
+
+def test_a_table_has_one_test_in_a_row() -> None:
+    assert lay_out([B], Zoom.ROWS, 40, 9) == Layout(
+        [
+            (CellRun("b", 0, 40, 0, 1, (), 2),),
+            (CellRun("", 0, 0, 0, 40, ("b0",), 2),),
+            (CellRun("", 0, 0, 0, 40, ("b1",), 2),),
+        ],
+        {"b0": (1, 0), "b1": (2, 0)},
+        Zoom.ROWS,
+    )
+
+
+def test_the_test_at_a_place_is_the_nearest_one_in_its_row() -> None:
+    layout = lay_out([A, B, Group("c", ("c0",))], Zoom.DOTS, 18, 2)
+    assert [layout.test_at(0, x) for x in (0, 3, 5, 7, 9, 10, 11, 40)] == [
+        "a0", "a0", "a2", "a4", "a4", "a4", "c0", "c0",
+    ]  # fmt: skip
+    assert [layout.test_at(row, 3) for row in (-1, 1, 2)] == [None, "b0", None]
+    chips = lay_out([A], Zoom.CHIPS, 56, 9)
+    assert [chips.test_at(1, x) for x in (0, 27, 28, 55, 70)] == ["a0", "a0", "a1", "a1", "a1"]
+    assert chips.test_at(0, 3) is None
 
 
 def sweep() -> dict[str, TestRecord]:

@@ -61,20 +61,17 @@ def lay_out(groups: Sequence[Group], zoom: Zoom, width: int, height: int) -> Lay
         case Zoom.DOTS:
             rows = _dots(groups, width, height)
         case Zoom.CHIPS:
-            rows = _chips(groups, width)
+            rows = _under_headings(groups, width, max(1, width // CHIP_WIDTH))
         case Zoom.ROWS:
-            rows = _table(groups, width)
+            rows = _under_headings(groups, width, 1)
     places: dict[str, tuple[int, int]] = {}
-    for run in _in_reading_order(rows, groups, zoom):
-        row, cells = run
-        x = cells.x
-        for test in cells.tests:
-            places[test] = (row, x)
-            x += cells.step
+    for row, run in _in_reading_order(rows, zoom):
+        for number, test in enumerate(run.tests):
+            places[test] = (row, run.x + number * run.step)
     return Layout(rows, places, zoom)
 
 
-def _in_reading_order(rows: list[Row], groups: Sequence[Group], zoom: Zoom) -> list[tuple[int, CellRun]]:
+def _in_reading_order(rows: list[Row], zoom: Zoom) -> list[tuple[int, CellRun]]:
     # With several columns of groups the order goes down a column, not across: groups stay together.
     runs = [(number, run) for number, row in enumerate(rows) for run in row if run.tests]
     if zoom is Zoom.DOTS and any(len(row) > 1 for row in rows):
@@ -115,27 +112,11 @@ def _run(group: Group, label_x: int, label_width: int, x: int, step: int, start:
     return CellRun(group.label if start == 0 else "", label_x, label_width, x, step, tests, len(group.tests))
 
 
-def _chips(groups: Sequence[Group], width: int) -> list[Row]:
-    columns = max(1, width // CHIP_WIDTH)
-    step = max(1, width // columns)
+def _under_headings(groups: Sequence[Group], width: int, columns: int) -> list[Row]:
     rows: list[Row] = []
     for group in groups:
         if group.label:
-            rows.append(_heading(group, width))
-        cells = group._replace(label="")
+            rows.append((CellRun(group.label, 0, width, 0, 1, (), len(group.tests)),))
+        cells, step = group._replace(label=""), max(1, width // columns)
         rows += [(_run(cells, 0, 0, 0, step, start, columns),) for start in range(0, len(group.tests), columns)]
     return rows
-
-
-def _table(groups: Sequence[Group], width: int) -> list[Row]:
-    rows: list[Row] = []
-    for group in groups:
-        if group.label:
-            rows.append(_heading(group, width))
-        cells = group._replace(label="")
-        rows += [(_run(cells, 0, 0, 0, max(1, width), start, 1),) for start in range(len(group.tests))]
-    return rows
-
-
-def _heading(group: Group, width: int) -> Row:
-    return (CellRun(group.label, 0, width, 0, 1, (), len(group.tests)),)
