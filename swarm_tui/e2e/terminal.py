@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Final
+from typing import Final, NoReturn
 
 from swarm_tui.adapters.driven_terminal import DrivenTerminal, ScreenShot
 from swarm_tui.e2e.expectations import ExpectationFailed
@@ -99,13 +99,9 @@ class Terminal:
     def wait_for_exit(self, timeout: float = DEFAULT_WAIT) -> int:
         """Wait until the program has ended; return its exit code."""
         __tracebackhide__ = True
-        deadline = time.monotonic() + timeout
-        pause = _FIRST_PAUSE
-        while (shot := self._driven.screenshot()).exit_code is None:
-            if time.monotonic() >= deadline:
-                self._fail("to end", f"it still runs after {timeout:g} s", shot)
-            time.sleep(pause)
-            pause = min(pause * 1.5, _LONGEST_PAUSE)
+        shot = self._screenshot_when(lambda shot: shot.exit_code is not None, timeout)
+        if shot.exit_code is None:
+            self._fail("to end", f"it still runs after {timeout:g} s", shot)
         self.close()
         return shot.exit_code
 
@@ -123,18 +119,22 @@ class Terminal:
 
     def _wait(self, expected: str, is_met: Callable[[str], bool], timeout: float) -> CapturedText:
         __tracebackhide__ = True
-        deadline = time.monotonic() + timeout
-        pause = _FIRST_PAUSE
-        while not is_met((shot := self._driven.screenshot()).text):
-            if shot.exit_code is not None:
-                self._fail(expected, f"its program has ended with {shot.exit_code}", shot)
-            if time.monotonic() >= deadline:
-                self._fail(expected, f"it does not after {timeout:g} s", shot)
-            time.sleep(pause)
-            pause = min(pause * 1.5, _LONGEST_PAUSE)
+        shot = self._screenshot_when(lambda shot: is_met(shot.text) or shot.exit_code is not None, timeout)
+        if not is_met(shot.text):
+            ended = f"its program has ended with {shot.exit_code}"
+            self._fail(expected, f"it does not after {timeout:g} s" if shot.exit_code is None else ended, shot)
         return self._captured(shot)
 
-    def _fail(self, expected: str, actual: str, shot: ScreenShot) -> None:
+    def _screenshot_when(self, is_met: Callable[[ScreenShot], bool], timeout: float) -> ScreenShot:
+        """Return the first screenshot that meets a condition, or the last one within the timeout."""
+        deadline = time.monotonic() + timeout
+        pause = _FIRST_PAUSE
+        while not is_met(shot := self._driven.screenshot()) and time.monotonic() < deadline:
+            time.sleep(pause)
+            pause = min(pause * 1.5, _LONGEST_PAUSE)
+        return shot
+
+    def _fail(self, expected: str, actual: str, shot: ScreenShot) -> NoReturn:
         __tracebackhide__ = True
         text = self._captured(shot)
         raise ExpectationFailed(f"expected {text.label} {expected}, but {actual}\n\n{text.transcript_around()}")

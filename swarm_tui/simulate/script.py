@@ -30,56 +30,37 @@ KIND_OF_RESULT: Final = {
 def write_script(test: SimulatedTest, attempt: int, generator: random.Random) -> list[ScriptedEvent]:
     """Return the events of one agent, from its launch to its harvest."""
     result = generator.choices(tuple(RESULTS), tuple(RESULTS.values()))[0]
-    steps = [ScriptedEvent(0.0, "launching", {"attempt": attempt})]
+    steps: list[ScriptedEvent] = []
+
+    def add(wait: float, type: str, **fields: Any) -> None:
+        steps.append(ScriptedEvent(wait, type, fields))
+
+    add(0.0, "launching", attempt=attempt)
     if result == "failed" and generator.random() < 0.5:
         reason = "mngr create: no free port for sshd on this host"
-        steps.append(
-            ScriptedEvent(
-                generator.uniform(2, 9), "launch_failed", {"reason": reason, "attempt": attempt, "is_final": True}
-            )
-        )
-        steps.append(
-            ScriptedEvent(0.1, "harvested", {"result": "failed", "reason": reason, "harvest": {"errored": True}})
-        )
+        add(generator.uniform(2, 9), "launch_failed", reason=reason, attempt=attempt, is_final=True)
+        add(0.1, "harvested", result="failed", reason=reason, harvest={"errored": True})
         return steps
     host = generator.choice(("localhost", "localhost", "modal-1", "modal-2", "modal-3"))
-    steps.append(
-        ScriptedEvent(
-            generator.uniform(1, 6), "launched", {"agent_id": f"agent-{generator.getrandbits(64):016x}", "host": host}
-        )
-    )
+    add(generator.uniform(1, 6), "launched", agent_id=f"agent-{generator.getrandbits(64):016x}", host=host)
     trouble = _trouble(test, generator)
     tries = _tries(result, generator)
     dollars = 0.0
     for number, passed in enumerate(tries, 1):
         for _ in range(generator.randrange(2, 7)):
             line = generator.choice(SAYINGS).format(file=test.file, name=test.name.split("[")[0])
-            steps.append(ScriptedEvent(generator.expovariate(1 / 9), "said", {"line": line}))
+            add(generator.expovariate(1 / 9), "said", line=line)
         if generator.random() < 0.04 and number > 1:
-            steps.append(
-                ScriptedEvent(
-                    4.0, "seen", {"state": "waiting", "source": "screen", "question": generator.choice(QUESTIONS)}
-                )
-            )
-            steps.append(
-                ScriptedEvent(generator.expovariate(1 / 900), "seen", {"state": "running", "source": "process"})
-            )
-        steps.append(ScriptedEvent(generator.uniform(1, 8), "try_started", {"number": number}))
+            add(4.0, "seen", state="waiting", source="screen", question=generator.choice(QUESTIONS))
+            add(generator.expovariate(1 / 900), "seen", state="running", source="process")
+        add(generator.uniform(1, 8), "try_started", number=number)
         seconds = round(generator.uniform(0.4, 12), 2)
         failure = "" if passed else trouble.failure.format(n=generator.randrange(2, 90))
-        steps.append(
-            ScriptedEvent(
-                seconds, "try_finished", {"number": number, "passed": passed, "seconds": seconds, "failure": failure}
-            )
-        )
+        add(seconds, "try_finished", number=number, passed=passed, seconds=seconds, failure=failure)
         dollars += generator.uniform(0.01, 0.07)
-        steps.append(ScriptedEvent(0.2, "spent", {"dollars": round(dollars, 4), "tokens": int(dollars * 190_000)}))
-    steps.append(ScriptedEvent(generator.uniform(3, 20), "harvesting", {"source": "archive"}))
-    steps.append(
-        ScriptedEvent(
-            generator.uniform(0.5, 3), "harvested", _harvest(result, tries, trouble.reason, trouble.title, generator)
-        )
-    )
+        add(0.2, "spent", dollars=round(dollars, 4), tokens=int(dollars * 190_000))
+    add(generator.uniform(3, 20), "harvesting", source="archive")
+    add(generator.uniform(0.5, 3), "harvested", **_harvest(result, tries, trouble.reason, trouble.title, generator))
     return steps
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from swarm_tui.model.formatting import counted
@@ -81,13 +82,8 @@ def check_as_json(check: TutorialCheck) -> dict[str, Any]:
         "duplicates": [
             {"lines": [block.line for block in same], "text": same[0].text} for same in check.duplicate_blocks
         ],
-        "shadowed_tests": [
-            {"file": each.file, "line": each.line, "name": each.name, "later_line": each.later_line}
-            for each in check.shadowed_tests
-        ],
-        "broken_files": [
-            {"file": broken.file, "line": broken.line, "reason": broken.reason} for broken in check.broken_files
-        ],
+        "shadowed_tests": [asdict(each) for each in check.shadowed_tests],
+        "broken_files": [asdict(each) for each in check.broken_files],
     }
 
 
