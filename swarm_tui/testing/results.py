@@ -13,7 +13,7 @@ from swarm_tui.errors import JournalError
 from swarm_tui.journal.append import append_line
 from swarm_tui.journal.follow import LineFollower
 
-MAX_CACHE_BYTES: Final = 64 * 1024 * 1024
+MAX_CACHE_BYTES: Final = 64_000_000
 
 
 class ResultCache:
@@ -69,7 +69,6 @@ class ResultCache:
         if size <= self._max_bytes:
             return
         for status, path in sorted(files, key=lambda item: item[0].st_mtime):
-            if size <= self._max_bytes // 2:
-                break
-            path.unlink(missing_ok=True)
-            size -= status.st_size
+            if size > self._max_bytes // 2:
+                path.unlink(missing_ok=True)
+                size -= status.st_size

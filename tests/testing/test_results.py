@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import pytest
+
 from swarm_tui.testing.results import ResultCache
 
 TREE, OTHER_TREE = "a" * 40, "b" * 40
@@ -35,15 +37,25 @@ def test_broken_and_torn_lines_cost_only_themselves(tmp_path: Path) -> None:
     assert ResultCache(tmp_path, "key").outcomes(TREE) == {"t.py::a": "passed", "t.py::b": "failed"}
 
 
-def test_the_oldest_results_make_room_for_new_ones(tmp_path: Path) -> None:
-    cache = ResultCache(tmp_path, "key", max_bytes=300)
-    trees = [str(number) * 40 for number in range(8)]
-    for number, tree in enumerate(trees):
-        cache.add(tree, {"t.py::a": "passed"})
-        os.utime(tmp_path / f"{tree}.jsonl", (number, number))
-    kept = ResultCache(tmp_path, "key")
-    assert [bool(kept.outcomes(tree)) for tree in trees] == [False] * 6 + [True] * 2
-    assert sum(path.stat().st_size for path in tmp_path.iterdir()) <= 300
+@pytest.mark.parametrize(("max_bytes", "kept"), [(400, "012345"), (399, "345"), (201, "345"), (199, "45")])
+def test_the_oldest_results_make_room_for_new_ones(tmp_path: Path, max_bytes: int, kept: str) -> None:
+    for number in range(4):
+        path = tmp_path / f"{number}.jsonl"
+        path.write_bytes(b"." * 100)
+        os.utime(path, (number, number))
+    (tmp_path / "4.jsonl").write_bytes(b"")
+    cache = ResultCache(tmp_path, "key", max_bytes)
+    cache.add("4", {"t.py::a": "passed"})
+    assert len(list(tmp_path.iterdir())) == 5, "only a file that is new makes room"
+    (tmp_path / "4.jsonl").write_bytes(b"")
+    cache.add("5", {"t.py::a": "passed"})
+    assert sorted(path.stem for path in tmp_path.iterdir()) == list(kept)
+    assert cache.outcomes("5") == {"t.py::a": "passed"}
+
+
+def test_a_run_without_outcomes_leaves_no_file(tmp_path: Path) -> None:
+    ResultCache(tmp_path / "tests", "key").add(TREE, {})
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_results_that_cannot_be_written_are_kept_for_this_process(tmp_path: Path) -> None:
