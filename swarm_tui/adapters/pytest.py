@@ -1,4 +1,4 @@
-"""The adapter to pytest: collects the tests of a project in the project's own interpreter, and tells which fail."""
+"""The adapter to pytest: collects and runs the tests of a project in the project's own interpreter."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class CollectedTest:
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """What pytest found, and what it said."""
+    """What pytest found, and its output."""
 
     root: Path
     """pytest's rootdir: node ids begin there."""
@@ -42,7 +42,7 @@ class Collected:
     failed: frozenset[str]
     """The tests that failed, when they were run."""
     positional: tuple[str, ...]
-    """The words among the arguments that pytest took for files and node ids."""
+    """Those of the arguments that pytest read as files and node ids."""
     startup_path: tuple[str, ...]
     """Where the interpreter looks for modules before pytest adds anything."""
     path: tuple[str, ...]
@@ -51,7 +51,7 @@ class Collected:
     prefix: str
     python_version: str
     text: str
-    """pytest's own words."""
+    """pytest's output."""
 
 
 def reporting_environment(report: Path, import_roots: Sequence[Path]) -> dict[str, str]:
@@ -78,7 +78,7 @@ def pytest_argument(test: str, file: str, folder: str) -> str:
 
 
 class PytestAdapter:
-    """The pytest of one interpreter, called in one folder; told by our plugin, not by its terminal text."""
+    """The pytest of one interpreter, called in one folder; our plugin reports its results, not its terminal text."""
 
     def __init__(self, python: str, folder: Path, import_roots: Sequence[Path] = ()) -> None:
         """`import_roots` come first on PYTHONPATH: in a copy, the copy's own code is what is collected."""
@@ -87,11 +87,11 @@ class PytestAdapter:
         self._import_roots = tuple(import_roots)
 
     async def collect(self, arguments: Sequence[str]) -> Collected:
-        """Collect without running; errors in test files are part of what is given back."""
+        """Collect without running; errors in test files are part of what is returned."""
         return await self._run([*arguments, "--collect-only"], COLLECT_TIMEOUT)
 
     async def run(self, arguments: Sequence[str]) -> Collected:
-        """Run the tests and tell which failed."""
+        """Run the tests and return which failed, besides what was collected."""
         return await self._run(arguments, RUN_TIMEOUT)
 
     async def _run(self, arguments: Sequence[str], timeout: float) -> Collected:
@@ -126,14 +126,14 @@ def _read(content: Mapping[str, Any], finished: Finished) -> Collected:
 
 
 def _explain(python: str, finished: Finished) -> AdapterError | UsageError:
-    """Say why pytest did not even begin to collect."""
-    said = plain_lines(finished.error_text).strip() or plain_lines(finished.text).strip()
-    last = plain(said.splitlines()[-1], 300) if said else f"it ended with code {finished.code}"
-    if "No module named pytest" in said:
+    """Return the error that says why pytest did not begin to collect."""
+    output = plain_lines(finished.error_text).strip() or plain_lines(finished.text).strip()
+    last = plain(output.splitlines()[-1], 300) if output else f"it ended with code {finished.code}"
+    if "No module named pytest" in output:
         return ProgramMissing(
             f"{python} has no pytest", f"`{python} -m pip install pytest`, or name another one with --python"
         )
     if finished.code == _USAGE:
-        errors = [line for line in said.splitlines() if "error" in line.lower()]
+        errors = [line for line in output.splitlines() if "error" in line.lower()]
         return UsageError(f"pytest refuses this: {plain(errors[-1] if errors else last, 400)}", "see `pytest --help`")
     return AdapterError(f"pytest could not collect: {last}", f"try `{python} -m pytest --collect-only` yourself")

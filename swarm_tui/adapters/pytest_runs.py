@@ -13,21 +13,21 @@ from swarm_tui.adapters.process import run_process
 from swarm_tui.adapters.pytest import reporting_environment
 from swarm_tui.model.text import plain, plain_lines
 
-WORDS_LIMIT: Final = 100_000
-"""Bytes of node ids in one command line; the kernel takes more, but not everywhere."""
+ARGUMENTS_LIMIT: Final = 100_000
+"""Bytes of node ids in one command line; not every kernel allows more."""
 _RAN_TO_ITS_END: Final = frozenset({0, 1})
 
 
 @dataclass(frozen=True, slots=True)
 class TestRun:
-    """What one pytest call said."""
+    """The outcomes of some tests."""
 
     __test__ = False
 
     outcomes: Mapping[str, str]
     """passed, failed or skipped by node id; a test that was not reported is missing."""
     complaint: str = ""
-    """Why tests are missing, in pytest's words."""
+    """Why tests are missing: a line of pytest's output."""
     is_complete: bool = True
     """False when pytest was interrupted: what it reported until then may be only a part of a test."""
 
@@ -87,12 +87,12 @@ def _by_asked_name(outcomes: Mapping[str, str], asked: Collection[str]) -> dict[
     }
 
 
-def _parts(words: Sequence[str]) -> list[list[str]]:
+def _parts(arguments: Sequence[str]) -> list[list[str]]:
     parts: list[list[str]] = [[]]
     size = 0
-    for word in words:
+    for word in arguments:
         size += len(word.encode(errors="replace")) + 1
-        if size > WORDS_LIMIT and parts[-1]:
+        if size > ARGUMENTS_LIMIT and parts[-1]:
             parts.append([])
             size = 0
         parts[-1].append(word)

@@ -127,7 +127,7 @@ class ReviewState:
             commits=len(review.branch.commits) + reverted - (len(preview.unchanging) if preview else 0),
             branch=reviewed_branch(review, self.sweep),
             applied=self.applied,
-            running=self.test_runner.running.words if self.test_runner.running else "",
+            running=self.test_runner.running.progress if self.test_runner.running else "",
             tests=self._plan_test_result(),
             doubt="" if not review.branch.doubts else review.branch.doubts[0],
         )

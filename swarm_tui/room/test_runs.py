@@ -40,8 +40,8 @@ class TestRunFacts:
         return tuple(test for test, found in self.after.items() if found != PASSED and self.before.get(test) == PASSED)
 
     @property
-    def words(self) -> str:
-        """What it does now: `without #3: 4 of 9 tests`."""
+    def progress(self) -> str:
+        """How far it is: `without #3: 4 of 9 tests`."""
         done, total = len(self.before) + len(self.after), 2 * len(self.tests)
         return f"{self.about}: {done // 2} of {total // 2} tests" if total else f"{self.about}: looking for its tests"
 

@@ -26,7 +26,7 @@ def affected_tests(fix: Fix, records: Iterable[TestRecord], imports: Mapping[str
 
 
 def affected_test_files(paths: Iterable[str], imports: Mapping[str, frozenset[str]]) -> frozenset[str]:
-    """Return the test files that are changed, import a changed module, or stand under a changed conftest."""
+    """Return the test files that are changed, import a changed module, or lie under a changed conftest."""
     changed = frozenset(paths)
     modules = {name for path in changed for name in module_names(path)}
     folders = [str(PurePosixPath(path).parent) for path in changed if PurePosixPath(path).name == "conftest.py"]
@@ -40,7 +40,7 @@ def affected_test_files(paths: Iterable[str], imports: Mapping[str, frozenset[st
 
 
 def is_test_file(path: str) -> bool:
-    """Whether pytest would look for tests in a file of that name."""
+    """Return whether pytest would look for tests in a file of that name."""
     name = PurePosixPath(path).name
     return name.endswith(".py") and (name.startswith("test_") or name.endswith("_test.py"))
 

@@ -35,9 +35,9 @@ def commits_changing(commits: Iterable[Commit], paths: Collection[str]) -> tuple
 
 def verdict_counts(verdicts: Mapping[str, str], fixes: Iterable[str]) -> tuple[int, int, int]:
     """Return how many of the fixes are kept, reverted and open."""
-    words = [verdicts.get(fix) for fix in fixes]
-    kept, reverted = words.count("keep"), words.count("revert")
-    return kept, reverted, len(words) - kept - reverted
+    found = [verdicts.get(fix) for fix in fixes]
+    kept, reverted = found.count("keep"), found.count("revert")
+    return kept, reverted, len(found) - kept - reverted
 
 
 def closing_line(verdicts: Mapping[str, str], fixes: Collection[str]) -> str:

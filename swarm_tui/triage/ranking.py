@@ -24,9 +24,9 @@ def rank_fixes(
     agents: Mapping[str, str] | None = None,
     is_all: bool = False,
 ) -> IntegratedBranch:
-    """Return the branch with its fixes: those the integrator names by its priority, then the others as they stand.
+    """Return the branch with its fixes: those that the integrator ranks, then the others in the order of the branch.
 
-    `agents` tells which agent made which branch; `is_all` makes every commit a fix.
+    `agents` maps each branch to the agent that made it; `is_all` makes every commit a fix.
     """
     report = outcome or IntegratorOutcome()
     branches_of, doubts = _branches_of_commits(report, commits)

@@ -98,7 +98,7 @@ class Review:
     ) -> Review:
         """Open the review of base..tip. Without a folder it is kept in the user's state folder.
 
-        `agents` tells which agent made which branch; `is_all` makes every commit a fix; `doubts` is what else
+        `agents` maps each branch to the agent that made it; `is_all` makes every commit a fix; `doubts` is what else
         the person should know about the branch.
         """
         base_commit, tip_commit = repository.resolve(base), repository.resolve(tip)
@@ -154,8 +154,8 @@ class Review:
 
     def closing_line(self) -> str:
         """Return the line for scripts: "reviewed 9 of 11, 2 reverted, 2 open"."""
-        words = {commit: line.verdict.value for commit, line in self._verdicts.items()}
-        return plan.closing_line(words, [fix.id for fix in self.fixes])
+        verdicts = {commit: line.verdict.value for commit, line in self._verdicts.items()}
+        return plan.closing_line(verdicts, [fix.id for fix in self.fixes])
 
     def set_verdict(self, fix: Fix, verdict: Verdict, why: str = "") -> None:
         """Record a verdict; it is on disk when this returns. Clearing a fix that has none records nothing."""
@@ -164,14 +164,14 @@ class Review:
         self._append(VerdictLine(at=0, by=self.by, commit=fix.id, content=self.content(fix), verdict=verdict, why=why))
 
     def undo(self) -> Fix | None:
-        """Take back this person's last verdict and return its fix; None when there is nothing to take back."""
+        """Undo this person's last verdict and return its fix; None when there is none."""
         change = self._history().step_back()
         if change is None:
             return None
         return self._step(change, VerdictLine(at=0, commit="", verdict=change.before, step="undo"))
 
     def redo(self) -> Fix | None:
-        """Return again the verdict that was last taken back, and its fix; None when there is none."""
+        """Record again the verdict that was undone last and return its fix; None when there is none."""
         change = self._history().step_forward()
         if change is None:
             return None

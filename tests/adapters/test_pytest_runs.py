@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from swarm_tui.adapters.pytest_runs import WORDS_LIMIT, run_chosen_tests
+from swarm_tui.adapters.pytest_runs import ARGUMENTS_LIMIT, run_chosen_tests
 
 TESTS = """import pytest
 from where import PLACE
@@ -76,7 +76,7 @@ async def test_a_copy_that_cannot_be_collected_says_why(copy: Path) -> None:
 
 @pytest.mark.slow
 async def test_more_ids_than_a_command_line_holds_are_run_in_parts(copy: Path) -> None:
-    count = WORDS_LIMIT // 60
+    count = ARGUMENTS_LIMIT // 60
     (copy / "tests/test_it.py").write_text(
         f"import pytest\n@pytest.mark.parametrize('n', range({count}))\ndef test_with_a_name_of_some_length(n): pass\n"
     )

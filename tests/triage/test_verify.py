@@ -75,7 +75,7 @@ async def test_the_whole_plan_is_tested_against_the_branch_and_shown_as_it_goes(
 ) -> None:
     runner, shown = ReviewTestRunner(review, tests), list[str]()
     run = await runner.run_plan(
-        frozenset({review.fixes[1].id}), lambda: shown.append(runner.running.words if runner.running else "")
+        frozenset({review.fixes[1].id}), lambda: shown.append(runner.running.progress if runner.running else "")
     )
     assert run.before == dict.fromkeys(TESTS[:2], "passed")
     assert run.after == {TESTS[0]: "passed", TESTS[1]: "failed"}

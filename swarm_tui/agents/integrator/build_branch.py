@@ -19,13 +19,13 @@ from swarm_tui.model.fixes import FIX_PREFIX
 from swarm_tui.model.outcome import ChangeKind
 from swarm_tui.model.text import plain, plain_lines
 
-KIND_WORDS: Final = {
+KIND_NAMES: Final = {
     ChangeKind.IMPROVE_TEST: ("better test", "better tests"),
     ChangeKind.FIX_TEST: ("test fix", "test fixes"),
     ChangeKind.FIX_TUTORIAL: ("tutorial fix", "tutorial fixes"),
 }
 MESSAGE_LIMIT: Final = 20_000
-OTHER_WORDS: Final = ("other change", "other changes")
+OTHER_KIND: Final = ("other change", "other changes")
 _TRAILERS: Final = re.compile(r"(?:[A-Za-z][A-Za-z0-9-]*: [^\n]+\n?)+")
 
 
@@ -167,10 +167,10 @@ def squash_message(commits: Sequence[AgentCommit], sweep: str) -> str:
     lines = []
     for commit in commits:
         kinds = kinds_of(commit.message)
-        words = KIND_WORDS.get(kinds[0], OTHER_WORDS) if len(kinds) == 1 else OTHER_WORDS
-        counts[words] = counts.get(words, 0) + 1
+        name = KIND_NAMES.get(kinds[0], OTHER_KIND) if len(kinds) == 1 else OTHER_KIND
+        counts[name] = counts.get(name, 0) + 1
         lines.append(f"* {without_marks(commit.subject)}\n  {plain(commit.source.test, 300)}")
-    found = ((words, counts[words]) for words in (*KIND_WORDS.values(), OTHER_WORDS) if words in counts)
+    found = ((name, counts[name]) for name in (*KIND_NAMES.values(), OTHER_KIND) if name in counts)
     title = ", ".join(f"{count} {many if count > 1 else one}" for (one, many), count in found)
     authors = dict.fromkeys(str(commit.author) for commit in commits)
     trailers = [f"Co-authored-by: {author}" for author in authors] if len(authors) > 1 else []
@@ -187,9 +187,9 @@ def fix_message(entry: RankedFix, sweep: str) -> str:
     trailers = [f"Agent: {agent}" for agent in entry.fix.agents]
     trailers += [f"Test: {plain(test, 300)}" for test in entry.fix.tests]
     trailers.append(f"Sweep: {sweep}")
-    body, said = body.strip(), "\n".join(trailers)
+    body, ending = body.strip(), "\n".join(trailers)
     last = body.rpartition("\n\n")[2]
     if _TRAILERS.fullmatch(last):
-        # git knows one block of trailers, the last one.
-        body, said = body.removesuffix(last).rstrip(), f"{last.rstrip()}\n{said}"
-    return "\n\n".join(part for part in (subject.strip(), body, said) if part) + "\n"
+        # git reads one block of trailers, the last one.
+        body, ending = body.removesuffix(last).rstrip(), f"{last.rstrip()}\n{ending}"
+    return "\n\n".join(part for part in (subject.strip(), body, ending) if part) + "\n"

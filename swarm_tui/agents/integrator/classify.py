@@ -72,7 +72,7 @@ def classify_commit(
     named = " and ".join(kind.value for kind in kinds)
     if ChangeKind.FIX_IMPL in kinds or code:
         changed = f"changes {plain(code[0], 100)}" if code else "mixes kinds"
-        said = f"says {named} but {changed}" if kinds else f"names no kind and {changed}"
-        return Classification(is_fix=True, note=f"{said}: shown apart as a fix")
-    said = f"mixes {named}" if kinds else "names no kind"
-    return Classification(is_fix=False, note=f"{said}, and changes tests and docs only: squashed")
+        problem = f"says {named} but {changed}" if kinds else f"names no kind and {changed}"
+        return Classification(is_fix=True, note=f"{problem}: shown apart as a fix")
+    problem = f"mixes {named}" if kinds else "names no kind"
+    return Classification(is_fix=False, note=f"{problem}, and changes tests and docs only: squashed")

@@ -31,7 +31,7 @@ _KEYWORDS: Final = frozenset(
 
 
 class ChangedLine(NamedTuple):
-    """A line that a patch takes away or adds."""
+    """A line that a patch removes or adds."""
 
     text: str
     indent: str
@@ -119,9 +119,9 @@ def changes_of(patch: str) -> tuple[FileChanges, ...]:
     return tuple(sorted(found))
 
 
-def _changed_line(text: str, at: int) -> ChangedLine:
-    words = text.strip()
-    return ChangedLine(_TRAILING_COMMENT.sub("", text).strip(), text[: text.index(words)], at)
+def _changed_line(text: str, line_number: int) -> ChangedLine:
+    indent = text[: len(text) - len(text.lstrip())]
+    return ChangedLine(_TRAILING_COMMENT.sub("", text).strip(), indent, line_number)
 
 
 def _is_blank_or_comment(line: str) -> bool:

@@ -31,7 +31,7 @@ class TestRunCommands:
     def why_not(self) -> str:
         state = self._screen.review_state
         if state is not None and state.test_runner.running is not None:
-            return f"{state.test_runner.running.words}: one run at a time"
+            return f"{state.test_runner.running.progress}: one run at a time"
         return self._screen.why_no_fix()
 
     def run_without_fix(self) -> None:
