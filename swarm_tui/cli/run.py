@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Begin a sweep and show it."""
-    from swarm_tui.agents.kinds import kind_of
+    from swarm_tui.agents.kinds import kind_of_sweep
     from swarm_tui.cli.progress import say
     from swarm_tui.engine.order import begin_sweep, prepare_sweep
     from swarm_tui.engine.start import start_engine
@@ -51,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
     folder = begin_sweep(spec, tests)
     count = counted(len(tests), "test")
     say(f"sweep {folder.name}: {count} on {spec.base_name or spec.base[:10]}, {spec.slots} slots")
-    permission = kind_of(spec.agent_type).permission(spec.permissions, spec.agent_arguments)
+    permission = kind_of_sweep(spec).permission(spec.permissions, spec.agent_arguments)
     if permission.sentence:
         say(f"the agents {permission.sentence}")
     start_engine(folder, spec.agent_environment)

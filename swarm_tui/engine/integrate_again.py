@@ -8,7 +8,7 @@ import platform
 from typing import Literal
 
 from swarm_tui import __version__
-from swarm_tui.agents.kinds import kind_of
+from swarm_tui.agents.kinds import kind_of_sweep
 from swarm_tui.engine.engine import make_context
 from swarm_tui.engine.integrate import integrate_sweep
 from swarm_tui.errors import UsageError
@@ -27,7 +27,7 @@ def integrate_again(folder: SweepFolder, by: Who | None = None) -> SweepState:
     if is_newer_format(spec):
         raise UsageError(f"{folder.name} was made by a newer swarm-tui", "it can be looked at, not continued")
     who: Who = by or ("agent" if spec.integrator == "agent" else "builtin")
-    if who == "agent" and not kind_of(spec.agent_type).can_integrate:
+    if who == "agent" and not kind_of_sweep(spec).can_integrate:
         raise UsageError(f"the {spec.agent_type} agent cannot integrate", "`--integrator builtin` can")
     lock = EngineLock(folder.lock)
     lock.acquire()

@@ -17,7 +17,7 @@ from swarm_tui.adapters.mngr_messages import CreateRequest
 from swarm_tui.adapters.process import run_process
 from swarm_tui.agents.contract import ARCHIVE_PATH, BUNDLE_FILE, PACKED_OUTPUT_FOLDER
 from swarm_tui.agents.integrator.inputs import INPUTS_FILE, IntegratorInputs
-from swarm_tui.agents.kinds import AgentKind, kind_of
+from swarm_tui.agents.kinds import AgentKind, kind_of, kind_of_sweep
 from swarm_tui.agents.prompting import render_integrator_prompt
 from swarm_tui.agents.shipped import INTEGRATOR_NAME, write_integrator_program
 from swarm_tui.engine.archive import BadArchive, unpack_archive
@@ -61,7 +61,7 @@ async def run_integrator(context: EngineContext, inputs: IntegratorInputs, by: s
     spec = context.spec
     agent = integrator_of(spec)
     place = await _free_place(context, agent)
-    kind = kind_of("command" if by == "builtin" else spec.agent_type)
+    kind = kind_of("command") if by == "builtin" else kind_of_sweep(spec)
     request = _request(context, inputs, by, agent, place, kind)
     try:
         await context.mngr.create(request)

@@ -12,7 +12,7 @@ from typing import Final
 
 from swarm_tui.adapters.mngr_messages import CreateRequest
 from swarm_tui.agents.contract import TASK_VARIABLE
-from swarm_tui.agents.kinds import kind_of
+from swarm_tui.agents.kinds import kind_of_sweep
 from swarm_tui.agents.prompting import MAPPER_TEMPLATE, render_prompt
 from swarm_tui.agents.shipped import live_folder, write_command
 from swarm_tui.agents.task import Task
@@ -115,7 +115,7 @@ def create_request(context: EngineContext, record: TestRecord, address: AgentAdd
     task_file, prompt = folder / "task.json", folder / "prompt.md"
     task.write(task_file)
     prompt.write_text(asked, encoding="utf-8", errors="replace")
-    kind = kind_of(spec.agent_type)
+    kind = kind_of_sweep(spec)
     own_place = ("--id", address.agent_id, "--target-path", address.work_dir)
     setup = ("--extra-provision-command", spec.setup) if spec.setup else ()
     return CreateRequest(
@@ -152,7 +152,7 @@ def environment_for(spec: SweepSpec, address: AgentAddress, task_file: Path) -> 
     own = [posixpath.normpath(posixpath.join(address.work_dir, root)) for root in spec.import_roots]
     given = [entry for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
     behind = [_moved(entry, spec.repository, address.work_dir) for entry in given]
-    environment = kind_of(spec.agent_type).variables(agent_words(spec), is_root=os.geteuid() == 0) | {
+    environment = kind_of_sweep(spec).variables(agent_words(spec), is_root=os.geteuid() == 0) | {
         TASK_VARIABLE: str(task_file),
         "PYTHONPATH": os.pathsep.join([str(live_folder()), *own, *behind]),
     }
@@ -166,7 +166,7 @@ def environment_for(spec: SweepSpec, address: AgentAddress, task_file: Path) -> 
 
 def agent_words(spec: SweepSpec) -> tuple[str, ...]:
     """Return the words of the agents' command line: for what they may do, and those that a person gave."""
-    permission = kind_of(spec.agent_type).permission(spec.permissions, spec.agent_arguments)
+    permission = kind_of_sweep(spec).permission(spec.permissions, spec.agent_arguments)
     return (*permission.words, *spec.agent_arguments)
 
 

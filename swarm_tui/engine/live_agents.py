@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
-from swarm_tui.agents.kinds import kind_of
+from swarm_tui.agents.kinds import kind_of_sweep
 from swarm_tui.engine.names import recorded_address
 from swarm_tui.engine.watch import Watch
 from swarm_tui.model.state import TestRecord
@@ -30,7 +30,7 @@ class LiveAgents:
         watch = Watch(
             test=record.test,
             address=recorded_address(spec, record),
-            kind=kind_of(spec.agent_type),
+            kind=kind_of_sweep(spec),
             started=now - min(max(elapsed, 0.0), spec.timeout / 2),
             timeout=spec.timeout,
             wait_timeout=spec.wait_timeout,

@@ -16,7 +16,7 @@ from swarm_tui.adapters.mngr import Mngr, current_settings, mngr_environment
 from swarm_tui.adapters.mngr_settings import AgentTypes
 from swarm_tui.adapters.packages import how_to_get
 from swarm_tui.adapters.provision import find_mngr
-from swarm_tui.agents.kinds import Login, kind_of
+from swarm_tui.agents.kinds import AgentKind, Login, kind_of
 from swarm_tui.agents.login import check_login, check_program
 from swarm_tui.agents.prompting import MAPPER_TEMPLATE, check_template, render_prompt
 from swarm_tui.engine.collect import Found, Progress, Selection, find_tests
@@ -53,6 +53,7 @@ class Preconditions:
     base: str
     identity: tuple[str, str]
     settings: MngrSettings
+    parent_type: str = ""
     is_cost_imputed: bool = False
     needed_environment: tuple[str, ...] = ()
 
@@ -71,11 +72,15 @@ async def check_ground(order: Order) -> Preconditions:
     identity = await asyncio.to_thread(repository.identity)
     _check_paths(order)
     settings = await _settings(order)
-    needed = kind_of(order.agent_type).needed_variables(os.environ)
+    host_dir = Path(settings.host_dir or "~/.mngr").expanduser()
+    parents = AgentTypes(host_dir, repository.root).parents()
+    kind = kind_of(order.agent_type, parents.get(order.agent_type, ""))
+    needed = kind.needed_variables(os.environ)
     passed = {name: os.environ[name] for name in (*needed, *order.passed_environment)}
-    login = await _check_agent_type(order, settings, repository.root, passed)
+    login = await _check_agent_type(order, kind, parents, settings, repository.root, passed)
     person = (identity.name, identity.email)
-    return Preconditions(repository, base, person, settings, login.is_subscription, needed)
+    parent_type = parents.get(order.agent_type, "")
+    return Preconditions(repository, base, person, settings, parent_type, login.is_subscription, needed)
 
 
 async def prepare_sweep(order: Order, progress: Progress) -> tuple[SweepSpec, list[SweptTest]]:
@@ -155,8 +160,14 @@ async def _settings(order: Order) -> MngrSettings:
     return current_settings((await find_mngr(order.mngr)).path)
 
 
-async def _check_agent_type(order: Order, settings: MngrSettings, repository: Path, passed: Mapping[str, str]) -> Login:
-    kind = kind_of(order.agent_type)
+async def _check_agent_type(
+    order: Order,
+    kind: AgentKind,
+    parents: Mapping[str, str],
+    settings: MngrSettings,
+    repository: Path,
+    passed: Mapping[str, str],
+) -> Login:
     if kind.is_ours:
         return Login(None)
     problem, hint = kind.argument_problem(order.agent_arguments)
@@ -168,8 +179,7 @@ async def _check_agent_type(order: Order, settings: MngrSettings, repository: Pa
     login = await check_login(kind, environment)
     mngr = Mngr(settings.path, mngr_environment(settings), repository)
     names = {plugin.name for plugin in await mngr.plugins() if plugin.is_enabled}
-    host_dir = Path(settings.host_dir or "~/.mngr").expanduser()
-    known = names | {name.replace("_", "-") for name in names} | set(AgentTypes(host_dir, repository).parents())
+    known = names | {name.replace("_", "-") for name in names} | set(parents)
     if order.agent_type not in known:
         raise UsageError(
             f"mngr knows no agent type {order.agent_type!r}", "`mngr plugin list` shows them; `--agent offline` is ours"
@@ -182,6 +192,7 @@ def compose_spec(order: Order, found: Found, ground: Preconditions) -> SweepSpec
     options: dict[str, Any] = {option.name: getattr(order, option.name) for option in fields(RunOptions)}
     paths = {option.field for option in OPTIONS if option.flag.path is not None}
     options |= {name: str(Path(options[name]).absolute()) for name in paths if options[name] is not None}
+    kind = kind_of(order.agent_type, ground.parent_type)
     now = time.time()
     found_out = {
         "sweep": time.strftime("%Y%m%d-%H%M%S", time.gmtime(now)),
@@ -189,7 +200,7 @@ def compose_spec(order: Order, found: Found, ground: Preconditions) -> SweepSpec
         "base": ground.base,
         "base_name": ground.repository.current_branch() or "",
         "created_at": now,
-        "integrator": order.integrator or ("agent" if kind_of(order.agent_type).has_model else "builtin"),
+        "integrator": order.integrator or ("agent" if kind.has_model else "builtin"),
         "python": found.python,
         "run_options": found.run_options,
         "folder": found.folder,
@@ -197,6 +208,7 @@ def compose_spec(order: Order, found: Found, ground: Preconditions) -> SweepSpec
         "import_roots": found.import_roots,
         "identity": ground.identity,
         "mngr": ground.settings,
+        "parent_type": ground.parent_type,
         "is_cost_imputed": ground.is_cost_imputed,
         "needed_environment": ground.needed_environment,
     }

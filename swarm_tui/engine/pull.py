@@ -11,7 +11,7 @@ from typing import Final
 
 from swarm_tui.adapters.git import NoSpaceForGit
 from swarm_tui.agents.contract import ARCHIVE_PATH, BUNDLE_FILE, OUTPUT_FOLDER, PACKED_OUTPUT_FOLDER
-from swarm_tui.agents.kinds import kind_of
+from swarm_tui.agents.kinds import kind_of_sweep
 from swarm_tui.engine.archive import BadArchive, unpack_archive
 from swarm_tui.engine.commits import FetchedCommits, fetch_agent_commits
 from swarm_tui.engine.context import EngineContext
@@ -70,7 +70,7 @@ async def _pull(context: EngineContext, record: TestRecord, agent: AgentAddress)
     _, archive_problem = await asyncio.gather(
         _keep_screen(context.place, agent, folder), _pull_archive(context.place, agent, folder, notes)
     )
-    await pull_transcript(context.place, agent, folder, kind_of(context.spec.agent_type).transcript_emitters)
+    await pull_transcript(context.place, agent, folder, kind_of_sweep(context.spec).transcript_emitters)
     outcome, problem = None, archive_problem
     if archive_problem == "":
         outcome, problem = await asyncio.to_thread(_read_outcome, folder)

@@ -56,6 +56,8 @@ class SweepSpec(BaseModel, RunOptions, frozen=True, extra="allow"):
     mngr: MngrSettings
     needed_environment: tuple[str, ...] = ()
     """Names of variables that the agents get besides those of `--pass-env`, since they could not work without."""
+    parent_type: str = ""
+    """The type of agent that mngr's settings derive `agent_type` from; empty for one that is not derived."""
     is_cost_imputed: bool = False
     """The agents' work is paid by a subscription: dollars are what it would cost without one."""
     labels: dict[str, str] = Field(default_factory=dict)

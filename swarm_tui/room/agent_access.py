@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from swarm_tui.adapters.mngr import Mngr, mngr_environment
-from swarm_tui.agents.kinds import kind_of
+from swarm_tui.agents.kinds import kind_of_sweep
 from swarm_tui.errors import SwarmError
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.model.state import TestRecord
@@ -25,7 +25,7 @@ class AgentAccess:
     def __init__(self, spec: SweepSpec, folder: SweepFolder) -> None:
         self.spec = spec
         self.folder = folder
-        self.kind = kind_of(spec.agent_type)
+        self.kind = kind_of_sweep(spec)
         self._mngr = Mngr(spec.mngr.path, mngr_environment(spec.mngr))
 
     @functools.cached_property

@@ -20,7 +20,7 @@ from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
-from swarm_tui.agents.kinds import kind_of
+from swarm_tui.agents.kinds import kind_of_sweep
 from swarm_tui.room.actions import screen_entry
 from swarm_tui.room.colours import ThemeStyles
 from swarm_tui.room.crash import write_crash_report
@@ -190,7 +190,7 @@ class RoomApp(App[str]):
     def leave(self) -> None:
         """Leave the room."""
         state = self.store.state
-        is_simulated = kind_of(self.store.opened.spec.agent_type).is_simulated
+        is_simulated = kind_of_sweep(self.store.opened.spec).is_simulated
         if state.ended_why is not None or not state.records or is_simulated:
             self.exit("")
         else:

@@ -104,6 +104,15 @@ def test_types_that_run_claude_are_claude() -> None:
     assert kind.transcript_emitters == kind_of(DEFAULT_AGENT_TYPE).transcript_emitters == ("claude",)
 
 
+def test_a_type_of_mngrs_settings_is_of_the_kind_of_its_parent() -> None:
+    kind = kind_of("my-claude", "claude")
+    assert (kind.agent_type, kind.mngr_type, kind.program) == ("my-claude", "my-claude", "claude")
+    assert kind.transcript_emitters == ("claude",)
+    assert type(kind_of("my-script", "command")) is AgentKind
+    assert kind_of("my-agent", "codex").plugin == "my-agent"
+    assert kind_of("claude", "command").program == "claude"
+
+
 @pytest.mark.parametrize(
     ("name", "is_needed"),
     [

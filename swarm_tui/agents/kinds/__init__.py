@@ -17,6 +17,7 @@ from typing import ClassVar, Final
 
 from swarm_tui.agents.transcript_summary import TranscriptSummary
 from swarm_tui.model.options import RunOptions
+from swarm_tui.model.sweep import SweepSpec
 
 DEFAULT_AGENT_TYPE: Final = RunOptions.agent_type
 
@@ -157,9 +158,18 @@ class AgentKind:
         return TranscriptSummary()
 
 
-def kind_of(agent_type: str) -> AgentKind:
-    """Return the kind of the agents of a type."""
-    return _kinds().get(agent_type, AgentKind)(agent_type)
+def kind_of(agent_type: str, parent_type: str = "") -> AgentKind:
+    """Return the kind of the agents of a type, which may be derived from another one in mngr's settings."""
+    kind, parent = _kinds().get(agent_type), _kinds().get(parent_type)
+    if kind is None and parent is not None and parent.has_model:
+        return parent(agent_type)
+    # What a type that is derived from a plain command runs is not known.
+    return (kind or AgentKind)(agent_type)
+
+
+def kind_of_sweep(spec: SweepSpec) -> AgentKind:
+    """Return the kind of a sweep's agents."""
+    return kind_of(spec.agent_type, spec.parent_type)
 
 
 @cache

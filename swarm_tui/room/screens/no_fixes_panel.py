@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from swarm_tui.agents.kinds import kind_of
+from swarm_tui.agents.kinds import kind_of_sweep
 from swarm_tui.model.states import Result, State
 from swarm_tui.model.text import plain
 from swarm_tui.room.draw.cells import short_name
@@ -53,7 +53,7 @@ def no_fixes_facts(store: Store) -> NoFixesFacts:
         queued=counts[State.QUEUED.value],
         is_living=store.engine in (EngineState.LIVING, EngineState.ELSEWHERE),
         has_integrator=spec.integrator != "none",
-        is_simulated=kind_of(spec.agent_type).is_simulated,
+        is_simulated=kind_of_sweep(spec).is_simulated,
         coming=tuple(
             (short_name(record), plain(record.harvest.summary, 200))
             for record in state.tests()
