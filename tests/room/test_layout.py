@@ -82,6 +82,7 @@ def test_dots_that_are_too_many_for_the_height_stand_in_columns_that_are_read_do
         | {"c0": (0, 13)},
         Zoom.DOTS,
     )
+    assert lay_out(groups, Zoom.DOTS, 18, 2).order() == [*A.tests, *B.tests, "c0"]
     # As many columns as have room for a label, the cells of the largest group, and a gap.
     assert len(lay_out(groups, Zoom.DOTS, 17, 2).rows) == 3
     assert len(lay_out(groups, Zoom.DOTS, 18, 3).rows) == 3
@@ -102,6 +103,11 @@ def test_one_group_alone_is_never_in_columns() -> None:
     assert lay_out([], Zoom.DOTS, 80, 24) == Layout([], {}, Zoom.DOTS)
 
 
+def test_the_narrowest_panel_has_one_cell_in_a_row() -> None:
+    assert [len(run.tests) for row in lay_out([A], Zoom.DOTS, 1, 9).rows for run in row] == [1] * 5
+    assert [len(run.tests) for row in lay_out([A], Zoom.DOTS, 2, 9).rows for run in row] == [2, 2, 1]
+
+
 def test_a_label_takes_a_third_of_the_width_and_26_cells_at_most() -> None:
     long = Group("x" * 40, ("t",))
     assert [lay_out([long], Zoom.DOTS, width, 9).rows[0][0].label_width for width in (30, 78, 200)] == [10, 26, 26]
@@ -120,6 +126,13 @@ def test_chips_stand_under_the_heading_of_their_group_as_many_as_fit() -> None:
         {"a0": (1, 0), "a1": (1, 28), "a2": (2, 0), "a3": (2, 28), "a4": (3, 0), "z": (4, 0)},
         Zoom.CHIPS,
     )
+
+
+def test_a_chip_takes_27_cells() -> None:
+    steps = {width: lay_out([A], Zoom.CHIPS, width, 9).rows[1][0] for width in (20, 53, 54, 81)}
+    assert {width: (run.step, len(run.tests)) for width, run in steps.items()} == {
+        20: (20, 1), 53: (53, 1), 54: (27, 2), 81: (27, 3),
+    }  # fmt: skip
 
 
 def test_a_table_has_one_test_in_a_row() -> None:
