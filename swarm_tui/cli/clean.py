@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Say what would be removed and lost, ask, and remove it."""
-    from swarm_tui.cli.progress import say
+    from swarm_tui.cli.progress import print_progress
     from swarm_tui.cli.sweeps import opened_sweep
     from swarm_tui.engine.cleaning import find_leftovers, original_of, remove_leftovers
     from swarm_tui.errors import UsageError
@@ -44,23 +44,23 @@ def run(arguments: argparse.Namespace) -> int:
     leftovers = asyncio.run(find_leftovers(opened))
     original = original_of(opened)
     if original is not None:
-        say(f"{opened.folder.root} is a copy: agents and refs belong to {original}")
+        print_progress(f"{opened.folder.root} is a copy: agents and refs belong to {original}")
     if leftovers.is_nothing and not arguments.folder:
-        say(f"{opened.folder.name} has left nothing to clean")
+        print_progress(f"{opened.folder.name} has left nothing to clean")
         return 0
     for line in _words(leftovers, opened.folder.root if arguments.folder else None):
-        say(line)
+        print_progress(line)
     if not arguments.yes:
         if not sys.stdin.isatty():
             raise UsageError("nobody is there to be asked", "give --yes when this is what you want")
         if not _is_agreed():
-            say("nothing was removed")
+            print_progress("nothing was removed")
             return 1
     problems = asyncio.run(remove_leftovers(opened, leftovers))
     if arguments.folder:
         shutil.rmtree(opened.folder.root, ignore_errors=True)
     for problem in problems:
-        say(f"could not be removed: {plain(problem, 300)}")
+        print_progress(f"could not be removed: {plain(problem, 300)}")
     return 1 if problems else 0
 
 

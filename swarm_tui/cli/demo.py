@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Start the demo's sweep and show it."""
     from swarm_tui.cli.open import has_terminal, show_room
-    from swarm_tui.cli.progress import EXIT_INTERRUPTED, follow_sweep, say
+    from swarm_tui.cli.progress import EXIT_INTERRUPTED, follow_sweep, print_progress
     from swarm_tui.demo.sweep import DemoOptions, begin_demo
 
     has_room = has_terminal() and not arguments.headless and not arguments.json
@@ -51,15 +51,15 @@ def run(arguments: argparse.Namespace) -> int:
         answers_itself=not has_room,
         mngr=arguments.mngr,
     )
-    folder = asyncio.run(begin_demo(options, say))
+    folder = asyncio.run(begin_demo(options, print_progress))
     if has_room:
         show_room(folder)
-        say(_farewell(folder))
+        print_progress(_farewell(folder))
         return 0
     code = follow_sweep(folder, is_json=arguments.json)
     if code == EXIT_INTERRUPTED:
         return code
-    say(_farewell(folder))
+    print_progress(_farewell(folder))
     return 0 if _is_finished(folder) else 1
 
 

@@ -44,44 +44,44 @@ class Display(Protocol):
 
 
 @contextmanager
-def display_for(told: LogLine | None = None) -> Iterator[Display]:
-    """Return the display that fits stderr; it begins after the line that was told last."""
+def display_for(last_shown: LogLine | None = None) -> Iterator[Display]:
+    """Return the display that fits stderr; it begins after the line that was shown last."""
     if not sys.stderr.isatty():
-        yield PlainDisplay(told)
+        yield PlainDisplay(last_shown)
         return
     from rich.console import Console
     from rich.live import Live
 
     with Live(console=Console(stderr=True), auto_refresh=False, transient=False) as live:
-        yield BarDisplay(live, told)
+        yield BarDisplay(live, last_shown)
 
 
-class Untold:
-    """Returns each line of a log once; after a clock was set back, lines are told apart by their text."""
+class NewLogLines:
+    """Reads each line of a log once, by the line itself: its time may repeat after a clock was set back."""
 
-    def __init__(self, told: LogLine | None) -> None:
-        self._told = told
+    def __init__(self, last_shown: LogLine | None) -> None:
+        self._last_shown = last_shown
 
-    def take(self, log: deque[LogLine]) -> list[LogLine]:
-        """Return the lines after the one that was told last; all that are kept when it is not among them any more."""
+    def read(self, log: deque[LogLine]) -> list[LogLine]:
+        """Return the lines after the one that was read last; all of them when that is not kept any more."""
         new: list[LogLine] = []
         for line in reversed(log):
-            if line is self._told:
+            if line is self._last_shown:
                 break
             new.append(line)
         if new:
-            self._told = new[0]
+            self._last_shown = new[0]
         return new[::-1]
 
 
 class PlainDisplay:
     """One line for each thing that happened, for logs and pipes."""
 
-    def __init__(self, told: LogLine | None = None) -> None:
-        self._untold = Untold(told)
+    def __init__(self, last_shown: LogLine | None = None) -> None:
+        self._new_lines = NewLogLines(last_shown)
 
     def show(self, opened: OpenedSweep) -> None:
-        for line in self._untold.take(opened.state.log):
+        for line in self._new_lines.read(opened.state.log):
             name = f"{plain(line.test, 200)}: " if line.test else ""
             moment = time.strftime("%H:%M:%S", time.localtime(line.at))
             print(f"{moment} {name}{plain(line.text, 500)}", file=sys.stderr, flush=True)
@@ -90,14 +90,14 @@ class PlainDisplay:
 class BarDisplay:
     """A bar, the counts, the slots and a forecast, redrawn in place; what needs a person is printed above it."""
 
-    def __init__(self, live: Live, told: LogLine | None = None) -> None:
+    def __init__(self, live: Live, last_shown: LogLine | None = None) -> None:
         self._live = live
-        self._untold = Untold(told)
+        self._new_lines = NewLogLines(last_shown)
 
     def show(self, opened: OpenedSweep) -> None:
         from rich.text import Text
 
-        for line in self._untold.take(opened.state.log):
+        for line in self._new_lines.read(opened.state.log):
             if line.level != "info":
                 name = f"{plain(line.test, 100)}: " if line.test else ""
                 self._live.console.print(Text(f"{name}{plain(line.text, 300)}", style="yellow"))

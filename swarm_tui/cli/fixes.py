@@ -71,10 +71,10 @@ def run(arguments: argparse.Namespace) -> int:
             print(f"note: {doubt}", file=sys.stderr)
         if review.store.damaged:
             print(f"note: {review.store.damaged} broken lines in {review.store.folder.verdicts}", file=sys.stderr)
-        told: dict[str, Any] = {}
+        result: dict[str, Any] = {}
         if arguments.apply is not None:
-            told = _apply(review, sweep, arguments, chosen, preview)
-        _print(review, verdicts, preview, arguments, sweep, told)
+            result = _apply(review, sweep, arguments, chosen, preview)
+        _print(review, verdicts, preview, arguments, sweep, result)
     return 0 if preview.is_clean else 1
 
 
@@ -215,13 +215,13 @@ def _print(
     preview: Preview,
     arguments: argparse.Namespace,
     sweep: str,
-    told: dict[str, Any],
+    result: dict[str, Any],
 ) -> None:
     from swarm_tui.triage.plan import closing_line
     from swarm_tui.triage.review_text import conflict_summary, pull_request_text, review_as_json, review_as_list
 
     if arguments.json:
-        print(json.dumps(review_as_json(review.branch, verdicts, preview) | told, indent=2))
+        print(json.dumps(review_as_json(review.branch, verdicts, preview) | result, indent=2))
     elif arguments.diff:
         _print_diff(review, preview)
     elif arguments.pr_body:

@@ -48,10 +48,10 @@ def run_command_line(words: Sequence[str]) -> int:
             sys.stdout.flush()
         return code
     except SwarmError as error:
-        _complain(str(error))
+        _print_error(str(error))
         return error.exit_code
     except KeyboardInterrupt:
-        _complain("interrupted")
+        _print_error("interrupted")
         return EXIT_INTERRUPTED
     except BrokenPipeError:
         # The reader has left (`swarm-tui status | head`): nobody is there to be told.
@@ -60,14 +60,14 @@ def run_command_line(words: Sequence[str]) -> int:
     except OSError as error:
         _give_up_output()
         place = f"{error.filename}: " if error.filename else ""
-        _complain(f"{place}{error.strerror or error}")
+        _print_error(f"{place}{error.strerror or error}")
         return 1
 
 
-def _complain(words: str) -> None:
+def _print_error(text: str) -> None:
     # Where nobody can be told, the exit code still tells.
     with contextlib.suppress(OSError):
-        print(f"swarm-tui: {words}", file=sys.stderr, flush=True)
+        print(f"swarm-tui: {text}", file=sys.stderr, flush=True)
 
 
 def _give_up_output() -> None:

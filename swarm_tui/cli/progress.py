@@ -26,7 +26,7 @@ _SILENCE: Final = 2.0
 _NO_ROOM: Final = 1 << 16
 
 
-def say(text: str) -> None:
+def print_progress(text: str) -> None:
     """Print a message on stderr, apart from the output of the command."""
     print(text, file=sys.stderr, flush=True)
 
@@ -58,7 +58,7 @@ def follow_sweep(folder: SweepFolder, *, is_json: bool = False, known: OpenedSwe
                     return EXIT_INTERRUPTED
                 _interrupted(opened, interrupts)
     for line in _ending(opened):
-        say(line)
+        print_progress(line)
     if is_json:
         from swarm_tui.cli.status import describe_sweep
 
@@ -86,13 +86,13 @@ def _interrupted(opened: OpenedSweep, times: int) -> None:
     from swarm_tui.model.requests import RequestKind
 
     if times == 1:
-        say(
+        print_progress(
             f"\nThe sweep goes on without this terminal: `swarm-tui open {opened.folder.name}` shows it. "
             "ctrl+c again stops it."
         )
     else:
         append_request(opened.folder, RequestKind.STOP_SWEEP)
-        say("\nStopping: what is done is harvested, the rest can be resumed. ctrl+c again leaves at once.")
+        print_progress("\nStopping: what is done is harvested, the rest can be resumed. ctrl+c again leaves at once.")
 
 
 def _follow_on(opened: OpenedSweep, show: Callable[[OpenedSweep], None]) -> None:
@@ -107,19 +107,19 @@ def _follow_on(opened: OpenedSweep, show: Callable[[OpenedSweep], None]) -> None
         if opened.state.is_over:
             return
         if time.monotonic() - silent_since > _SILENCE and not opened.has_living_engine:
-            raise SwarmError(_why_dead(opened), f"`swarm-tui resume {opened.folder.name}` takes it up again")
+            raise SwarmError(_why_engine_died(opened), f"`swarm-tui resume {opened.folder.name}` takes it up again")
         time.sleep(_INTERVAL)
 
 
-def _why_dead(opened: OpenedSweep) -> str:
-    from swarm_tui.engine.start import last_words
+def _why_engine_died(opened: OpenedSweep) -> str:
+    from swarm_tui.engine.start import last_log_line
 
     root = opened.folder.root
-    return why_dead(plain(last_words(opened.folder), 500), root, shutil.disk_usage(root).free)
+    return why_engine_died(plain(last_log_line(opened.folder), 500), root, shutil.disk_usage(root).free)
 
 
-def why_dead(words: str, root: Path, free: int) -> str:
-    """Return what is known of an engine's end, from its last words and the room that is left on the disk."""
-    if words:
-        return f"the engine has ended: {words}"
+def why_engine_died(last_line: str, root: Path, free: int) -> str:
+    """Return what is known of an engine's end, from the last line of its log and the room that is left on the disk."""
+    if last_line:
+        return f"the engine has ended: {last_line}"
     return f"the engine has died: the disk of {root} is full" if free < _NO_ROOM else "the engine has died"

@@ -41,8 +41,8 @@ def run(arguments: argparse.Namespace) -> int:
     tests = len(sweep.state.records)
     print(f"{tests:,} tests, {written.files:,} files, {written.size / 1e6:.1f} MB in {seconds:.1f} s", file=sys.stderr)
     if arguments.json:
-        told = {"sweep": sweep.spec.sweep, "page": str(written.page), "tests": tests, "files": written.files}
-        print(json.dumps(told | {"bytes": written.size, "seconds": round(seconds, 3)}), flush=True)
+        result = {"sweep": sweep.spec.sweep, "page": str(written.page), "tests": tests, "files": written.files}
+        print(json.dumps(result | {"bytes": written.size, "seconds": round(seconds, 3)}), flush=True)
     elif arguments.serve is None:
         print(written.page)
     if arguments.serve is not None:

@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Ask the engine."""
     from swarm_tui.cli.engine_requests import ask
-    from swarm_tui.cli.progress import say
+    from swarm_tui.cli.progress import print_progress
     from swarm_tui.cli.sweeps import opened_sweep
     from swarm_tui.model.requests import RequestKind
 
@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
     slots = _number(arguments.what) if action == "slots" else None
     tests = [] if action == "slots" else [opened.find_test(name).test for name in arguments.what]
     detail = ask(opened, RequestKind(action), tests=tests, slots=slots, text=arguments.text)
-    say(detail or "done")
+    print_progress(detail or "done")
     return 0
 
 

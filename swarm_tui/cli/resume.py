@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Start the engine again and show the sweep."""
-    from swarm_tui.cli.progress import say
+    from swarm_tui.cli.progress import print_progress
     from swarm_tui.cli.sweeps import opened_sweep
     from swarm_tui.engine.resume import check_continued
     from swarm_tui.engine.start import start_engine
@@ -52,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
         append_request(folder, RequestKind.SLOTS, slots=arguments.slots)
     missing = [name for name in spec.agent_environment if name not in os.environ]
     if missing:
-        say(f"not set here, so that new agents go without: {', '.join(missing)}")
+        print_progress(f"not set here, so that new agents go without: {', '.join(missing)}")
     start_engine(folder, spec.agent_environment, is_relaunching=arguments.relaunch)
-    say(f"sweep {folder.name} is taken up again")
+    print_progress(f"sweep {folder.name} is taken up again")
     return show_sweep(folder, arguments, known=opened)

@@ -43,17 +43,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Begin a sweep and show it."""
     from swarm_tui.agents.kinds import kind_of_sweep
-    from swarm_tui.cli.progress import say
+    from swarm_tui.cli.progress import print_progress
     from swarm_tui.engine.order import begin_sweep, prepare_sweep
     from swarm_tui.engine.start import start_engine
 
-    spec, tests = asyncio.run(prepare_sweep(_order(arguments), say))
+    spec, tests = asyncio.run(prepare_sweep(_order(arguments), print_progress))
     folder = begin_sweep(spec, tests)
     count = counted(len(tests), "test")
-    say(f"sweep {folder.name}: {count} on {spec.base_name or spec.base[:10]}, {spec.slots} slots")
+    print_progress(f"sweep {folder.name}: {count} on {spec.base_name or spec.base[:10]}, {spec.slots} slots")
     permission = kind_of_sweep(spec).permission(spec.permissions, spec.agent_arguments)
     if permission.sentence:
-        say(f"the agents {permission.sentence}")
+        print_progress(f"the agents {permission.sentence}")
     start_engine(folder, spec.agent_environment)
     return show_sweep(folder, arguments)
 

@@ -20,16 +20,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Ask the engine to stop and wait until it has."""
     from swarm_tui.cli.engine_requests import ask, wait_for_end
-    from swarm_tui.cli.progress import say
+    from swarm_tui.cli.progress import print_progress
     from swarm_tui.cli.sweeps import opened_sweep
     from swarm_tui.model.requests import RequestKind
 
     opened = opened_sweep(arguments.sweep, Path.cwd())
     if not opened.has_living_engine:
-        say(f"no engine works on {opened.folder.name}: there is nothing to stop")
+        print_progress(f"no engine works on {opened.folder.name}: there is nothing to stop")
         return 0
     ask(opened, RequestKind.STOP_SWEEP)
-    say(f"{opened.folder.name} is stopping: what is handed in is harvested, the other agents are stopped")
+    print_progress(f"{opened.folder.name} is stopping: what is handed in is harvested, the other agents are stopped")
     wait_for_end(opened)
-    say(f"stopped; `swarm-tui resume {opened.folder.name}` takes it up again")
+    print_progress(f"stopped; `swarm-tui resume {opened.folder.name}` takes it up again")
     return 0

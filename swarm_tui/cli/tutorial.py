@@ -114,8 +114,8 @@ def _check_comments(path: Path, names: Sequence[str], *, as_json: bool) -> int:
     if names:
         chosen = choose_blocks([*blocks, *waiting], names)
         waiting = tuple(block for block in waiting if block in chosen)
-    told = comments_as_json(len(blocks), waiting) if as_json else None
-    print(json.dumps(told, indent=2) if told is not None else comments_as_text(str(path), len(blocks), waiting))
+    result = comments_as_json(len(blocks), waiting) if as_json else None
+    print(json.dumps(result, indent=2) if result is not None else comments_as_text(str(path), len(blocks), waiting))
     return 1 if waiting else 0
 
 

@@ -30,30 +30,30 @@ def add_sweep_arguments(parser: argparse.ArgumentParser) -> None:
 
 def sweep_tutorial(arguments: argparse.Namespace) -> int:
     """Begin a sweep over a tutorial's blocks and show it; 0 when nothing is left to do."""
-    from swarm_tui.cli.progress import say
+    from swarm_tui.cli.progress import print_progress
     from swarm_tui.engine.order import begin_sweep
     from swarm_tui.engine.start import start_engine
-    from swarm_tui.engine.tutorial_order import TutorialWish, prepare_tutorial
+    from swarm_tui.engine.tutorial_order import TutorialOptions, prepare_tutorial
 
-    wish = TutorialWish(
+    options = TutorialOptions(
         action=arguments.action,
         tutorial=arguments.file,
         tests=arguments.tests if arguments.action == "sync" else None,
         batch=arguments.batch,
         material=tuple(arguments.material),
     )
-    prepared = asyncio.run(prepare_tutorial(order_of(arguments), wish, say))
+    prepared = asyncio.run(prepare_tutorial(order_of(arguments), options, print_progress))
     name = plain(str(arguments.file), 200)
     if prepared is None:
         is_fill = arguments.action == "fill"
         done = "every comment has its commands" if is_fill else "every block has a test, and no test is left over"
-        say(f"{name}: {done}; nothing is to be done")
+        print_progress(f"{name}: {done}; nothing is to be done")
         return 0
     spec, tests, loop = prepared
     folder = begin_sweep(spec, tests)
     blocks = counted(len(loop.items), "block")
     removed = f", {len(loop.removed)} tests of removed blocks" if loop.removed else ""
-    say(f"sweep {folder.name}: {blocks} for {len(tests)} agents{removed}, {spec.slots} slots")
+    print_progress(f"sweep {folder.name}: {blocks} for {len(tests)} agents{removed}, {spec.slots} slots")
     start_engine(folder, spec.agent_environment)
     code = show_sweep(folder, arguments)
     _tell_end(folder)
@@ -62,12 +62,12 @@ def sweep_tutorial(arguments: argparse.Namespace) -> int:
 
 def _tell_end(folder: SweepFolder) -> None:
     """Say what the program's interface made hard, and how its blocks are walked."""
-    from swarm_tui.cli.progress import say
+    from swarm_tui.cli.progress import print_progress
     from swarm_tui.cli.status import hard_to_use_lines
     from swarm_tui.journal.open import open_sweep
 
     opened = open_sweep(folder)
     for line in hard_to_use_lines(opened):
-        say(line)
+        print_progress(line)
     if opened.state.integration.branch:
-        say(f"keep or revert each block: `swarm-tui fixes {folder.name}`")
+        print_progress(f"keep or revert each block: `swarm-tui fixes {folder.name}`")

@@ -104,7 +104,7 @@ def checked_root(collected: Collected, top: Path) -> Path:
 def refuse_errors(collected: Collected) -> None:
     """Refuse tests that cannot be collected, as pytest tells it."""
     if collected.errors:
-        raise SwarmError(_told(collected), "correct this, or leave the files out with pytest's --ignore")
+        raise SwarmError(_errors_as_text(collected), "correct this, or leave the files out with pytest's --ignore")
 
 
 def _checked_python(python: str) -> str:
@@ -188,7 +188,7 @@ async def _chosen(
         wanted = _failed_of(repository.root, selection.only_failed_of)
     if selection.changed_since:
         changed = _changed_since(repository, selection.changed_since)
-        kept = {found.test for found in collected.tests if _is_concerned(found.test, changed, root, repository.root)}
+        kept = {found.test for found in collected.tests if _is_affected(found.test, changed, root, repository.root)}
         wanted = kept if wanted is None else wanted & kept
     if selection.is_only_red:
         progress("running the tests once, to see which are red")
@@ -211,7 +211,7 @@ def _changed_since(repository: Repository, revision: str) -> frozenset[str]:
     return frozenset(repository.run("diff", "--name-only", "-z", "--no-renames", base, repository.head()).fields)
 
 
-def _is_concerned(test: str, changed: Collection[str], root: Path, top: Path) -> bool:
+def _is_affected(test: str, changed: Collection[str], root: Path, top: Path) -> bool:
     """Whether the test's file has changed, or a conftest.py above it."""
     file = PurePosixPath(_file_of(test, root, top.resolve()))
     conftests = {str(folder / "conftest.py") for folder in file.parents}
@@ -227,11 +227,11 @@ def _why_none(selection: Selection) -> str:
     return "; ".join(reason for reason, is_asked in reasons.items() if is_asked)
 
 
-def _told(collected: Collected) -> str:
+def _errors_as_text(collected: Collected) -> str:
     """Return the collection errors as pytest shows them, also where the project has silenced its terminal."""
-    words = plain_lines(collected.text).strip()
-    if "ERROR" in words:
-        return f"pytest cannot collect these tests\n\n{words}\n"
+    text = plain_lines(collected.text).strip()
+    if "ERROR" in text:
+        return f"pytest cannot collect these tests\n\n{text}\n"
     count = len(collected.errors)
     shown = "\n\n".join(plain_lines(text).strip() for text in collected.errors[:20])
     return f"pytest cannot collect these tests ({counted(count, 'error')})\n\n{shown}\n"

@@ -58,7 +58,7 @@ class Preconditions:
     needed_environment: tuple[str, ...] = ()
 
 
-async def check_ground(order: Order) -> Preconditions:
+async def check_preconditions(order: Order) -> Preconditions:
     """Check all of an order that does not depend on what it is about."""
     check_order(order)
     check_provider(order.provider)
@@ -85,28 +85,28 @@ async def check_ground(order: Order) -> Preconditions:
 
 async def prepare_sweep(order: Order, progress: Progress) -> tuple[SweepSpec, list[SweptTest]]:
     """Check an order and return what the sweep is to be; its name is not taken yet."""
-    ground = await check_ground(order)
+    preconditions = await check_preconditions(order)
     found = await find_tests(
-        ground.repository,
+        preconditions.repository,
         order.folder,
         python=order.python,
         arguments=order.pytest_arguments,
         selection=order.selection,
         progress=progress,
     )
-    await tell_dirty(ground, progress)
-    spec = compose_spec(order, found, ground)
+    await report_uncommitted(preconditions, progress)
+    spec = compose_spec(order, found, preconditions)
     tests = derive_tests(spec.sweep, list(found.tests))
     _check_launch(spec, tests[0])
     return spec, tests
 
 
-async def tell_dirty(ground: Preconditions, progress: Progress) -> None:
+async def report_uncommitted(preconditions: Preconditions, progress: Progress) -> None:
     """Say that what is not committed stays with the person."""
-    dirty = await asyncio.to_thread(ground.repository.dirty_paths)
+    dirty = await asyncio.to_thread(preconditions.repository.dirty_paths)
     if dirty:
         stays = "1 uncommitted change stays" if len(dirty) == 1 else f"{len(dirty)} uncommitted changes stay"
-        progress(f"{stays} with you: the agents begin at commit {ground.base[:10]}")
+        progress(f"{stays} with you: the agents begin at commit {preconditions.base[:10]}")
 
 
 def begin_sweep(spec: SweepSpec, tests: list[SweptTest]) -> SweepFolder:
@@ -187,18 +187,18 @@ async def _check_agent_type(
     return login
 
 
-def compose_spec(order: Order, found: Found, ground: Preconditions) -> SweepSpec:
+def compose_spec(order: Order, found: Found, preconditions: Preconditions) -> SweepSpec:
     """Return what is written down of a sweep; its name may turn out to be taken."""
     options: dict[str, Any] = {option.name: getattr(order, option.name) for option in fields(RunOptions)}
     paths = {option.field for option in OPTIONS if option.flag.path is not None}
     options |= {name: str(Path(options[name]).absolute()) for name in paths if options[name] is not None}
-    kind = kind_of(order.agent_type, ground.parent_type)
+    kind = kind_of(order.agent_type, preconditions.parent_type)
     now = time.time()
     found_out = {
         "sweep": time.strftime("%Y%m%d-%H%M%S", time.gmtime(now)),
-        "repository": str(ground.repository.root.resolve()),
-        "base": ground.base,
-        "base_name": ground.repository.current_branch() or "",
+        "repository": str(preconditions.repository.root.resolve()),
+        "base": preconditions.base,
+        "base_name": preconditions.repository.current_branch() or "",
         "created_at": now,
         "integrator": order.integrator or ("agent" if kind.has_model else "builtin"),
         "python": found.python,
@@ -206,11 +206,11 @@ def compose_spec(order: Order, found: Found, ground: Preconditions) -> SweepSpec
         "folder": found.folder,
         "root": found.root,
         "import_roots": found.import_roots,
-        "identity": ground.identity,
-        "mngr": ground.settings,
-        "parent_type": ground.parent_type,
-        "is_cost_imputed": ground.is_cost_imputed,
-        "needed_environment": ground.needed_environment,
+        "identity": preconditions.identity,
+        "mngr": preconditions.settings,
+        "parent_type": preconditions.parent_type,
+        "is_cost_imputed": preconditions.is_cost_imputed,
+        "needed_environment": preconditions.needed_environment,
     }
     return SweepSpec.model_validate(options | found_out)
 

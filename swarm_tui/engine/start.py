@@ -78,7 +78,7 @@ def start_engine(folder: SweepFolder, passed_environment: Sequence[str] = (), *,
         if any(isinstance(event, EngineStarted) and event.pid == process_id for event in follower.read().events):
             return process_id
         if not is_alive:
-            raise SwarmError(f"the engine did not start: {last_words(folder, log_size) or 'it has died'}")
+            raise SwarmError(f"the engine did not start: {last_log_line(folder, log_size) or 'it has died'}")
         time.sleep(0.02)
     raise SwarmError("the engine has not started yet", f"{folder.engine_log} may say why")
 
@@ -106,7 +106,7 @@ def _lives(process_id: int) -> bool:
     return True
 
 
-def last_words(folder: SweepFolder, offset: int = 0) -> str:
+def last_log_line(folder: SweepFolder, offset: int = 0) -> str:
     """Return the last line that an engine wrote into its log after `offset`."""
     try:
         with folder.engine_log.open("rb") as file:

@@ -24,7 +24,7 @@ from swarm_tui.engine.collect import (
 )
 from swarm_tui.engine.launch import environment_for
 from swarm_tui.engine.names import agent_address
-from swarm_tui.engine.order import Order, check_ground, compose_spec, tell_dirty
+from swarm_tui.engine.order import Order, check_preconditions, compose_spec, report_uncommitted
 from swarm_tui.engine.tutorial_task import tutorial_prompt
 from swarm_tui.errors import UsageError
 from swarm_tui.journal.folder import SweepFolder, runs_folder
@@ -47,7 +47,7 @@ LARGEST_BATCH: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
-class TutorialWish:
+class TutorialOptions:
     """What a person wants to be done to a tutorial."""
 
     action: Action
@@ -66,32 +66,32 @@ class _Places:
 
 
 async def prepare_tutorial(
-    order: Order, wish: TutorialWish, progress: Progress
+    order: Order, options: TutorialOptions, progress: Progress
 ) -> tuple[SweepSpec, list[SweptTest], OpenWork] | None:
     """Check an order and return what the sweep is to be; None when nothing is left to do."""
-    if not 1 <= wish.batch <= LARGEST_BATCH:
-        raise UsageError(f"--batch {wish.batch} is no batch", f"give 1 to {LARGEST_BATCH} blocks to an agent")
+    if not 1 <= options.batch <= LARGEST_BATCH:
+        raise UsageError(f"--batch {options.batch} is no batch", f"give 1 to {LARGEST_BATCH} blocks to an agent")
     repository = await asyncio.to_thread(Repository.open, order.folder)
-    places = _places(repository, wish)
+    places = _places(repository, options)
     found = await asyncio.to_thread(_read, repository, places, progress)
-    loop = find_open_work(wish.action, found)
+    loop = find_open_work(options.action, found)
     if not loop.items and not loop.removed:
         return None
     if kind_of(order.agent_type).plays_records and order.records is None and loop.items:
         raise UsageError("the offline agent plays records, and none are given", "give a folder of them with --records")
-    ground = await check_ground(order)
+    preconditions = await check_preconditions(order)
     how = await _how_to_test(repository, order, places, progress)
-    await tell_dirty(ground, progress)
-    spec = compose_spec(order, how, ground).model_copy(
+    await report_uncommitted(preconditions, progress)
+    spec = compose_spec(order, how, preconditions).model_copy(
         update={
-            "kind": wish.action,
-            "tutorial": str(ground.repository.root.resolve() / places.tutorial),
+            "kind": options.action,
+            "tutorial": str(preconditions.repository.root.resolve() / places.tutorial),
             "tests_folder": places.tests,
-            "material": tuple(_checked_material(path) for path in wish.material),
+            "material": tuple(_checked_material(path) for path in options.material),
             "integrator": "builtin",
         }
     )
-    tests = _batches(spec, places.tutorial, batches_of(loop.items, wish.batch))
+    tests = _batches(spec, places.tutorial, batches_of(loop.items, options.batch))
     if tests:
         _check_launch(spec, repository, tests[0])
     return spec, tests, loop
@@ -105,18 +105,19 @@ def _batches(spec: SweepSpec, tutorial: str, batches: Sequence[Sequence[OpenBloc
     ]
 
 
-def _places(repository: Repository, wish: TutorialWish) -> _Places:
-    if not wish.tutorial.is_file():
-        what = "is not a file" if wish.tutorial.exists() else "does not exist"
-        raise UsageError(f"{plain(str(wish.tutorial), 200)} {what}", "give the tutorial's script")
-    if wish.tests is not None and not wish.tests.exists():
+def _places(repository: Repository, options: TutorialOptions) -> _Places:
+    if not options.tutorial.is_file():
+        what = "is not a file" if options.tutorial.exists() else "does not exist"
+        raise UsageError(f"{plain(str(options.tutorial), 200)} {what}", "give the tutorial's script")
+    if options.tests is not None and not options.tests.exists():
         raise UsageError(
-            f"there is no {plain(str(wish.tests), 200)}", "give the folder of the tests that cite the tutorial"
+            f"there is no {plain(str(options.tests), 200)}", "give the folder of the tests that cite the tutorial"
         )
-    if wish.tests is not None and not wish.tests.is_dir():
-        raise UsageError(f"{plain(str(wish.tests), 200)} is not a folder", "give the folder that the tests are in")
+    if options.tests is not None and not options.tests.is_dir():
+        raise UsageError(f"{plain(str(options.tests), 200)} is not a folder", "give the folder that the tests are in")
     return _Places(
-        _place_in(repository, wish.tutorial), _place_in(repository, wish.tests) if wish.tests is not None else ""
+        _place_in(repository, options.tutorial),
+        _place_in(repository, options.tests) if options.tests is not None else "",
     )
 
 

@@ -12,11 +12,11 @@ STUCK_AFTER: Final = 900.0
 
 
 def is_stuck(record: TestRecord, now: float) -> bool:
-    """Whether an agent runs without having been heard of for long."""
+    """Whether an agent runs and has neither written nor tried anything for long."""
     if record.state is not State.RUNNING:
         return False
-    heard = max(record.since, record.heard_at, record.tries[-1].at if record.tries else 0.0)
-    return now - heard > STUCK_AFTER
+    last_sign = max(record.since, record.last_line_at, record.tries[-1].at if record.tries else 0.0)
+    return now - last_sign > STUCK_AFTER
 
 
 def wants_a_person(record: TestRecord, now: float) -> bool:

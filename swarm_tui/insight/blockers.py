@@ -33,21 +33,21 @@ def find_blockers(records: Iterable[TestRecord]) -> list[Blocker]:
     """Return all blockers: what stops work first, then those of the most tests."""
     found: dict[tuple[str, str], list[tuple[str, str, str]]] = {}
     for record in sorted(records, key=lambda record: record.test):
-        for kind, title, detail in _told(record):
+        for kind, title, detail in _needs_of(record):
             found.setdefault((kind, normalised(title).casefold()), []).append((title, detail, record.test))
     blockers = [
         Blocker(
             kind=kind,
-            title=plain(told[0][0], 300),
-            detail=plain_lines(max((detail for _, detail, _ in told), key=len)[:4000]),
-            tests=tuple(dict.fromkeys(test for _, _, test in told)),
+            title=plain(entries[0][0], 300),
+            detail=plain_lines(max((detail for _, detail, _ in entries), key=len)[:4000]),
+            tests=tuple(dict.fromkeys(test for _, _, test in entries)),
         )
-        for (kind, _), told in found.items()
+        for (kind, _), entries in found.items()
     ]
     return sorted(blockers, key=lambda blocker: (ORDER.index(blocker.kind), -len(blocker.tests), blocker.title))
 
 
-def _told(record: TestRecord) -> Iterable[tuple[str, str, str]]:
+def _needs_of(record: TestRecord) -> Iterable[tuple[str, str, str]]:
     for escalation in record.harvest.escalations:
         yield KINDS[escalation.kind], escalation.title or record.reason or "(no title)", escalation.detail_markdown
     is_blocked = record.state is State.DONE and record.result is Result.BLOCKED

@@ -24,8 +24,8 @@ class Insights:
         self._held: set[str] = set()
         self._cost = 0.0
 
-    def take(self, records: Iterable[TestRecord]) -> None:
-        """Take in records that are new or have changed."""
+    def update(self, records: Iterable[TestRecord]) -> None:
+        """Count records that are new or have changed."""
         for record in records:
             test = record.test
             _keep(self._failing, record, bool(raw_cause(record)))

@@ -211,7 +211,7 @@ class SweepState:
         self._change(event.test, foreign_imports=event.modules)
 
     def _said(self, event: happened.Said) -> None:
-        self._change(event.test, last_line=event.line, heard_at=event.at)
+        self._change(event.test, last_line=event.line, last_line_at=event.at)
 
     def _spent(self, event: happened.Spent) -> None:
         self._change(event.test, dollars=event.dollars, tokens=event.tokens)

@@ -81,9 +81,9 @@ def parse_diff(raw: bytes, *, is_truncated: bool = False) -> Diff:
 def _file(lines: tuple[str, ...], start: int, end: int, hunks: tuple[int, ...]) -> DiffFile:
     header = lines[start : hunks[0] if hunks else end]
     body = lines[hunks[0] : end] if hunks else ()
-    told = {word: line.removeprefix(word) for line in header for word in _HEADER_WORDS if line.startswith(word)}
-    path, old_path = _paths(header[0], told)
-    modes = (told.get("old mode "), told.get("new mode "))
+    values = {word: line.removeprefix(word) for line in header for word in _HEADER_WORDS if line.startswith(word)}
+    path, old_path = _paths(header[0], values)
+    modes = (values.get("old mode "), values.get("new mode "))
     return DiffFile(
         path=path,
         old_path=old_path,
@@ -92,7 +92,7 @@ def _file(lines: tuple[str, ...], start: int, end: int, hunks: tuple[int, ...]) 
         hunks=hunks,
         added=sum(line.startswith("+") for line in body),
         removed=sum(line.startswith("-") for line in body),
-        is_binary="Binary files " in told or "GIT binary patch" in told,
+        is_binary="Binary files " in values or "GIT binary patch" in values,
         mode_change=f"{modes[0]} -> {modes[1]}" if all(modes) else "",
     )
 
@@ -111,11 +111,11 @@ _HEADER_WORDS: Final = (
 )
 
 
-def _paths(first: str, told: dict[str, str]) -> tuple[str, str]:
+def _paths(first: str, values: dict[str, str]) -> tuple[str, str]:
     """Return the new and the old path; a name with odd characters stays quoted as git quotes it."""
-    if "rename to " in told:
-        return told["rename to "], told.get("rename from ", "")
-    old, new = (_without_side(told.get(word, "")) for word in ("--- ", "+++ "))
+    if "rename to " in values:
+        return values["rename to "], values.get("rename from ", "")
+    old, new = (_without_side(values.get(word, "")) for word in ("--- ", "+++ "))
     if new and new != "/dev/null":
         return new, old if old != "/dev/null" else new
     if old:

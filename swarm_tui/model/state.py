@@ -54,7 +54,7 @@ class TestRecord(NamedTuple):
     tokens: int | None = None
     stale_since: float | None = None
     is_held: bool = False
-    heard_at: float = 0.0
+    last_line_at: float = 0.0
     """When the agent last wrote something."""
 
     @property

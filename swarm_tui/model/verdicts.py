@@ -96,7 +96,7 @@ class History:
         self._commits = frozenset(commits)
         self._done: list[VerdictChange] = []
         self._undone: list[VerdictChange] = []
-        self._last_word: dict[str, str] = {}
+        self._last_author: dict[str, str] = {}
         self._by = by
         current: dict[str, Verdict] = {}
         for place, line in enumerate(lines):
@@ -105,9 +105,9 @@ class History:
                 continue
             before = current.get(fix, Verdict.CLEAR)
             current[fix] = line.verdict
-            self._last_word[fix] = line.by
+            self._last_author[fix] = line.by
             if line.by == by and place >= inherited:
-                self._take(line, VerdictChange(fix, line.content, before, line.verdict, line.why))
+                self._apply_step(line, VerdictChange(fix, line.content, before, line.verdict, line.why))
 
     def step_back(self) -> VerdictChange | None:
         """Return the change that undo takes back: never one that somebody else has since decided anew."""
@@ -121,7 +121,7 @@ class History:
         """Return the commit that a line means; None when it is about a fix that is not on this branch."""
         return line.commit if line.commit in self._commits else self._by_content.get(line.content)
 
-    def _take(self, line: VerdictLine, change: VerdictChange) -> None:
+    def _apply_step(self, line: VerdictLine, change: VerdictChange) -> None:
         match line.step:
             case "give":
                 self._done.append(change)
@@ -132,7 +132,7 @@ class History:
                 _move_newest(change.commit, self._undone, self._done)
 
     def _newest_own(self, changes: Sequence[VerdictChange]) -> VerdictChange | None:
-        return next((change for change in reversed(changes) if self._last_word.get(change.commit) == self._by), None)
+        return next((change for change in reversed(changes) if self._last_author.get(change.commit) == self._by), None)
 
 
 def _move_newest(commit: str, source: list[VerdictChange], target: list[VerdictChange]) -> None:

@@ -109,7 +109,7 @@ class Store:
         self._answers: list[Answer] = []
         self._slice = SLICE
         self.insights = Insights()
-        self.insights.take(self.state.tests())
+        self.insights.update(self.state.tests())
         self._changed: set[str] = set()
         self._insights: dict[str, tuple[float, int, Any]] = {}
         self.check_engine()
@@ -159,7 +159,7 @@ class Store:
             self._facts.add(Fact.EVERYTHING)
             self.insights = Insights()
         changed = self.state.drain_changed()
-        self.insights.take(self.state.records[test] for test in changed)
+        self.insights.update(self.state.records[test] for test in changed)
         self._changed |= changed
         has_more = size > self.opened.follower.offset
         if has_more and not has_moved and size - offset > self._slice:

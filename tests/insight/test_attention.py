@@ -42,7 +42,7 @@ def test_who_waits_longest_comes_first() -> None:
 def test_an_agent_that_speaks_or_tries_is_not_stuck() -> None:
     silent = TestRecord("a", state=State.RUNNING, since=0.0)
     assert is_stuck(silent, NOW)
-    assert not is_stuck(silent._replace(heard_at=NOW - 5), NOW)
+    assert not is_stuck(silent._replace(last_line_at=NOW - 5), NOW)
     assert not is_stuck(silent._replace(tries=(Try(1, None, 0.0, NOW - 5),)), NOW)
 
 

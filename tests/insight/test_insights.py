@@ -17,10 +17,10 @@ def test_the_ledger_agrees_with_all_records(first: list[happened.Event], then: l
     state, ledger = SweepState(), Insights()
     for part in (first, then):
         state.apply_all(event.model_copy(update={"at": float(place)}) for place, event in enumerate(part))
-        ledger.take(state.records[test] for test in state.drain_changed())
+        ledger.update(state.records[test] for test in state.drain_changed())
 
     afresh = Insights()
-    afresh.take(state.tests())
+    afresh.update(state.tests())
     assert sorted(ledger.patterns()) == sorted(afresh.patterns()) == sorted(find_patterns(state.tests()))
     assert {blocker.title for blocker in ledger.blockers()} == {
         blocker.title for blocker in find_blockers(state.tests())
@@ -34,7 +34,7 @@ def test_the_forecast_agrees_with_all_records(listed: list[happened.Event]) -> N
     state, ledger = SweepState(), Insights()
     for event in listed:
         state.apply(event)
-        ledger.take(state.records[test] for test in state.drain_changed())
+        ledger.update(state.records[test] for test in state.drain_changed())
     queued = state.counts[State.QUEUED.value]
     if not (state.is_held and queued):
         assert ledger.seconds_left(queued, state.slots, 50.0) == forecast_end(state, 50.0)
@@ -45,5 +45,5 @@ def test_cost_is_the_last_word_of_each_agent() -> None:
     assert ledger.cost is None
     for test, dollars in (("a", 1.0), ("b", 2.0), ("a", 1.5)):
         state.apply(happened.Spent(test=test, dollars=dollars))
-        ledger.take(state.records[test] for test in state.drain_changed())
+        ledger.update(state.records[test] for test in state.drain_changed())
     assert ledger.cost == 3.5

@@ -52,7 +52,7 @@ FULL = TestRecord(
     tokens=2,
     stale_since=5.0,
     is_held=True,
-    heard_at=6.0,
+    last_line_at=6.0,
 )
 
 
@@ -120,7 +120,7 @@ def test_the_record_that_is_changed_here_has_no_field_at_its_default() -> None:
             {"tries": (Try(1, True, 3.0, 9, "f"),)},
         ),
         (happened.ForeignImports(at=9, test=TEST, modules=("m", "n")), {"foreign_imports": ("m", "n")}),
-        (happened.Said(at=9, test=TEST, line="hello"), {"last_line": "hello", "heard_at": 9}),
+        (happened.Said(at=9, test=TEST, line="hello"), {"last_line": "hello", "last_line_at": 9}),
         (happened.Spent(at=9, test=TEST, dollars=3.0, tokens=4), {"dollars": 3.0, "tokens": 4}),
         (
             happened.Harvesting(at=9, test=TEST, source="crash"),
@@ -236,7 +236,7 @@ def test_tries_are_kept_in_the_order_of_their_numbers() -> None:
 
 def test_an_event_of_a_test_that_was_never_queued_shows_the_test() -> None:
     state = SweepState().apply_all([happened.Said(at=9, test=TEST, line="x")])
-    assert state.records == {TEST: TestRecord(TEST, last_line="x", heard_at=9)}
+    assert state.records == {TEST: TestRecord(TEST, last_line="x", last_line_at=9)}
     assert +state.counts == {"queued": 1}
 
 

@@ -88,7 +88,7 @@ def test_no_panel_passes_on_what_acts_on_a_terminal(record: TestRecord, width: i
     cell = Cell(record, "marked")
     run = CellRun("label", 0, 5, 6, 20, (record.test,), 1)
     ledger = Insights()
-    ledger.take([record, record._replace(test=record.test + "2")])
+    ledger.update([record, record._replace(test=record.test + "2")])
     lines = [draw_table_row(cell, width, 5.0), draw_dots((run,), lambda _: cell, width)]
     lines += [draw_chips(run, lambda _: cell), *draw_side(record, width, 5.0, RequestKind.STOP)]
     lines += [
