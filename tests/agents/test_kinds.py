@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 import swarm_tui
-from swarm_tui.agents.kinds import DEFAULT_AGENT_TYPE, AgentKind, Login, kind_of
+from swarm_tui.agents.kinds import DEFAULT_AGENT_TYPE, AgentKind, Login, kind_of, kind_of_sweep
+from swarm_tui.model.sweep import MngrSettings, SweepSpec
 
 ALL = ("offline", "command", "claude", "code-guardian", "codex")
 
@@ -108,6 +109,11 @@ def test_a_type_of_mngrs_settings_is_of_the_kind_of_its_parent() -> None:
     kind = kind_of("my-claude", "claude")
     assert (kind.agent_type, kind.mngr_type, kind.program) == ("my-claude", "my-claude", "claude")
     assert kind.transcript_emitters == ("claude",)
+    settings = MngrSettings(path="mngr")
+    spec = SweepSpec(
+        sweep="s", repository="/r", base="b", created_at=0, mngr=settings, agent_type="my-claude", parent_type="claude"
+    )
+    assert kind_of_sweep(spec) == kind
     assert type(kind_of("my-script", "command")) is AgentKind
     assert kind_of("my-agent", "codex").plugin == "my-agent"
     assert kind_of("claude", "command").program == "claude"
