@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from swarm_tui.adapters.process import is_alive, start_detached
 from swarm_tui.errors import SwarmError, UsageError
 
 DESCRIPTION = """\
@@ -70,8 +71,6 @@ def _folder(arguments: argparse.Namespace) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def _feeder(arguments: argparse.Namespace, folder: Path) -> Iterator[int]:
-    from swarm_tui.adapters.process import start_detached
-
     words = [sys.executable, "-m", "swarm_tui.simulate.feeder", str(folder)]
     for name in ("tests", "rate", "seed", "slots", "ahead"):
         words += [f"--{name}", str(getattr(arguments, name))]
@@ -94,19 +93,11 @@ def _feeder(arguments: argparse.Namespace, folder: Path) -> Iterator[int]:
 def _wait_for_sweep(folder: Path, feeder: int) -> None:
     end = time.monotonic() + APPEARS_WITHIN
     while not (folder / "sweep.json").is_file():
-        if time.monotonic() > end or not _is_alive(feeder):
+        if time.monotonic() > end or not is_alive(feeder):
             raise SwarmError("the simulated sweep did not begin", f"see {folder.parent / folder.name}.feeder.log")
         time.sleep(0.01)
 
 
 def _wait_for_end(feeder: int) -> None:
-    while _is_alive(feeder):
+    while is_alive(feeder):
         time.sleep(0.05)
-
-
-def _is_alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    return True

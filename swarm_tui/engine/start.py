@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from swarm_tui.adapters.environment import scrubbed_environment
-from swarm_tui.adapters.process import start_detached
+from swarm_tui.adapters.process import is_alive, start_detached
 from swarm_tui.errors import JournalError, SwarmError
 from swarm_tui.journal.append import JournalWriter
 from swarm_tui.journal.folder import SweepFolder, create_runs_folder
@@ -74,10 +74,10 @@ def start_engine(folder: SweepFolder, passed_environment: Sequence[str] = (), *,
     follower = EventFollower(folder.events, size)
     deadline = time.monotonic() + START_DEADLINE
     while time.monotonic() < deadline:
-        is_alive = _lives(process_id)
+        is_running = is_alive(process_id)
         if any(isinstance(event, EngineStarted) and event.pid == process_id for event in follower.read().events):
             return process_id
-        if not is_alive:
+        if not is_running:
             raise SwarmError(f"the engine did not start: {last_log_line(folder, log_size) or 'it has died'}")
         time.sleep(0.02)
     raise SwarmError("the engine has not started yet", f"{folder.engine_log} may say why")
@@ -96,14 +96,6 @@ def _check_disk(folder: SweepFolder) -> None:
             f"the engine cannot write in {folder.root}: {error.strerror or error}",
             f"nothing is lost; when that is mended, `swarm-tui resume {folder.name}` goes on",
         ) from error
-
-
-def _lives(process_id: int) -> bool:
-    try:
-        os.kill(process_id, 0)
-    except OSError:
-        return False
-    return True
 
 
 def last_log_line(folder: SweepFolder, offset: int = 0) -> str:
