@@ -16,7 +16,7 @@ from swarm_tui.adapters.mngr import Mngr, mngr_environment
 from swarm_tui.engine.context import EngineContext
 from swarm_tui.engine.request_handler import RequestHandler
 from swarm_tui.engine.resume import Resumer, check_continued
-from swarm_tui.engine.sweep_runner import SweepRunner
+from swarm_tui.engine.sweep_runner import SweepRunner, first_error
 from swarm_tui.errors import SwarmError
 from swarm_tui.journal.append import EngineLock, JournalWriter
 from swarm_tui.journal.fold import SweepState
@@ -105,11 +105,4 @@ async def _resume_and_run(runner: SweepRunner, events: Sequence[Event], is_relau
     try:
         await runner.run(RequestHandler(runner.context, runner))
     except BaseExceptionGroup as errors:
-        raise _first(errors) from errors
-
-
-def _first(error: BaseException) -> BaseException:
-    """Return the first error inside groups of errors."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
+        raise first_error(errors) from errors

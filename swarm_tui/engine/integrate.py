@@ -1,12 +1,11 @@
-"""Has a sweep's branches integrated, by a coding agent or the built-in integrator; checks and takes the result."""
+"""What an integrator is given, and the checks by which its branch is accepted."""
 
 from __future__ import annotations
 
-import asyncio
 import os
 from typing import Final
 
-from swarm_tui.adapters.git import Repository, fetch_bundle
+from swarm_tui.adapters.git import Repository
 from swarm_tui.adapters.pytest import pytest_argument
 from swarm_tui.agents.contract import BUNDLE_FILE
 from swarm_tui.agents.integrator.inputs import (
@@ -18,13 +17,12 @@ from swarm_tui.agents.integrator.inputs import (
     TestInput,
     reason_excluded,
 )
+from swarm_tui.engine.commits import FetchedCommits
 from swarm_tui.engine.context import EngineContext
 from swarm_tui.engine.integrated import integrated_branch, set_branch, with_open_tests, write_outcome
-from swarm_tui.engine.integrator_agent import HandedIn, IntegratorFailed, run_integrator
-from swarm_tui.engine.tutorial_integrate import integrate_blocks
 from swarm_tui.errors import SwarmError
 from swarm_tui.journal.folder import write_beside
-from swarm_tui.model.events import Integrated, Integrating, IntegrationFailed
+from swarm_tui.model.events import Integrated
 from swarm_tui.model.fixes import FIX_PREFIX
 from swarm_tui.model.outcome import (
     IntegratorOutcome,
@@ -36,40 +34,11 @@ from swarm_tui.model.sweep import SweepSpec
 from swarm_tui.model.text import plain
 from swarm_tui.triage.store import review_of_sweep
 
-BUILTIN: Final = "builtin"
-AGENT: Final = "agent"
+RESULTS_CACHE: Final = "results.json"
 
 
-async def integrate_sweep(context: EngineContext) -> None:
-    """Integrate what the agents of a sweep have made; whatever happens is recorded, nothing is raised but a cancel."""
-    if context.spec.integrator == "none":
-        return
-    try:
-        if context.spec.kind != "tests":
-            await integrate_blocks(context)
-            return
-        inputs = await asyncio.to_thread(compose_inputs, context)
-        if not inputs.branches:
-            _finish_without_branch(context, inputs)
-            return
-        await _integrate(context, inputs)
-    except (SwarmError, OSError) as error:
-        context.record(IntegrationFailed(reason=plain(str(error), 500)))
-
-
-async def _integrate(context: EngineContext, inputs: IntegratorInputs) -> None:
-    for by in (AGENT, BUILTIN) if context.spec.integrator == AGENT else (BUILTIN,):
-        context.record(Integrating(by=by, branches=len(inputs.branches)))
-        try:
-            handed_in = await run_integrator(context, inputs, by)
-            outcome, tip = await asyncio.to_thread(_take, context, inputs, handed_in)
-        except IntegratorFailed as error:
-            if by == BUILTIN:
-                raise
-            context.note(f"the coding agent's integration is not used: {error}", level="warning")
-        else:
-            _finish(context, inputs, outcome, tip)
-            return
+class IntegratorFailed(SwarmError):
+    """An integrator handed in nothing that can be used; the message says why."""
 
 
 def compose_inputs(context: EngineContext) -> IntegratorInputs:
@@ -131,38 +100,37 @@ def _test_input(spec: SweepSpec, record: TestRecord) -> TestInput:
     )
 
 
-def _take(context: EngineContext, inputs: IntegratorInputs, handed_in: HandedIn) -> tuple[IntegratorOutcome, str]:
-    """Fetch the branch, compare it with what is said of it, and set the integrated branch; "" is no branch."""
-    repository, spec = context.repository, context.spec
+def accept_branch(
+    context: EngineContext, inputs: IntegratorInputs, raw: bytes, commits: FetchedCommits
+) -> IntegratorOutcome:
+    """Compare a fetched branch with what its integrator reports of it, and set the integrated branch to it.
+
+    IntegratorFailed when it is not to be used.
+    """
     try:
-        outcome = parse_integrator_outcome(handed_in.outcome)
+        outcome = parse_integrator_outcome(raw)
     except ValueError as error:
         raise IntegratorFailed(plain(str(error), 300)) from error
-    if handed_in.bundle is None:
+    if commits.problem:
+        raise IntegratorFailed(plain(commits.problem, 300))
+    if not commits.tip:
         if outcome.impl_commit_hashes or outcome.squashed_commit_hash:
             raise IntegratorFailed("it names commits, but handed in none")
-        return outcome, ""
-    # Not under refs/swarm/: a name there makes the branch of the same name ambiguous for git.
-    fetched = f"refs/swarm-fetched/{spec.sweep}"
+        return outcome
     try:
-        tip = fetch_bundle(repository, handed_in.bundle, branch=inputs.branch, into=fetched)
-        problem = what_is_wrong(repository, inputs, outcome, tip)
+        problem = what_is_wrong(context.repository, inputs, outcome, commits.tip)
         if problem:
             raise IntegratorFailed(problem)
-        set_branch(repository, spec, tip)
+        set_branch(context.repository, context.spec, commits.tip)
     except IntegratorFailed:
         raise
     except SwarmError as error:
         raise IntegratorFailed(plain(str(error), 300)) from error
-    finally:
-        held = repository.ref(fetched)
-        if held is not None:
-            repository.delete_ref(fetched, old=held)
-    return outcome, tip
+    return outcome
 
 
 def what_is_wrong(repository: Repository, inputs: IntegratorInputs, outcome: IntegratorOutcome, tip: str) -> str:
-    """Say what on a branch is not as its integrator reports, or nothing."""
+    """Return what on a branch is not as its integrator reports, or nothing."""
     if not repository.is_ancestor(inputs.base, tip):
         return "the branch does not build on the commit that the sweep began with"
     if repository.run("rev-list", "--min-parents=2", "--max-count=1", tip, f"^{inputs.base}", "--").text:
@@ -187,7 +155,8 @@ def _is_fix(repository: Repository, commit: str) -> bool:
     return repository.run("log", "-1", "--format=%s", commit, "--").text.startswith(FIX_PREFIX)
 
 
-def _finish(context: EngineContext, inputs: IntegratorInputs, outcome: IntegratorOutcome, tip: str) -> None:
+def record_branch(context: EngineContext, outcome: IntegratorOutcome, tip: str) -> None:
+    """Write down what the integrator reports, and record the integrated branch; "" for a tip is no branch."""
     records = list(context.state.tests())
     outcome = with_open_tests(outcome, records)
     write_outcome(context, outcome)
@@ -198,18 +167,19 @@ def _finish(context: EngineContext, inputs: IntegratorInputs, outcome: Integrato
             tip=tip,
             fixes=fixes,
             left_out=len(outcome.failed),
-            detail=_words_of(outcome, fixes) if tip else "nothing of the agents' work could be put together",
+            detail=_summary(outcome, fixes) if tip else "nothing of the agents' work could be put together",
         )
     )
 
 
-def _finish_without_branch(context: EngineContext, inputs: IntegratorInputs) -> None:
+def record_no_branch(context: EngineContext, inputs: IntegratorInputs) -> None:
+    """Record that there is nothing to integrate."""
     left_out = tuple(LeftOut(branch=entry.branch, reason=entry.reason) for entry in inputs.not_taken)
     write_outcome(context, with_open_tests(IntegratorOutcome(failed=left_out), list(context.state.tests())))
     context.record(Integrated(branch=None, left_out=len(left_out), detail="no agent made a change that may be taken"))
 
 
-def _words_of(outcome: IntegratorOutcome, fixes: int) -> str:
+def _summary(outcome: IntegratorOutcome, fixes: int) -> str:
     words = [f"{fixes} fixes" if fixes != 1 else "1 fix"]
     if outcome.squashed_commit_hash:
         count = len(outcome.squashed_branches)

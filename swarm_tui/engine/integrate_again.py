@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import platform
 from typing import Literal
 
 from swarm_tui import __version__
 from swarm_tui.agents.kinds import kind_of_sweep
+from swarm_tui.engine.context import EngineContext
 from swarm_tui.engine.engine import make_context
-from swarm_tui.engine.integrate import integrate_sweep
-from swarm_tui.errors import UsageError
+from swarm_tui.engine.names import integrator_of
+from swarm_tui.engine.sweep_runner import SweepRunner, first_error
+from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.journal.append import EngineLock, JournalWriter
 from swarm_tui.journal.fold import SweepState
 from swarm_tui.journal.folder import SweepFolder, is_newer_format
@@ -43,6 +46,7 @@ def integrate_again(folder: SweepFolder, by: Who | None = None) -> SweepState:
                 asyncio.run(integrate_sweep(context))
             except KeyboardInterrupt:
                 context.record(IntegrationFailed(reason="stopped; `swarm-tui integrate` repeats it"))
+                asyncio.run(_stop_integrator(context))
                 raise
             finally:
                 # The sweep is as finished, or as unfinished, as it was.
@@ -52,3 +56,26 @@ def integrate_again(folder: SweepFolder, by: Who | None = None) -> SweepState:
     finally:
         lock.release()
     return state
+
+
+async def integrate_sweep(context: EngineContext) -> None:
+    """Integrate what the agents of a sweep have made, and do nothing else of it."""
+    try:
+        await SweepRunner(context, is_integrating_only=True).run(_NoRequests())
+    except BaseExceptionGroup as errors:
+        raise first_error(errors) from errors
+
+
+class _NoRequests:
+    """No engine lives that people could ask."""
+
+    is_busy = False
+
+    def carry_out_new(self, group: asyncio.TaskGroup) -> None:
+        """Do nothing."""
+
+
+async def _stop_integrator(context: EngineContext) -> None:
+    """Stop the agent that nobody watches any more."""
+    with contextlib.suppress(SwarmError):
+        await context.mngr.stop([integrator_of(context.spec)])

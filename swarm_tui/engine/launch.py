@@ -16,6 +16,7 @@ from swarm_tui.agents.kinds import kind_of_sweep
 from swarm_tui.agents.prompting import MAPPER_TEMPLATE, render_prompt
 from swarm_tui.agents.shipped import live_folder, write_command
 from swarm_tui.agents.task import Task
+from swarm_tui.engine.agent_task import AgentTask
 from swarm_tui.engine.context import EngineContext
 from swarm_tui.engine.names import LABEL_ROLE, LABEL_SWEEP, LABEL_TEST, ROLE_MAPPER, session_of
 from swarm_tui.engine.recording import record_agent
@@ -33,13 +34,13 @@ RECORD_LIMIT: Final = 1 << 20
 _PLAIN_WORDS: Final = re.compile(r"[\w.@+ -]+")
 
 
-async def launch(context: EngineContext, test: str, attempt: int) -> None:
-    """Create the agent of a test and record it; AdapterError when it could not be created."""
-    spec, record = context.spec, context.state.records[test]
-    context.record(Launching(test=test, attempt=attempt))
+async def launch(context: EngineContext, task: AgentTask, attempt: int) -> None:
+    """Create the agent of a task and record it; AdapterError when it could not be created."""
+    spec, record = context.spec, context.state.record_of(task.key)
+    context.record(Launching(test=task.key, attempt=attempt))
     address = context.address_of(record.agent, attempt)
     # The prompt for a tutorial's blocks reads all its tests out of git.
-    request = await asyncio.to_thread(create_request, context, record, address)
+    request = await asyncio.to_thread(task.create_request, context, record, address)
     is_adopted = False
     try:
         await context.mngr.create(request)
@@ -58,7 +59,7 @@ async def launch(context: EngineContext, test: str, attempt: int) -> None:
         await record_agent(context, record.agent, attempt)
     context.record(
         Launched(
-            test=test,
+            test=task.key,
             agent_id=address.agent_id,
             host=spec.provider,
             work_dir=address.work_dir,
@@ -80,6 +81,18 @@ async def clear_debris(context: EngineContext, agent: str, attempt: int) -> None
     """Remove what failed creates of ours have left; never another agent of the same name."""
     for address in await _earlier_agents(context, agent, attempt + 1):
         await destroy_agent(context, address)
+
+
+async def remove_earlier_agents(context: EngineContext, agent: str, attempts: int) -> int:
+    """Remove the agents of at least so many attempts; return the number of attempts that there have been.
+
+    An older journal does not tell of all of them.
+    """
+    number = 0
+    while number < attempts or await recorded_name(context.place, context.address_of(agent, number + 1)) == agent:
+        number += 1
+        await destroy_agent(context, context.address_of(agent, number))
+    return number
 
 
 async def _earlier_agents(context: EngineContext, agent: str, attempt: int) -> list[AgentAddress]:
@@ -116,8 +129,6 @@ def create_request(context: EngineContext, record: TestRecord, address: AgentAdd
     task.write(task_file)
     prompt.write_text(asked, encoding="utf-8", errors="replace")
     kind = kind_of_sweep(spec)
-    own_place = ("--id", address.agent_id, "--target-path", address.work_dir)
-    setup = ("--extra-provision-command", spec.setup) if spec.setup else ()
     return CreateRequest(
         name=record.agent,
         agent_type=kind.mngr_type,
@@ -132,8 +143,18 @@ def create_request(context: EngineContext, record: TestRecord, address: AgentAdd
         passed_environment=spec.agent_environment,
         provider=spec.provider,
         is_approved=True,
-        extra_arguments=(*own_place, *setup),
+        extra_arguments=(*own_place(address), *setup_words(spec)),
     )
+
+
+def own_place(address: AgentAddress) -> tuple[str, ...]:
+    """Return the words by which mngr gives an agent the id and the copy that we derived."""
+    return ("--id", address.agent_id, "--target-path", address.work_dir)
+
+
+def setup_words(spec: SweepSpec) -> tuple[str, ...]:
+    """Return the words by which mngr prepares an agent's copy."""
+    return ("--extra-provision-command", spec.setup) if spec.setup else ()
 
 
 def _asked_of(context: EngineContext, record: TestRecord) -> tuple[Task, str]:
@@ -147,15 +168,19 @@ def _asked_of(context: EngineContext, record: TestRecord) -> tuple[Task, str]:
     return task, render_prompt(template, task, block=record.block)
 
 
-def environment_for(spec: SweepSpec, address: AgentAddress, task_file: Path) -> dict[str, str]:
-    """Return the variables of an agent: its task, and a PYTHONPATH with its copy before the user's checkout."""
+def environment_for(spec: SweepSpec, address: AgentAddress, task_file: Path | None) -> dict[str, str]:
+    """Return the variables of an agent: its kind's, who commits, and a PYTHONPATH with its copy before the checkout.
+
+    With a task file its tries of a test are recorded.
+    """
     own = [posixpath.normpath(posixpath.join(address.work_dir, root)) for root in spec.import_roots]
     given = [entry for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
     behind = [_moved(entry, spec.repository, address.work_dir) for entry in given]
     environment = kind_of_sweep(spec).variables(agent_words(spec), is_root=os.geteuid() == 0) | {
-        TASK_VARIABLE: str(task_file),
-        "PYTHONPATH": os.pathsep.join([str(live_folder()), *own, *behind]),
+        "PYTHONPATH": os.pathsep.join([*([str(live_folder())] if task_file else []), *own, *behind])
     }
+    if task_file is not None:
+        environment[TASK_VARIABLE] = str(task_file)
     name, email = spec.identity
     if _PLAIN_WORDS.fullmatch(name) and _PLAIN_WORDS.fullmatch(email):
         # An identity that only the user's repository knows is not in the copy's configuration.

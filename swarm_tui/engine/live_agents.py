@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
-from swarm_tui.agents.kinds import kind_of_sweep
+from swarm_tui.engine.agent_task import AgentTask
 from swarm_tui.engine.names import recorded_address
 from swarm_tui.engine.watch import Watch
 from swarm_tui.model.state import TestRecord
@@ -22,24 +22,23 @@ class LiveAgents:
     is_urgent: bool = False
     """Among the retired is one that still works."""
 
-    def join(self, spec: SweepSpec, record: TestRecord, *, is_adopted: bool) -> Watch:
-        """Begin to watch the agent of a test."""
+    def join(self, spec: SweepSpec, task: AgentTask, record: TestRecord, *, is_adopted: bool) -> Watch:
+        """Begin to watch the agent of a task."""
         now = time.monotonic()
         # The wall clock is asked once, and not believed beyond reason.
         elapsed = time.time() - record.launched_at if is_adopted and record.launched_at else 0.0
         watch = Watch(
-            test=record.test,
+            task=task,
             address=recorded_address(spec, record),
-            kind=kind_of_sweep(spec),
-            started=now - min(max(elapsed, 0.0), spec.timeout / 2),
-            timeout=spec.timeout,
+            started=now - min(max(elapsed, 0.0), task.timeout / 2),
+            timeout=task.timeout,
             wait_timeout=spec.wait_timeout,
         )
         if is_adopted:
             watch.continue_from(record)
             if record.state is State.WAITING:
                 watch.state, watch.waiting_since = State.WAITING, now
-        self.watches[record.test] = watch
+        self.watches[task.key] = watch
         return watch
 
     def retire(self, agent: str, *, is_working: bool = False) -> None:

@@ -37,8 +37,8 @@ class MessageSender:
         """Begin to answer a question, when this sweep answers itself."""
         spec = self._context.spec
         if spec.answers_itself and spec.records:
-            text = recorded_answer(Path(spec.records), watch.test, watch.questions)
-            task = group.create_task(self._send_quietly(watch.test, text))
+            text = recorded_answer(Path(spec.records), watch.task.key, watch.questions)
+            task = group.create_task(self._send_quietly(watch.task.key, text))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
@@ -51,7 +51,7 @@ class MessageSender:
 
     async def send(self, tests: Sequence[str], text: str, *, by: str) -> list[str]:
         """Type a text into the agents' terminals; return why it did not reach some of them."""
-        agent_of = {test: self._context.state.records[test].agent for test in tests if test in self._fleet.watches}
+        agent_of = {test: self._context.state.record_of(test).agent for test in tests if test in self._fleet.watches}
         problems = [f"{test} has no living agent" for test in tests if test not in agent_of]
         errors = await self._why_unread(agent_of.values())
         readers = [agent for agent in agent_of.values() if agent not in errors]

@@ -9,18 +9,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from swarm_tui.adapters.git import NoSpaceForGit
+from swarm_tui.adapters.git import NoSpaceForGit, Repository
 from swarm_tui.agents.contract import ARCHIVE_PATH, BUNDLE_FILE, OUTPUT_FOLDER, PACKED_OUTPUT_FOLDER
-from swarm_tui.agents.kinds import kind_of_sweep
 from swarm_tui.engine.archive import BadArchive, unpack_archive
 from swarm_tui.engine.commits import FetchedCommits, fetch_agent_commits
-from swarm_tui.engine.context import EngineContext
-from swarm_tui.engine.names import harvest_ref
 from swarm_tui.engine.transcripts import find_transcripts
 from swarm_tui.errors import AdapterError, JournalError, SwarmError
 from swarm_tui.journal.folder import write_beside
-from swarm_tui.model.outcome import OUTCOME_FILE, OUTCOME_SIZE_LIMIT, BrokenReport, Outcome, parse_outcome
-from swarm_tui.model.state import TestRecord
+from swarm_tui.model.outcome import OUTCOME_SIZE_LIMIT, Outcome
 from swarm_tui.model.text import plain
 from swarm_tui.places.place import AgentAddress, AgentFile, Place, ReadRequest
 from swarm_tui.transcripts.locate import HARVESTED_NAME, SCREEN_NAME
@@ -37,23 +33,52 @@ _SOURCE_FILE: Final = ".pulled-from"
 class Pulled:
     """What could be had of an agent's work."""
 
-    outcome: Outcome | None = None
+    has_output: bool = False
+    """Whether the agent has handed in something that could be unpacked."""
     problem: str = ""
+    """What is wrong with what it handed in."""
+    outcome: Outcome | None = None
+    """The outcome of a test's agent, once it is read."""
     brought: FetchedCommits = field(default_factory=FetchedCommits)
     has_uncommitted: bool = False
     notes: tuple[str, ...] = ()
 
 
-async def pull_work(context: EngineContext, record: TestRecord, agent: AgentAddress) -> Pulled:
-    """Pull outcome, output, commits, transcript, screen and uncommitted work of one agent.
+async def pull_work(
+    place: Place,
+    agent: AgentAddress,
+    folder: Path,
+    *,
+    repository: Repository,
+    base: str,
+    branch: str,
+    ref: str,
+    emitters: Sequence[str],
+) -> Pulled:
+    """Pull output, commits, transcript, screen and uncommitted work of one agent into a folder of the sweep.
 
     JournalError says that there is no room for it here, and nothing about the agent: it can be pulled again.
     """
+    notes: list[str] = []
     try:
-        return await _pull(context, record, agent)
+        _, problem = await asyncio.gather(
+            _keep_screen(place, agent, folder), _pull_archive(place, agent, folder, notes)
+        )
+        await _pull_transcript(place, agent, folder, emitters)
+        bundle = folder / BUNDLE_FILE
+        brought = await fetch_agent_commits(
+            repository,
+            place,
+            agent,
+            base=base,
+            branch=branch,
+            ref=ref,
+            bundle=bundle if problem == "" and bundle.is_file() else None,
+        )
+        has_uncommitted = await _pull_uncommitted(place, agent, folder, notes)
     except OSError as error:
-        where = error.filename or context.folder.agent(record.agent)
-        raise JournalError(f"{where} cannot be written", error.strerror or str(error)) from error
+        raise JournalError(f"{error.filename or folder} cannot be written", error.strerror or str(error)) from error
+    return Pulled(problem == "", problem or "", None, brought, has_uncommitted, tuple(notes))
 
 
 def was_pulled(folder: Path, agent_id: str) -> bool:
@@ -64,28 +89,13 @@ def was_pulled(folder: Path, agent_id: str) -> bool:
         return False
 
 
-async def _pull(context: EngineContext, record: TestRecord, agent: AgentAddress) -> Pulled:
-    folder = context.agent_folder(record.agent)
-    notes: list[str] = []
-    _, archive_problem = await asyncio.gather(
-        _keep_screen(context.place, agent, folder), _pull_archive(context.place, agent, folder, notes)
-    )
-    await pull_transcript(context.place, agent, folder, kind_of_sweep(context.spec).transcript_emitters)
-    outcome, problem = None, archive_problem
-    if archive_problem == "":
-        outcome, problem = await asyncio.to_thread(_read_outcome, folder)
-    bundle = folder / BUNDLE_FILE
-    brought = await fetch_agent_commits(
-        context.repository,
-        context.place,
-        agent,
-        base=context.spec.base,
-        branch=record.branch,
-        ref=harvest_ref(context.spec, record.branch),
-        bundle=bundle if archive_problem == "" and bundle.is_file() else None,
-    )
-    has_uncommitted = await _pull_uncommitted(context.place, agent, folder, notes)
-    return Pulled(outcome, problem or "", brought, has_uncommitted, tuple(notes))
+def read_output(folder: Path, name: str) -> bytes | None:
+    """Return the beginning of a file that an agent handed in, at most one byte more than a file may hold."""
+    try:
+        with (folder / PACKED_OUTPUT_FOLDER / name).open("rb") as file:
+            return file.read(OUTCOME_SIZE_LIMIT + 1)
+    except OSError:
+        return None
 
 
 async def _pull_archive(place: Place, agent: AgentAddress, folder: Path, notes: list[str]) -> str | None:
@@ -125,19 +135,6 @@ async def _pull_archive(place: Place, agent: AgentAddress, folder: Path, notes: 
         _remove(unpacked)
 
 
-def _read_outcome(folder: Path) -> tuple[Outcome | None, str]:
-    path = folder / PACKED_OUTPUT_FOLDER / OUTCOME_FILE
-    try:
-        with path.open("rb") as file:
-            raw = file.read(OUTCOME_SIZE_LIMIT + 1)
-    except OSError:
-        return None, "its archive holds no outcome"
-    try:
-        return parse_outcome(raw), ""
-    except BrokenReport as error:
-        return None, plain(str(error), 300)
-
-
 async def _pull_uncommitted(place: Place, agent: AgentAddress, folder: Path, notes: list[str]) -> bool:
     """Keep uncommitted work as a patch; return whether there is some, whole."""
     try:
@@ -154,7 +151,7 @@ async def _pull_uncommitted(place: Place, agent: AgentAddress, folder: Path, not
     return bool(patch)
 
 
-async def pull_transcript(place: Place, agent: AgentAddress, folder: Path, emitters: Sequence[str]) -> None:
+async def _pull_transcript(place: Place, agent: AgentAddress, folder: Path, emitters: Sequence[str]) -> None:
     """Copy an agent's transcript into a folder of the sweep, where it has one."""
     (path,) = await find_transcripts(place, [(agent, emitters)])
     if path is not None:

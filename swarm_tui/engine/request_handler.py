@@ -10,6 +10,7 @@ from swarm_tui.engine.sweep_runner import SweepRunner
 from swarm_tui.journal.requests import RequestFollower
 from swarm_tui.model.events import QueueHeld, QueueReleased, RequestAnswered, SlotsChanged
 from swarm_tui.model.requests import Request, RequestKind
+from swarm_tui.model.sweep import INTEGRATOR_KEY
 from swarm_tui.model.text import plain
 
 SLOTS_LIMIT = 1_000
@@ -73,7 +74,7 @@ class RequestHandler:
                 task.add_done_callback(self._messages.discard)
             case RequestKind.INTEGRATE:
                 is_wanted = self._context.spec.integrator != "none"
-                self._runner.finish.expect()
+                self._runner.is_integration_due = True
                 self._answer(
                     request,
                     detail="it is integrated when the last test is harvested",
@@ -81,11 +82,11 @@ class RequestHandler:
                 )
 
     def _stop(self, request: Request, by: str) -> None:
-        records = self._context.state.records
-        living = [test for test in self._known(request.tests) if not records[test].is_finished]
+        record_of = self._context.state.record_of
+        living = [test for test in self._known(request.tests) if not record_of(test).is_finished]
         for test in living:
             self._runner.request_stop(test, f"stopped by {by}")
-        over = [test for test in self._known(request.tests) if records[test].is_finished]
+        over = [test for test in self._known(request.tests) if record_of(test).is_finished]
         problem = f"{plain(over[0], 200)} is finished already" if over else self._strangers(request.tests)
         self._answer(request, problem=problem if not living else "", detail=problem)
 
@@ -107,10 +108,14 @@ class RequestHandler:
         self._answer(request, problem="; ".join(problems))
 
     def _known(self, tests: Iterable[str]) -> tuple[str, ...]:
-        return tuple(test for test in tests if test in self._context.state.records)
+        return tuple(test for test in tests if self._is_known(test))
+
+    def _is_known(self, test: str) -> bool:
+        is_integrator = test == INTEGRATOR_KEY and self._runner.integrator is not None
+        return is_integrator or test in self._context.state.records
 
     def _strangers(self, tests: Iterable[str]) -> str:
-        unknown = [test for test in tests if test not in self._context.state.records]
+        unknown = [test for test in tests if not self._is_known(test)]
         return f"{plain(unknown[0], 200)} is no test of this sweep" if unknown else ""
 
     def _answer(self, request: Request, *, problem: str = "", detail: str = "") -> None:

@@ -13,17 +13,19 @@ from swarm_tui.adapters.environment import scrubbed_environment
 from swarm_tui.adapters.process import run_process
 from swarm_tui.agents.contract import ARCHIVE_PATH
 from swarm_tui.agents.judging import End
+from swarm_tui.engine.agent_task import pull_for
 from swarm_tui.engine.context import EngineContext
+from swarm_tui.engine.integrator_task import continued_integration
 from swarm_tui.engine.launch import protect
 from swarm_tui.engine.names import agent_id_of, recorded_address
-from swarm_tui.engine.pull import pull_work, was_pulled
+from swarm_tui.engine.pull import was_pulled
 from swarm_tui.engine.sweep_runner import SWEEP_STOPPED, SweepRunner
 from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.journal.folder import SweepFolder, is_newer_format, runs_folder
 from swarm_tui.model.events import AgentsStopped, Event, Launched, Queued
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.states import State
-from swarm_tui.model.sweep import SweepSpec
+from swarm_tui.model.sweep import INTEGRATOR_KEY, SweepSpec
 from swarm_tui.places.choose import place_for
 from swarm_tui.places.place import AgentAddress, AgentFile, AgentStatus, PlaceUnreachable, ReadRequest
 
@@ -69,14 +71,19 @@ class Resumer:
             found = await self.context.place.agent_statuses()
         except PlaceUnreachable as error:
             raise SwarmError(f"what the agents do cannot be seen: {error.message}", error.hint) from error
-        for record in list(self.context.state.tests()):
-            await self._resume_test(record, found.agents)
+        for record in self._records():
+            await self._resume_agent(record, found.agents)
         await self._queue_again()
         self._retire_left_over(events, found.agents)
 
+    def _records(self) -> list[TestRecord]:
+        """Return the records of all agents, the integrator's last."""
+        integrator = self.context.state.integrator
+        return [*self.context.state.tests(), *([integrator] if integrator is not None else [])]
+
     async def _wait_for_creates(self) -> None:
         """Wait for creates that outlived the engine that began them: their agents are ours."""
-        names = {record.agent for record in self.context.state.tests() if record.state is State.LAUNCHING}
+        names = {record.agent for record in self._records() if record.state is State.LAUNCHING}
         deadline = time.monotonic() + CREATE_DEADLINE
         while names and time.monotonic() < deadline:
             listed = await run_process(["ps", "-e", "-ww", "-o", "args="], environment=scrubbed_environment())
@@ -85,7 +92,7 @@ class Resumer:
                 return
             await asyncio.sleep(0.2)
 
-    async def _resume_test(self, record: TestRecord, agents: Mapping[str, AgentStatus]) -> None:
+    async def _resume_agent(self, record: TestRecord, agents: Mapping[str, AgentStatus]) -> None:
         agent = self._own_agent(record, agents)
         match record.state:
             case State.QUEUED:
@@ -111,12 +118,23 @@ class Resumer:
         is_over = await self._has_archive(recorded_address(self.context.spec, record))
         if agent is not None and (agent.state in _LIVING or is_over):
             await self._adopt(record, agent)
-        elif self.is_relaunching and not is_over:
+        elif (self.is_relaunching or record.test == INTEGRATOR_KEY) and not is_over:
             await self._keep_work(record)
             self._queued_again.append((record, agent, "its agent was gone"))
         else:
             # The watch will observe the end, and what can be had is harvested then.
-            self.runner.fleet.join(self.context.spec, record, is_adopted=True)
+            self._watch(record.test)
+
+    def _watch(self, key: str) -> None:
+        """Watch an agent that an engine before this one has launched."""
+        if key == INTEGRATOR_KEY:
+            self.runner.integrator = continued_integration(self.context)
+            if self.runner.integrator is None:
+                # What it was given is lost, and with it the measure for what it hands in.
+                return
+            self.runner.is_integration_due = False
+        task = self.runner.task_of(key)
+        self.runner.fleet.join(self.context.spec, task, self.context.state.record_of(key), is_adopted=True)
 
     def _own_agent(self, record: TestRecord, agents: Mapping[str, AgentStatus]) -> AgentStatus | None:
         """Return the agent of a test if it is one that this sweep has made."""
@@ -140,7 +158,7 @@ class Resumer:
         )
         if record.state is State.LAUNCHING:
             await protect(self.context, record.agent)
-        self.runner.fleet.join(self.context.spec, self.context.state.records[record.test], is_adopted=True)
+        self._watch(record.test)
 
     async def _queue_again(self) -> None:
         """Remove what is left of the old agents, all with one call, and queue their tests."""
@@ -154,13 +172,16 @@ class Resumer:
             except SwarmError as error:
                 self.context.note(f"old agents could not be removed: {error}", level="warning")
         for record, _, reason in self._queued_again:
-            if reason:
+            if reason and record.test != INTEGRATOR_KEY:
                 self.context.record(Queued(test=record.test, reason=reason))
                 self.runner.queue[record.test] = None
 
     async def _keep_work(self, record: TestRecord) -> None:
         """Keep what a lost agent has done: the next one begins anew in another copy."""
-        pulled = await pull_work(self.context, record, recorded_address(self.context.spec, record))
+        if record.test == INTEGRATOR_KEY:
+            return
+        task = self.runner.task_of(record.test)
+        pulled = await pull_for(self.context, task, recorded_address(self.context.spec, record))
         for note in pulled.notes:
             self.context.note(note, test=record.test)
 
@@ -169,7 +190,7 @@ class Resumer:
         if self.context.spec.keep_agents:
             return
         stopped = {agent for event in events if isinstance(event, AgentsStopped) for agent in event.agents}
-        for record in self.context.state.tests():
+        for record in self._records():
             agent = self._own_agent(record, agents)
             if record.is_finished and agent is not None and agent.state != "STOPPED":
                 self.runner.fleet.retire(record.agent, is_working=record.agent not in stopped)
@@ -177,4 +198,7 @@ class Resumer:
     async def _has_archive(self, agent: AgentAddress) -> bool:
         """Return whether an agent has handed in its work: it is there, or was pulled by an engine that then died."""
         (archive,) = await self.context.place.read_files([ReadRequest(AgentFile(agent, ARCHIVE_PATH))])
-        return archive is not None or was_pulled(self.context.folder.agent(agent.name), agent.agent_id)
+        return archive is not None or any(
+            was_pulled(folder, agent.agent_id)
+            for folder in (self.context.folder.agent(agent.name), self.context.folder.integrator)
+        )

@@ -38,6 +38,6 @@ def choose_launches(
     return chosen
 
 
-def back_off(failures: int) -> float | None:
-    """Return how long to wait after that many failed launches of a test, or None to give up."""
-    return None if failures >= LAUNCH_ATTEMPTS else _BACK_OFF[min(failures, len(_BACK_OFF)) - 1]
+def back_off(failures: int, attempts: int = LAUNCH_ATTEMPTS) -> float | None:
+    """Return how long to wait after that many failed launches of an agent, or None to give up."""
+    return None if failures >= attempts else _BACK_OFF[min(failures, len(_BACK_OFF)) - 1]

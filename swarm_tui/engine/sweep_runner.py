@@ -8,22 +8,22 @@ import time
 from collections.abc import Coroutine, Sequence
 from typing import Any, Final, Protocol
 
-from swarm_tui.agents.judging import End, Evidence, judge
+from swarm_tui.agents.judging import End
+from swarm_tui.engine.agent_task import AgentTask, harvest, pull_for
 from swarm_tui.engine.context import EngineContext
-from swarm_tui.engine.finish import Finish
-from swarm_tui.engine.harvest import harvest
+from swarm_tui.engine.integrator_task import IntegratorTask, begin_integrator, prepare_integration
 from swarm_tui.engine.launch import clear_debris, destroy_agent, launch
 from swarm_tui.engine.live_agents import LiveAgents
 from swarm_tui.engine.messages import MessageSender
-from swarm_tui.engine.names import harvest_ref, recorded_address
-from swarm_tui.engine.pull import pull_work
+from swarm_tui.engine.names import integrator_of, recorded_address
+from swarm_tui.engine.one_test_task import OneTestTask
 from swarm_tui.engine.schedule import back_off, choose_launches
 from swarm_tui.engine.stopping import Stopper
 from swarm_tui.engine.watch import Watch, read_new_events
 from swarm_tui.errors import SwarmError, UsageError
-from swarm_tui.model.events import Harvested, LaunchFailed, ProbeFailed, ProbeRecovered, Queued, Stopped
-from swarm_tui.model.harvest import HarvestReport
+from swarm_tui.model.events import LaunchFailed, ProbeFailed, ProbeRecovered, Queued
 from swarm_tui.model.states import State
+from swarm_tui.model.sweep import INTEGRATOR_KEY
 from swarm_tui.places.place import PlaceUnreachable
 
 TICK: Final = 0.1
@@ -46,21 +46,25 @@ class Requests(Protocol):
 class SweepRunner:
     """One sweep under way. Everything runs on one event loop; only pulling and git leave it for a moment."""
 
-    def __init__(self, context: EngineContext, *, tick: float = TICK) -> None:
+    def __init__(self, context: EngineContext, *, tick: float = TICK, is_integrating_only: bool = False) -> None:
         self.context = context
         self.fleet = LiveAgents()
-        self.queue: dict[str, None] = dict.fromkeys(
-            record.test for record in context.state.tests() if record.state is State.QUEUED
-        )
+        self.queue: dict[str, None] = {}
+        if not is_integrating_only:
+            self.queue |= dict.fromkeys(rec.test for rec in context.state.tests() if rec.state is State.QUEUED)
+        self.is_integration_due = is_integrating_only or context.state.integration.state != "done"
+        """Whether there is work that no integration has seen."""
+        self.integrator: IntegratorTask | None = None
+        """The task of the integrator while it is under way."""
         self.is_stopping = False
         self.stop_reason = ""
         self._tick = tick
         self._slot_freed = asyncio.Event()
         self._stopper = Stopper(context, self.fleet)
         self.messages = MessageSender(context, self.fleet)
-        self.finish = Finish(context)
         self._busy: dict[str, asyncio.Task[None]] = {}
         self._creating: set[str] = set()
+        self._is_integrator_queued = False
         self._failures: dict[str, int] = {}
         self._not_before: dict[str, float] = {}
         self._to_stop: dict[str, tuple[str, bool]] = {}
@@ -81,11 +85,11 @@ class SweepRunner:
                     await self._read_statuses(now)
                 self._stop_tests()
                 self._launch(now)
-                is_all_done = self._is_all_done()
-                self._stopper.work(self.group, is_last=is_all_done)
-                if is_all_done and not self.is_stopping and self.finish.is_due and not self.finish.is_busy:
-                    self.finish.begin(self.group)
-                if is_all_done and not any(part.is_busy for part in (self.finish, self._stopper, self.messages, inbox)):
+                is_last = self._are_tests_done()
+                self._stopper.work(self.group, is_last=is_last)
+                self._integrate(now)
+                parts = (self._stopper, self.messages, inbox)
+                if is_last and not self._is_integrating and not any(part.is_busy for part in parts):
                     return
                 await self._pause()
 
@@ -96,10 +100,56 @@ class SweepRunner:
             async with asyncio.timeout(self._tick):
                 await self._slot_freed.wait()
 
-    def _is_all_done(self) -> bool:
-        """Whether no test is under way or will be."""
-        is_idle = not self.fleet.watches and not self._busy and not self._to_stop
-        return is_idle and (self.is_stopping or not self.queue)
+    def _are_tests_done(self) -> bool:
+        """Return whether no test is under way or will be."""
+        under_way = self.fleet.watches.keys() | self._busy.keys() | self._to_stop.keys()
+        return not under_way - {INTEGRATOR_KEY} and (self.is_stopping or not self.queue)
+
+    @property
+    def _is_integrating(self) -> bool:
+        under_way = (self.fleet.watches, self._busy, self._to_stop)
+        return self._is_integrator_queued or any(INTEGRATOR_KEY in keys for keys in under_way)
+
+    def _integrate(self, now: float) -> None:
+        """Begin to integrate when the last test is harvested, and again when a test was retried after that."""
+        if self.is_stopping or INTEGRATOR_KEY in self._busy:
+            return
+        if self._is_integrator_queued and self._not_before.get(INTEGRATOR_KEY, 0.0) <= now:
+            self._is_integrator_queued = False
+            self._creating.add(INTEGRATOR_KEY)
+            self._begin(INTEGRATOR_KEY, self._create(INTEGRATOR_KEY))
+        elif (
+            self.is_integration_due
+            and self.context.spec.integrator != "none"
+            and self._are_tests_done()
+            and not self._is_integrating
+            # A stop that is under way would meet the new integrator too: it bears the old one's name.
+            and not self._stopper.is_stopping(integrator_of(self.context.spec))
+        ):
+            self.is_integration_due = False
+            self._begin(INTEGRATOR_KEY, self._prepare_integration())
+
+    async def _prepare_integration(self) -> None:
+        task = await prepare_integration(self.context)
+        if task is not None:
+            await self._queue_integrator(task)
+
+    async def _queue_integrator(self, task: IntegratorTask) -> None:
+        if self.is_stopping:
+            task.record_stop(self.context, self.stop_reason)
+            return
+        self.integrator = task
+        self.fleet.retired.pop(integrator_of(self.context.spec), None)
+        await begin_integrator(self.context, task)
+        self._failures.pop(INTEGRATOR_KEY, None)
+        self._not_before.pop(INTEGRATOR_KEY, None)
+        self._is_integrator_queued = True
+
+    def task_of(self, key: str) -> AgentTask:
+        """Return what the agent of a test, or the integrator, is launched for."""
+        if key == INTEGRATOR_KEY and self.integrator is not None:
+            return self.integrator
+        return OneTestTask(key, self.context.spec)
 
     def _begin(self, test: str, work: Coroutine[Any, Any, None]) -> None:
         """Do something with one test; nothing else is done with it meanwhile."""
@@ -118,7 +168,7 @@ class SweepRunner:
         for watch in watches:
             end = End.ARCHIVE if watch.has_archive else watch.overdue_end(now)
             if end is not None:
-                self._begin(watch.test, self._harvest(watch.test, end))
+                self._begin(watch.task.key, self._harvest(watch.task.key, end))
 
     async def _record_new_events(self, watches: Sequence[Watch], now: float) -> None:
         for event in await read_new_events(self.context.place, watches, now):
@@ -169,46 +219,47 @@ class SweepRunner:
                 self._creating.add(test)
                 self._begin(test, self._create(test))
 
-    async def _create(self, test: str) -> None:
-        attempt = self.context.state.records[test].attempt + 1
+    async def _create(self, key: str) -> None:
+        task, record = self.task_of(key), self.context.state.record_of(key)
+        attempt = record.attempt + 1
         try:
-            await launch(self.context, test, attempt)
+            await launch(self.context, task, attempt)
         except UsageError as error:
             # The request itself is wrong, so that another attempt would fare no better.
-            self._give_up(test, attempt, str(error))
+            await self._give_up(task, attempt, str(error))
         except SwarmError as error:
-            await self._after_failure(test, attempt, str(error))
+            await self._after_failure(task, attempt, str(error))
         else:
-            self._failures.pop(test, None)
-            self.fleet.join(self.context.spec, self.context.state.records[test], is_adopted=False)
+            self._failures.pop(key, None)
+            self.fleet.join(self.context.spec, task, self.context.state.record_of(key), is_adopted=False)
         finally:
-            self._creating.discard(test)
+            self._creating.discard(key)
 
-    async def _after_failure(self, test: str, attempt: int, reason: str) -> None:
+    async def _after_failure(self, task: AgentTask, attempt: int, reason: str) -> None:
+        key = task.key
         try:
-            await clear_debris(self.context, self.context.state.records[test].agent, attempt)
+            await clear_debris(self.context, self.context.state.record_of(key).agent, attempt)
         except SwarmError as error:
-            self.context.note(f"what the failed launch left could not be removed: {error}", level="warning", test=test)
-        failures = self._failures[test] = self._failures.get(test, 0) + 1
-        pause = back_off(failures)
+            self.context.note(f"what the failed launch left could not be removed: {error}", level="warning", test=key)
+        failures = self._failures[key] = self._failures.get(key, 0) + 1
+        pause = back_off(failures, task.launch_attempts)
         if pause is None:
-            self._give_up(test, attempt, reason)
+            await self._give_up(task, attempt, reason)
             return
-        self.context.record(LaunchFailed(test=test, reason=reason, attempt=attempt))
-        self._not_before[test] = time.monotonic() + pause
-        self.queue[test] = None
+        self.context.record(LaunchFailed(test=key, reason=reason, attempt=attempt))
+        self._not_before[key] = time.monotonic() + pause
+        if key == INTEGRATOR_KEY:
+            self._is_integrator_queued = True
+        else:
+            self.queue[key] = None
 
-    def _give_up(self, test: str, attempt: int, reason: str) -> None:
-        self.context.record(LaunchFailed(test=test, reason=reason, attempt=attempt, is_final=True))
-        judgement = judge(Evidence(end=End.NOT_LAUNCHED, problem=f"it could not be launched: {reason}"))
-        self.context.record(
-            Harvested(
-                test=test,
-                result=judgement.result,
-                reason=judgement.reason,
-                harvest=HarvestReport(errored=True, end=End.NOT_LAUNCHED.value),
-            )
-        )
+    async def _give_up(self, task: AgentTask, attempt: int, reason: str) -> None:
+        self.context.record(LaunchFailed(test=task.key, reason=reason, attempt=attempt, is_final=True))
+        await self._do_instead(await task.give_up(self.context, attempt, reason))
+
+    async def _do_instead(self, task: AgentTask | None) -> None:
+        if isinstance(task, IntegratorTask):
+            await self._queue_integrator(task)
 
     async def _harvest(self, test: str, end: End) -> None:
         watch = self.fleet.watches[test]
@@ -216,10 +267,14 @@ class SweepRunner:
         for event in watch.held_back_events():
             self.context.record(event)
         # Since its end was observed, the agent may have handed in its work after all.
-        await harvest(self.context, test, watch.address, End.ARCHIVE if watch.has_archive else end)
-        self.finish.expect()
+        end = End.ARCHIVE if watch.has_archive else end
+        instead = await harvest(self.context, watch.task, watch.address, end)
+        if test != INTEGRATOR_KEY:
+            self.is_integration_due = True
         del self.fleet.watches[test]
-        if not self.context.spec.keep_agents:
+        if instead is not None:
+            await self._do_instead(instead)
+        elif not self.context.spec.keep_agents:
             self.fleet.retire(watch.address.name, is_working=end in _STILL_WORKING)
 
     def request_stop(self, test: str, reason: str, *, is_retried: bool = False) -> None:
@@ -229,13 +284,17 @@ class SweepRunner:
     def stop_sweep(self, reason: str) -> None:
         """Launch nothing more; harvest what is handed in and stop the rest, so that it can be resumed."""
         self.is_stopping, self.stop_reason = True, reason
-        self.finish.cancel()
+        if self.integrator is not None:
+            self.integrator.cancel()
+            if self._is_integrator_queued:
+                self._is_integrator_queued = False
+                self.integrator.record_stop(self.context, reason)
         for test in (*self.fleet.watches, *self._creating):
             self._to_stop.setdefault(test, (SWEEP_STOPPED, False))
 
     def _stop_tests(self) -> None:
         for test, (reason, is_retried) in list(self._to_stop.items()):
-            record = self.context.state.records[test]
+            record = self.context.state.record_of(test)
             # A stop that is under way would meet the new agent too: it bears the old one's name.
             if test in self._busy or (is_retried and self._stopper.is_stopping(record.agent)):
                 continue
@@ -246,7 +305,7 @@ class SweepRunner:
                 self._begin(test, self._retry(test, reason))
             elif not record.is_finished:
                 self.queue.pop(test, None)
-                self.context.record(Stopped(test=test, reason=reason))
+                self.task_of(test).record_stop(self.context, reason)
 
     async def _stop(self, test: str, reason: str, *, is_retried: bool) -> None:
         watch = self.fleet.watches[test]
@@ -254,14 +313,13 @@ class SweepRunner:
         if watch.has_archive and not is_retried:
             await self._harvest(test, End.ARCHIVE)
             return
-        record = self.context.state.records[test]
-        pulled = await pull_work(self.context, record, watch.address)
+        pulled = await pull_for(self.context, watch.task, watch.address)
         for note in pulled.notes:
             self.context.note(note, test=test)
-        if pulled.brought.tip:
-            kept = harvest_ref(self.context.spec, record.branch)
+        if pulled.brought.tip and test != INTEGRATOR_KEY:
+            kept = watch.task.commits_ref(self.context)
             self.context.note(f"its {len(pulled.brought.commits)} commits are kept as {kept}", test=test)
-        self.context.record(Stopped(test=test, reason=reason))
+        watch.task.record_stop(self.context, reason)
         del self.fleet.watches[test]
         if is_retried:
             await self._retry(test, reason)
@@ -270,7 +328,7 @@ class SweepRunner:
 
     async def _retry(self, test: str, reason: str) -> None:
         """Queue a test again; what is left of its old agent goes first, or the new one could not have its name."""
-        record = self.context.state.records[test]
+        record = self.context.state.record_of(test)
         self.fleet.retired.pop(record.agent, None)
         try:
             if record.state_dir:
@@ -278,6 +336,16 @@ class SweepRunner:
         except SwarmError as error:
             self.context.note(f"its old agent could not be removed: {error}", level="error", test=test)
             return
+        if test == INTEGRATOR_KEY:
+            self.is_integration_due = True
+            return
         self.context.record(Queued(test=test, reason=reason))
         self._failures.pop(test, None)
         self.queue[test] = None
+
+
+def first_error(error: BaseException) -> BaseException:
+    """Return the first error inside groups of errors."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error

@@ -8,8 +8,8 @@ from typing import Final
 
 from swarm_tui.agents.contract import ARCHIVE_PATH, TRIES_PATH
 from swarm_tui.agents.judging import End
-from swarm_tui.agents.kinds import AgentKind
 from swarm_tui.agents.transcript_summary import TranscriptSummary
+from swarm_tui.engine.agent_task import AgentTask
 from swarm_tui.engine.file_tail import FileTail
 from swarm_tui.engine.transcripts import find_transcripts
 from swarm_tui.engine.tries import TryReader
@@ -33,9 +33,8 @@ _END_OF: Final[dict[AgentState | None, End]] = {
 class Watch:
     """One living agent. Times are those of the monotonic clock: the wall clock may jump."""
 
-    test: str
+    task: AgentTask
     address: AgentAddress
-    kind: AgentKind
     started: float
     timeout: float
     wait_timeout: float
@@ -58,12 +57,12 @@ class Watch:
 
     def __post_init__(self) -> None:
         self._tries = FileTail(AgentFile(self.address, TRIES_PATH))
-        self._reader = TryReader(self.test)
-        self._summary, self._recorded = self.kind.new_summary(), self.kind.new_summary()
+        self._reader = TryReader(self.task.key)
+        self._summary, self._recorded = self.task.kind.new_summary(), self.task.kind.new_summary()
 
     def continue_from(self, record: TestRecord) -> None:
         """Continue where the journal ends for an agent that was watched before."""
-        self._reader = TryReader(self.test, record.tries)
+        self._reader = TryReader(self.task.key, record.tries)
         self._recorded.last_line = record.last_line
         self._was_active = True
 
@@ -98,11 +97,11 @@ class Watch:
         summary, recorded = self._summary, self._recorded
         if summary.last_line != recorded.last_line and now >= self._said_at + SAID_INTERVAL:
             self._said_at, recorded.last_line = now, summary.last_line
-            events.append(Said(test=self.test, line=summary.last_line))
+            events.append(Said(test=self.task.key, line=summary.last_line))
         has_spent = (summary.dollars, summary.tokens) != (recorded.dollars, recorded.tokens)
         if has_spent and now >= self._spent_at + SPENT_INTERVAL:
             self._spent_at, recorded.dollars, recorded.tokens = now, summary.dollars, summary.tokens
-            events.append(Spent(test=self.test, dollars=summary.dollars, tokens=summary.tokens))
+            events.append(Spent(test=self.task.key, dollars=summary.dollars, tokens=summary.tokens))
         return events
 
     def held_back_events(self) -> list[KnownEvent]:
@@ -120,7 +119,7 @@ class Watch:
         if self._observed[1] < CONFIRMATIONS:
             return None, None
         if seen == "WAITING":
-            is_starting = not self._was_active and now < self.started + self.kind.ready_within
+            is_starting = not self._was_active and now < self.started + self.task.kind.ready_within
             return (None if is_starting else self._change_to(State.WAITING, now)), None
         return None, _END_OF[seen]
 
@@ -132,12 +131,12 @@ class Watch:
             self.questions += 1
             question = self._summary.question or self._recorded.last_line
             self.state = state
-            return Seen(test=self.test, state=State.WAITING, source="process", question=question)
+            return Seen(test=self.task.key, state=State.WAITING, source="process", question=question)
         if self.waiting_since is not None:
             self.waited += now - self.waiting_since
         self.waiting_since = None
         self.state = state
-        return Seen(test=self.test, state=State.RUNNING, source="process")
+        return Seen(test=self.task.key, state=State.RUNNING, source="process")
 
     def overdue_end(self, now: float) -> End | None:
         """Return the end of an agent that has worked, or waited for an answer, longer than it may."""
@@ -149,7 +148,7 @@ class Watch:
 async def read_new_events(place: Place, watches: Sequence[Watch], now: float) -> list[KnownEvent]:
     """Read the files of many agents at once; return the events that follow from what is new in them."""
     searched = [watch for watch in watches if watch.is_searched(now)]
-    wanted = [(watch.address, watch.kind.transcript_emitters) for watch in searched]
+    wanted = [(watch.address, watch.task.kind.transcript_emitters) for watch in searched]
     for watch, path in zip(searched, await find_transcripts(place, wanted), strict=True):
         if path is not None:
             watch.follow_transcript(path)

@@ -11,6 +11,7 @@ from swarm_tui.journal.story import log_line_of
 from swarm_tui.model import events as happened
 from swarm_tui.model.state import Integration, LogLine, TestRecord, Try
 from swarm_tui.model.states import ACTIVE_STATES, State
+from swarm_tui.model.sweep import INTEGRATOR_KEY
 
 TRIES_KEPT: Final = 50
 LOG_LINES_KEPT: Final = 5_000
@@ -36,6 +37,8 @@ class SweepState:
         self.ended_reason = ""
         self.engine_machine = ""
         self.integration = Integration()
+        self.integrator: TestRecord | None = None
+        """What is known of the agent that integrates, or did last."""
         self.answers: dict[str, happened.RequestAnswered] = {}
         self.log: deque[LogLine] = deque(maxlen=LOG_LINES_KEPT)
         self.last_seq = 0
@@ -72,6 +75,12 @@ class SweepState:
         """Return all records in the order in which the tests were queued first."""
         return iter(self.records.values())
 
+    def record_of(self, test: str) -> TestRecord:
+        """Return the record of a test, or that of the integrator for INTEGRATOR_KEY."""
+        if test == INTEGRATOR_KEY:
+            return self.integrator or TestRecord(test=test)
+        return self.records[test]
+
     @property
     def active(self) -> int:
         """How many tests take up a slot."""
@@ -85,6 +94,9 @@ class SweepState:
     # What follows is one small function an event; `_put` is the only place where records are replaced.
 
     def _change(self, test: str, **fields: Any) -> None:
+        if test == INTEGRATOR_KEY:
+            self.integrator = (self.integrator or TestRecord(test=test))._replace(**fields)
+            return
         record = self.records.get(test)
         if record is None:
             # An event of a test that was never queued: a torn journal. The test exists, so it is shown.
@@ -153,7 +165,7 @@ class SweepState:
         )
 
     def _launched(self, event: happened.Launched) -> None:
-        record = self.records.get(event.test)
+        record = self.integrator if event.test == INTEGRATOR_KEY else self.records.get(event.test)
         keeps_start = event.is_adopted and record is not None and record.launched_at is not None
         self._change(
             event.test,
@@ -211,6 +223,8 @@ class SweepState:
         self._change(event.test, foreign_imports=event.modules)
 
     def _said(self, event: happened.Said) -> None:
+        if event.test == INTEGRATOR_KEY:
+            self.integration = replace(self.integration, last_line=event.line)
         self._change(event.test, last_line=event.line, last_line_at=event.at)
 
     def _spent(self, event: happened.Spent) -> None:
@@ -274,6 +288,11 @@ class SweepState:
 
     def _integrating(self, event: happened.Integrating) -> None:
         self.integration = Integration(state="integrating", at=event.at, detail=event.by, started_at=event.at)
+        if event.agent:
+            attempts = max(event.attempt, self.integrator.attempt if self.integrator else 0)
+            self.integrator = TestRecord(
+                test=INTEGRATOR_KEY, agent=event.agent, branch=event.branch, since=event.at, attempt=attempts
+            )
 
     def _integrator_said(self, event: happened.IntegratorSaid) -> None:
         self.integration = replace(self.integration, last_line=event.line)
@@ -289,10 +308,16 @@ class SweepState:
             at=event.at,
             started_at=self.integration.started_at,
         )
+        self._end_integrator(event.at)
 
     def _integration_failed(self, event: happened.IntegrationFailed) -> None:
+        self._end_integrator(event.at)
         started_at = self.integration.started_at
         self.integration = Integration(state="failed", detail=event.reason, at=event.at, started_at=started_at)
+
+    def _end_integrator(self, at: float) -> None:
+        if self.integrator is not None:
+            self._change(INTEGRATOR_KEY, state=State.DONE, since=at, ended_at=at)
 
     def _noted(self, event: happened.Noted) -> None:
         """Only the log shows it."""

@@ -39,10 +39,6 @@ _PLAIN_FIELDS: Final = (
 
 def write_snapshot(path: Path, journal: Path, offset: int, state: SweepState) -> None:
     """Keep the state that the first `offset` bytes of the journal fold into."""
-    records = [
-        record._replace(harvest=record.harvest.model_dump(exclude_defaults=True))  # type: ignore[arg-type]
-        for record in state.tests()
-    ]
     content = {
         "version": SNAPSHOT_VERSION,
         "fields": list(TestRecord._fields),
@@ -51,7 +47,8 @@ def write_snapshot(path: Path, journal: Path, offset: int, state: SweepState) ->
         "state": {name: getattr(state, name) for name in _PLAIN_FIELDS},
         "integration": asdict(state.integration),
         "log": [[line.at, line.level, line.text, line.test] for line in state.log],
-        "records": records,
+        "records": [_plain_record(record) for record in state.tests()],
+        "integrator": _plain_record(state.integrator) if state.integrator is not None else None,
     }
     write_beside(path, json.dumps(content, separators=(",", ":")).encode())
 
@@ -79,18 +76,27 @@ def _restore(content: dict[str, Any]) -> SweepState:
         setattr(state, name, content["state"][name])
     state.integration = Integration(**content["integration"])
     state.log.extend(LogLine(*line) for line in content["log"])
-    for values in content["records"]:
-        record = TestRecord._make(values)
-        record = record._replace(
-            state=State(record.state),
-            result=Result(record.result) if record.result else None,
-            tries=tuple(Try(*made) for made in record.tries),
-            foreign_imports=tuple(record.foreign_imports),
-            harvest=HarvestReport.model_validate(record.harvest),
-        )
-        state.records[record.test] = record
+    state.records = {record.test: record for record in map(_restored_record, content["records"])}
+    # A snapshot of an older version knows of no integrator's life, nor does its journal.
+    integrator = content.get("integrator")
+    state.integrator = _restored_record(integrator) if integrator is not None else None
     state.counts = Counter(record.mark for record in state.tests())
     return state
+
+
+def _plain_record(record: TestRecord) -> TestRecord:
+    return record._replace(harvest=record.harvest.model_dump(exclude_defaults=True))  # type: ignore[arg-type]
+
+
+def _restored_record(values: list[Any]) -> TestRecord:
+    record = TestRecord._make(values)
+    return record._replace(
+        state=State(record.state),
+        result=Result(record.result) if record.result else None,
+        tries=tuple(Try(*made) for made in record.tries),
+        foreign_imports=tuple(record.foreign_imports),
+        harvest=HarvestReport.model_validate(record.harvest),
+    )
 
 
 def _digest(journal: Path, offset: int) -> str:

@@ -7,6 +7,7 @@ from typing import Final
 from swarm_tui.model import events as happened
 from swarm_tui.model.state import LogLine
 from swarm_tui.model.states import MARKS, Result, State
+from swarm_tui.model.sweep import INTEGRATOR_KEY
 
 # What happens many times a second; looked up first, because a match of twenty cases costs as much as the fold itself.
 _NOT_LOGGED: Final = frozenset(
@@ -25,6 +26,8 @@ _NOT_LOGGED: Final = frozenset(
 def log_line_of(event: happened.Event) -> LogLine | None:
     """Return the log line of an event, or None for one that nobody would read."""
     if type(event) in _NOT_LOGGED:
+        if isinstance(event, happened.Said) and event.test == INTEGRATOR_KEY:
+            return LogLine(event.at, "info", f"the integrator: {event.line}", "")
         return None
     level, text, test = "info", "", ""
     match event:
@@ -40,6 +43,9 @@ def log_line_of(event: happened.Event) -> LogLine | None:
         case happened.LaunchFailed():
             level, test = ("error" if event.is_final else "warning"), event.test
             text = f"launch {event.attempt} failed: {event.reason}"
+        case happened.Seen() if event.state is State.WAITING and event.test == INTEGRATOR_KEY:
+            level, test = "warning", event.test
+            text = f"waits for an answer (`swarm-tui attach integrator` leads to it): {event.question}"
         case happened.Seen() if event.state is State.WAITING:
             level, text, test = "warning", f"waits for an answer: {event.question or '(no question seen)'}", event.test
         case happened.ProbeFailed():
@@ -79,6 +85,8 @@ def log_line_of(event: happened.Event) -> LogLine | None:
             level, text, test = event.level, event.text, event.test
         case _:
             return None
+    if test == INTEGRATOR_KEY:
+        test, text = "", f"the integrator: {text}"
     return LogLine(event.at, level, text, test)
 
 

@@ -237,6 +237,11 @@ class Integrating(EventBase):
     type: Literal["integrating"] = "integrating"
     by: str = "builtin"
     branches: int = 0
+    agent: str = ""
+    """The name of the agent that integrates, of whose life further events tell; empty without one."""
+    branch: str = ""
+    attempt: int = 0
+    """How many agents have integrated this sweep before."""
 
 
 class IntegratorSaid(EventBase):

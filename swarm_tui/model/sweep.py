@@ -11,6 +11,8 @@ from swarm_tui.model.options import RunOptions
 
 FORMAT_VERSION: Final = 2
 INTEGRATOR_SLUG: Final = "integrator"
+INTEGRATOR_KEY: Final = "(integrator)"
+"""Stands in events in the place of a test for the agent that integrates; no test is called so."""
 RESERVED_SLUGS: Final = frozenset({"integrated", INTEGRATOR_SLUG, "reviewed"})
 _NOT_IN_SLUG: Final = re.compile(r"[^a-z0-9]+")
 

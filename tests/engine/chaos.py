@@ -30,8 +30,8 @@ from swarm_tui.engine.resume import LOST_ENDS
 from swarm_tui.journal.append import living_engine
 from swarm_tui.journal.open import OpenedSweep
 from swarm_tui.journal.recover import recover_journal
-from swarm_tui.model.events import Harvested, Launched, Queued
-from swarm_tui.model.sweep import MngrSettings
+from swarm_tui.model.events import Harvested, Integrating, Launched, Queued
+from swarm_tui.model.sweep import INTEGRATOR_KEY, MngrSettings
 from tests.engine.endings import EXPECTED, make_endings
 from tests.engine.sweeping import Program, kill_engine, offline
 from tests.waiting import until
@@ -134,6 +134,8 @@ def journal_problems(opened: OpenedSweep) -> list[str]:
             if is_out.get(event.test):
                 problems.append(f"{event.test} was launched twice")
             is_out[event.test] = True
+        elif isinstance(event, Integrating):
+            is_out[INTEGRATOR_KEY] = False
         elif isinstance(event, Queued):
             is_out[event.test] = False
             if is_kept.get(event.test):

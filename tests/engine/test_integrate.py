@@ -15,8 +15,8 @@ from swarm_tui.adapters.git import Repository
 from swarm_tui.adapters.mngr import Mngr, mngr_environment
 from swarm_tui.agents.integrator.inputs import IntegratorInputs
 from swarm_tui.engine.context import EngineContext
-from swarm_tui.engine.integrate import compose_inputs, integrate_sweep, what_is_wrong
-from swarm_tui.engine.integrate_again import integrate_again
+from swarm_tui.engine.integrate import compose_inputs, what_is_wrong
+from swarm_tui.engine.integrate_again import integrate_again, integrate_sweep
 from swarm_tui.journal.append import JournalWriter
 from swarm_tui.journal.fold import SweepState
 from swarm_tui.journal.folder import SweepFolder

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from swarm_tui.engine.context import EngineContext
-from swarm_tui.engine.integrate import integrate_sweep
+from swarm_tui.engine.integrate_again import integrate_sweep
 from swarm_tui.journal.append import JournalWriter
 from swarm_tui.journal.fold import SweepState
 from swarm_tui.journal.folder import SweepFolder

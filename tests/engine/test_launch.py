@@ -13,6 +13,7 @@ import pytest
 from swarm_tui.agents.shipped import live_folder
 from swarm_tui.engine.launch import create_request, environment_for, launch
 from swarm_tui.engine.names import agent_address, agent_id_of, harvest_ref
+from swarm_tui.engine.one_test_task import OneTestTask
 from swarm_tui.engine.task_file import task_for
 from swarm_tui.model.state import TestRecord as Record
 from swarm_tui.model.sweep import MngrSettings, SweepSpec
@@ -86,7 +87,10 @@ def test_task_and_prompt_are_files_and_a_hostile_id_is_only_text_in_them(tmp_pat
     assert json.loads((folder / "task.json").read_text())["test"] == hostile
     assert "$(touch x)" in (folder / "prompt.md").read_text()
     words = request.arguments()
-    assert words[words.index("--") + 1 :] == ["--model", "x"]
+    assert words[words.index("--") + 1 :] == [
+        *("--permission-mode", "default", "--allowedTools", "Bash,Edit,Write,Read,NotebookEdit,Glob,Grep"),
+        *("--model", "x"),
+    ]
     assert f"--message=Read {folder / 'prompt.md'} and do everything it says, to its last step." in words
     assert not any("\n" in word or "\x1b" in word for word in words)
     assert [word for word in words if "touch" in word] == ["swarm_test=test_0.py::test_x[$(touch x) [/red]]"]
@@ -99,7 +103,7 @@ async def test_what_takes_long_to_compose_keeps_the_engine_from_nothing_else(tmp
     context = rehearse(tmp_path, 1, mngr, agent_type="claude", mapper_prompt=str(prompt))
     in_vain = threading.Timer(5.0, prompt.write_text, ["nobody came"])
     in_vain.start()
-    launching = asyncio.ensure_future(launch(context, next(context.state.tests()).test, 1))
+    launching = asyncio.ensure_future(launch(context, OneTestTask(next(context.state.tests()).test, context.spec), 1))
     # Reading the prompt waits until somebody writes it.
     await asyncio.sleep(0)
     assert in_vain.is_alive(), "everything has waited for the prompt"

@@ -9,6 +9,7 @@ import pytest
 from swarm_tui.engine.launch import launch
 from swarm_tui.engine.live_agents import LiveAgents
 from swarm_tui.engine.messages import MessageSender
+from swarm_tui.engine.one_test_task import OneTestTask
 from swarm_tui.journal.recover import recover_journal
 from swarm_tui.model.events import MessageSent
 from swarm_tui.places.place import AgentStatuses, PlaceUnreachable
@@ -41,9 +42,10 @@ async def test_a_text_is_typed_only_where_an_agent_reads_it(
     mngr, fleet = QuickMngr(tmp_path / "mngr"), LiveAgents()
     context = rehearse(tmp_path, 1, mngr)
     test = next(context.state.tests()).test
-    await launch(context, test, 1)
+    task = OneTestTask(test, context.spec)
+    await launch(context, task, 1)
     record = context.state.records[test]
-    fleet.join(context.spec, record, is_adopted=False)
+    fleet.join(context.spec, task, record, is_adopted=False)
     context.place = Unreachable(mngr) if seen is None else FakePlace(mngr)
     for name, value in (seen or {}).items():
         setattr(mngr.agents[record.agent], name, value)

@@ -11,20 +11,22 @@ import pytest
 
 from swarm_tui.agents.contract import ARCHIVE_PATH, TRIES_PATH
 from swarm_tui.agents.judging import End
-from swarm_tui.agents.kinds import kind_of
 from swarm_tui.engine.file_tail import LINE_LIMIT, FileTail
+from swarm_tui.engine.one_test_task import OneTestTask
 from swarm_tui.engine.watch import Watch, read_new_events
 from swarm_tui.model.events import Said, TryFinished, TryStarted
 from swarm_tui.model.states import State
-from swarm_tui.model.sweep import MngrSettings
+from swarm_tui.model.sweep import MngrSettings, SweepSpec
 from swarm_tui.places.local import LocalPlace
 from swarm_tui.places.place import AgentAddress, AgentFile, AgentState
+
+SPEC = SweepSpec(sweep="1", repository="/r", base="a", created_at=1.0, mngr=MngrSettings(path="mngr"))
 
 
 @pytest.fixture
 def watch(tmp_path: Path) -> Watch:
     (tmp_path / "state").mkdir()
-    return Watch("t", address(tmp_path), kind_of("offline"), started=0.0, timeout=100.0, wait_timeout=50.0)
+    return Watch(OneTestTask("t", SPEC), address(tmp_path), started=0.0, timeout=100.0, wait_timeout=50.0)
 
 
 def address(root: Path) -> AgentAddress:
@@ -58,7 +60,7 @@ def test_waiting_is_believed_when_it_is_seen_twice(watch: Watch) -> None:
 
 def test_an_agent_that_is_starting_does_not_wait_yet(watch: Watch) -> None:
     assert sights(watch, "WAITING", "WAITING", "WAITING") == [None, None, None]
-    assert sights(watch, "WAITING", start=watch.kind.ready_within) == [State.WAITING]
+    assert sights(watch, "WAITING", start=watch.task.kind.ready_within) == [State.WAITING]
 
 
 @pytest.mark.parametrize(("seen", "end"), [("DONE", End.CRASH), ("STOPPED", End.CLOSED), (None, End.GONE)])

@@ -1,0 +1,138 @@
+"""The task of most agents: one test, or one batch of a tutorial's blocks."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from swarm_tui.adapters.mngr_messages import CreateRequest
+from swarm_tui.agents.judging import End, Evidence, judge
+from swarm_tui.agents.kinds import AgentKind, kind_of_sweep
+from swarm_tui.engine.agent_task import AgentTask
+from swarm_tui.engine.context import EngineContext
+from swarm_tui.engine.launch import create_request
+from swarm_tui.engine.names import harvest_ref
+from swarm_tui.engine.pull import Pulled, read_output
+from swarm_tui.engine.schedule import LAUNCH_ATTEMPTS
+from swarm_tui.engine.tutorial_harvest import judge_batch
+from swarm_tui.model.events import Harvested, Stopped
+from swarm_tui.model.harvest import HarvestedChange, HarvestReport
+from swarm_tui.model.outcome import OUTCOME_FILE, BrokenReport, Escalation, Outcome, parse_outcome
+from swarm_tui.model.state import TestRecord
+from swarm_tui.model.sweep import SweepSpec
+from swarm_tui.model.text import plain, plain_lines
+from swarm_tui.places.place import AgentAddress
+
+_TEXT_LIMIT: Final = 8_000
+_ESCALATION_LIMIT: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class OneTestTask:
+    """Make a test pass, and better."""
+
+    key: str
+    spec: SweepSpec
+    launch_attempts: int = LAUNCH_ATTEMPTS
+
+    @property
+    def kind(self) -> AgentKind:
+        return kind_of_sweep(self.spec)
+
+    @property
+    def timeout(self) -> float:
+        return self.spec.timeout
+
+    def folder(self, context: EngineContext) -> Path:
+        return context.agent_folder(context.state.record_of(self.key).agent)
+
+    def commits_ref(self, context: EngineContext) -> str:
+        return harvest_ref(self.spec, context.state.record_of(self.key).branch)
+
+    def create_request(self, context: EngineContext, record: TestRecord, address: AgentAddress) -> CreateRequest:
+        return create_request(context, record, address)
+
+    async def finish(self, context: EngineContext, pulled: Pulled, end: End) -> AgentTask | None:
+        record = context.state.record_of(self.key)
+        if pulled.has_output:
+            outcome, problem = await asyncio.to_thread(_read_outcome, self.folder(context))
+            pulled = replace(pulled, outcome=outcome, problem=problem)
+        harvested = _harvested(record, pulled, end)
+        if self.spec.kind != "tests":
+            harvested = await judge_batch(context, record, pulled, harvested)
+        context.record(harvested)
+        return None
+
+    async def give_up(self, context: EngineContext, attempt: int, reason: str) -> AgentTask | None:
+        judgement = judge(Evidence(end=End.NOT_LAUNCHED, problem=f"it could not be launched: {reason}"))
+        report = HarvestReport(errored=True, end=End.NOT_LAUNCHED.value)
+        context.record(Harvested(test=self.key, result=judgement.result, reason=judgement.reason, harvest=report))
+        return None
+
+    def record_stop(self, context: EngineContext, reason: str) -> None:
+        context.record(Stopped(test=self.key, reason=reason))
+
+
+def _read_outcome(folder: Path) -> tuple[Outcome | None, str]:
+    raw = read_output(folder, OUTCOME_FILE)
+    if raw is None:
+        return None, "its archive holds no outcome"
+    try:
+        return parse_outcome(raw), ""
+    except BrokenReport as error:
+        return None, plain(str(error), 300)
+
+
+def _harvested(record: TestRecord, pulled: Pulled, end: End) -> Harvested:
+    last = next((made for made in reversed(record.tries) if made.passed is not None), None)
+    judgement = judge(
+        Evidence(
+            end=end,
+            outcome=pulled.outcome,
+            problem=pulled.problem,
+            commits=pulled.brought.commits,
+            commits_problem=pulled.brought.problem,
+            last_try_passed=last.passed if last else None,
+            last_failure=last.failure if last else "",
+        )
+    )
+    return Harvested(
+        test=record.test, result=judgement.result, reason=judgement.reason, harvest=_report_of(pulled, end)
+    )
+
+
+def _report_of(pulled: Pulled, end: End) -> HarvestReport:
+    brought, outcome = pulled.brought, pulled.outcome or Outcome(errored=True)
+    commit_of = {commit.kind: commit.commit for commit in brought.commits}
+    return HarvestReport(
+        end=end.value,
+        summary=_clipped(outcome.summary_markdown),
+        passing_before=outcome.tests_passing_before,
+        passing_after=outcome.tests_passing_after,
+        errored=outcome.errored,
+        changes=tuple(
+            HarvestedChange(
+                kind=kind.value,
+                status=change.status.value,
+                summary=_clipped(change.summary_markdown),
+                commit=commit_of.get(kind, ""),
+            )
+            for kind, change in outcome.changes.items()
+        ),
+        escalations=tuple(
+            Escalation(
+                kind=escalation.kind,
+                title=plain(escalation.title, 300),
+                detail_markdown=_clipped(escalation.detail_markdown),
+            )
+            for escalation in outcome.escalations[:_ESCALATION_LIMIT]
+        ),
+        tip=brought.tip,
+        has_uncommitted=pulled.has_uncommitted,
+    )
+
+
+def _clipped(text: str) -> str:
+    return plain_lines(text[:_TEXT_LIMIT])
