@@ -19,7 +19,7 @@ PLUGIN_FOLDER: Final = Path(__file__).resolve().parents[1] / "agents" / "live"
 COLLECT_TIMEOUT: Final = 900.0
 RUN_TIMEOUT: Final = 7200.0
 
-_NO_TESTS, _USAGE = 5, 4
+_USAGE: Final = 4
 
 
 @dataclass(frozen=True, slots=True)

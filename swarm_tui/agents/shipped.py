@@ -9,6 +9,7 @@ import threading
 from pathlib import Path
 from typing import Final
 
+from swarm_tui.adapters.pytest import PLUGIN_FOLDER
 from swarm_tui.errors import UsageError
 
 # At most 15 characters each: mngr compares them with what ps shows of a process.
@@ -32,7 +33,7 @@ main()
 
 def live_folder() -> Path:
     """Return the folder that must be on PYTHONPATH for pytest to find the live plugin."""
-    return Path(__file__).parent / "live"
+    return PLUGIN_FOLDER
 
 
 def write_offline_program(folder: Path) -> Path:
