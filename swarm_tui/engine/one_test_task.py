@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
 
 from swarm_tui.adapters.mngr_messages import CreateRequest
 from swarm_tui.agents.judging import End, Evidence, judge
@@ -18,15 +17,12 @@ from swarm_tui.engine.pull import Pulled, read_output
 from swarm_tui.engine.schedule import LAUNCH_ATTEMPTS
 from swarm_tui.engine.tutorial_harvest import judge_batch
 from swarm_tui.model.events import Harvested, Stopped
-from swarm_tui.model.harvest import HarvestedChange, HarvestReport
-from swarm_tui.model.outcome import OUTCOME_FILE, BrokenReport, Escalation, Outcome, parse_outcome
+from swarm_tui.model.harvest import HarvestReport, report_of
+from swarm_tui.model.outcome import OUTCOME_FILE, BrokenReport, Outcome, parse_outcome
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.sweep import SweepSpec
-from swarm_tui.model.text import plain, plain_lines
+from swarm_tui.model.text import plain
 from swarm_tui.places.place import AgentAddress
-
-_TEXT_LIMIT: Final = 8_000
-_ESCALATION_LIMIT: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,41 +94,12 @@ def _harvested(record: TestRecord, pulled: Pulled, end: End) -> Harvested:
             last_failure=last.failure if last else "",
         )
     )
-    return Harvested(
-        test=record.test, result=judgement.result, reason=judgement.reason, harvest=_report_of(pulled, end)
-    )
-
-
-def _report_of(pulled: Pulled, end: End) -> HarvestReport:
-    brought, outcome = pulled.brought, pulled.outcome or Outcome(errored=True)
-    commit_of = {commit.kind: commit.commit for commit in brought.commits}
-    return HarvestReport(
+    brought = pulled.brought
+    report = report_of(
+        pulled.outcome or Outcome(errored=True),
+        {commit.kind: commit.commit for commit in brought.commits},
         end=end.value,
-        summary=_clipped(outcome.summary_markdown),
-        passing_before=outcome.tests_passing_before,
-        passing_after=outcome.tests_passing_after,
-        errored=outcome.errored,
-        changes=tuple(
-            HarvestedChange(
-                kind=kind.value,
-                status=change.status.value,
-                summary=_clipped(change.summary_markdown),
-                commit=commit_of.get(kind, ""),
-            )
-            for kind, change in outcome.changes.items()
-        ),
-        escalations=tuple(
-            Escalation(
-                kind=escalation.kind,
-                title=plain(escalation.title, 300),
-                detail_markdown=_clipped(escalation.detail_markdown),
-            )
-            for escalation in outcome.escalations[:_ESCALATION_LIMIT]
-        ),
         tip=brought.tip,
         has_uncommitted=pulled.has_uncommitted,
     )
-
-
-def _clipped(text: str) -> str:
-    return plain_lines(text[:_TEXT_LIMIT])
+    return Harvested(test=record.test, result=judgement.result, reason=judgement.reason, harvest=report)

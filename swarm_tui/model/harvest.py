@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from pydantic import BaseModel, ConfigDict
 
-from swarm_tui.model.outcome import Escalation
+from swarm_tui.model.outcome import ChangeKind, Escalation, Outcome
+from swarm_tui.model.text import plain, plain_lines
+
+_TEXT_LIMIT: Final = 8_000
+_ESCALATION_LIMIT: Final = 20
 
 
 class HarvestedChange(BaseModel):
@@ -40,3 +45,39 @@ class HarvestReport(BaseModel):
 
 NOT_HARVESTED: Final = HarvestReport(end="")
 """Stands in the record of a test whose agent's work has not been harvested."""
+
+
+def report_of(
+    outcome: Outcome, commit_of: Mapping[ChangeKind | None, str], *, end: str, tip: str, has_uncommitted: bool
+) -> HarvestReport:
+    """Return the report on an outcome, its texts cut and made harmless; `commit_of` names the commit of each kind."""
+    return HarvestReport(
+        end=end,
+        summary=_clipped(outcome.summary_markdown),
+        passing_before=outcome.tests_passing_before,
+        passing_after=outcome.tests_passing_after,
+        errored=outcome.errored,
+        changes=tuple(
+            HarvestedChange(
+                kind=kind.value,
+                status=change.status.value,
+                summary=_clipped(change.summary_markdown),
+                commit=commit_of.get(kind, ""),
+            )
+            for kind, change in outcome.changes.items()
+        ),
+        escalations=tuple(
+            Escalation(
+                kind=escalation.kind,
+                title=plain(escalation.title, 300),
+                detail_markdown=_clipped(escalation.detail_markdown),
+            )
+            for escalation in outcome.escalations[:_ESCALATION_LIMIT]
+        ),
+        tip=tip,
+        has_uncommitted=has_uncommitted,
+    )
+
+
+def _clipped(text: str) -> str:
+    return plain_lines(text[:_TEXT_LIMIT])
