@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 from swarm_tui.errors import JournalError, UsageError
-from swarm_tui.journal.append import JournalWriter
+from swarm_tui.journal.append import EngineLock, JournalWriter
 from swarm_tui.journal.fold import SweepState
 from swarm_tui.journal.folder import SweepFolder, create_runs_folder, find_sweep, is_newer_format, list_sweeps
 from swarm_tui.journal.follow import LineFollower
@@ -120,6 +120,53 @@ def test_looking_changes_nothing(tmp_path: Path) -> None:
     assert not opened.has_living_engine
     assert (list(opened.state.records), len(opened.bad_lines)) == (["a"], 1)
     assert {path: path.read_bytes() for path in folder.root.iterdir()} == before
+
+
+def test_a_journal_that_began_anew_begins_the_state_anew(tmp_path: Path) -> None:
+    folder = make_sweep(tmp_path, "20261118-061200")
+    with JournalWriter(folder.events) as writer:
+        writer.append(happened.Queued(test="a"))
+    with open(folder.events, "ab") as file:
+        file.write(b"garbage\n")
+    opened = open_sweep(folder)
+    assert not opened.catch_up()
+    assert (list(opened.state.records), len(opened.bad_lines)) == (["a"], 1)
+    folder.events.unlink()
+    with JournalWriter(folder.events) as writer:
+        writer.append(happened.Queued(test="b"))
+    assert opened.catch_up()
+    assert (list(opened.state.records), opened.bad_lines) == (["b"], [])
+
+
+def test_a_hundred_bad_lines_are_kept_and_no_more(tmp_path: Path) -> None:
+    folder = make_sweep(tmp_path, "20261118-061200")
+    folder.events.write_bytes(b"garbage\n" * 99)
+    opened = open_sweep(folder)
+    assert len(opened.bad_lines) == 99
+    for _ in range(2):
+        with open(folder.events, "ab") as file:
+            file.write(b"garbage\n" * 5)
+        opened.catch_up()
+        assert len(opened.bad_lines) == 100
+
+
+def test_a_snapshot_of_this_journal_is_read_instead_of_its_lines(tmp_path: Path) -> None:
+    folder = make_sweep(tmp_path, "20261118-061200")
+    with JournalWriter(folder.events) as writer:
+        writer.append(happened.Queued(test="a"))
+    other = SweepState().apply_all([happened.Queued(test="from the snapshot")])
+    write_snapshot(folder.snapshot, folder.events, os.path.getsize(folder.events), other)
+    assert list(open_sweep(folder).state.records) == ["from the snapshot"]
+
+
+def test_the_engine_of_a_sweep_lives_while_it_holds_the_lock(tmp_path: Path) -> None:
+    folder = make_sweep(tmp_path, "20261118-061200")
+    opened = open_sweep(folder)
+    lock = EngineLock(folder.lock)
+    lock.acquire()
+    assert opened.has_living_engine
+    lock.release()
+    assert not opened.has_living_engine
 
 
 def test_requests_are_read_once_and_garbage_is_named(tmp_path: Path) -> None:

@@ -61,6 +61,39 @@ def test_garbage_in_the_middle_is_cut_out_and_kept(tmp_path: Path) -> None:
     assert b"not json" in recovery.kept_aside.read_bytes()
 
 
+def test_a_torn_end_is_cut_in_place_and_garbage_by_a_new_file(tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    (written,) = write(path, [happened.Noted(text="one")])
+    whole, first = path.read_bytes(), path.stat().st_ino
+    path.write_bytes(whole + b"{torn")
+    recovery = recover_journal(path)
+    assert (path.read_bytes(), path.stat().st_ino) == (whole, first)
+    assert recovery.kept_aside is not None
+    assert recovery.kept_aside.read_bytes() == b"{torn\n"
+    assert recovery.words == f"1 broken line was cut out of the journal, kept in {recovery.kept_aside.name}"
+    path.write_bytes(b"garbage\n\n" + whole + b"{torn")
+    recovery = recover_journal(path)
+    assert (list(recovery.events), recovery.cut_lines) == ([written], 2)
+    assert path.read_bytes() == whole
+    assert path.stat().st_ino != first
+    path.write_bytes(whole + b"garbage\n")
+    assert recover_journal(path).cut_lines == 1
+    assert path.read_bytes() == whole
+
+
+def test_a_whole_journal_is_left_as_it_is_and_a_missing_one_is_empty(tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    assert recover_journal(path).events == ()
+    assert not path.exists()
+    (written,) = write(path, [happened.Noted(text="one")])
+    path.write_bytes(b"\n" + path.read_bytes() + b"  \n")
+    content = path.read_bytes()
+    recovery = recover_journal(path)
+    assert (recovery.events, recovery.words, recovery.kept_aside) == ((written,), "", None)
+    assert path.read_bytes() == content
+    assert [file.name for file in tmp_path.iterdir()] == ["events.jsonl"]
+
+
 def test_a_reader_begins_anew_when_the_journal_was_rewritten(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     write(path, [happened.Noted(text="one")])
@@ -178,3 +211,37 @@ def test_time_in_a_journal_never_runs_backwards(tmp_path: Path) -> None:
     times = iter([100.0, 40.0, 120.0])
     with JournalWriter(tmp_path / "events.jsonl", clock=lambda: next(times)) as writer:
         assert [writer.append(happened.Noted()).at for _ in range(3)] == [100.0, 100.0, 120.0]
+
+
+def test_the_writer_goes_on_with_the_numbers_and_the_time_that_it_is_given(tmp_path: Path) -> None:
+    with JournalWriter(tmp_path / "events.jsonl", last_seq=7, last_at=50.0, clock=lambda: 40.0) as writer:
+        written = [writer.append(happened.Noted(text=text)) for text in ("one", "two")]
+    assert [(event.seq, event.at, event.text) for event in written] == [(8, 50.0, "one"), (9, 50.0, "two")]
+    assert list(recover_journal(tmp_path / "events.jsonl").events) == written
+
+
+def test_a_line_after_a_torn_one_begins_a_line_of_its_own(tmp_path: Path) -> None:
+    path = tmp_path / "lines"
+    path.write_bytes(b"torn")
+    appender = LineAppender(path)
+    appender.append(b"one")
+    appender.append(b"two")
+    appender.close()
+    assert path.read_bytes() == b"torn\none\ntwo\n"
+
+
+def test_an_engine_whose_number_cannot_be_read_lives_all_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "engine.lock"
+    lock = EngineLock(path)
+    lock.acquire()
+    assert path.read_text() == f"{os.getpid()}\n"
+    for content in ("", "no number\n"):
+        path.write_text(content)
+        assert living_engine(path) == 0
+    with pytest.raises(UsageError, match=r"works on this sweep \(process no number\)"):
+        EngineLock(path).acquire()
+    lock.release()
+    lock.release()
+    path.write_text("123456789 and more\n")
+    lock.acquire()
+    assert path.read_text() == f"{os.getpid()}\n"

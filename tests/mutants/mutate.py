@@ -152,7 +152,7 @@ def _of_statement(node: ast.stmt) -> Iterator[_Replacement]:
             yield node, None, "statement dropped"
         case ast.Assign(targets=[ast.Attribute() | ast.Subscript(), *_]) | ast.Delete():
             yield node, None, "statement dropped"
-        case ast.Return(value=ast.expr() as value) if not (isinstance(value, ast.Constant) and value.value is None):
+        case ast.Return(value=ast.expr() as value) if not _is_nothing(value):
             yield node, ast.Return(ast.Constant(None)), "returns None"
         case ast.Break():
             yield node, ast.Continue(), "break and continue swapped"
@@ -213,3 +213,8 @@ def _with(node: ast.AST, **changes: object) -> ast.AST:
     for name, value in changes.items():
         setattr(changed, name, value)
     return changed
+
+
+def _is_nothing(value: ast.expr) -> bool:
+    """Return whether a value is None, or False, which is the same wherever it is asked for."""
+    return isinstance(value, ast.Constant) and (value.value is None or value.value is False)

@@ -27,4 +27,29 @@ CORE: Final[dict[str, tuple[str, ...]]] = {
 }
 
 # (module, line before, line after): why no test can tell them apart. Lines without the spaces around them.
-EQUIVALENT: Final[dict[tuple[str, str, str], str]] = {}
+EQUIVALENT: Final[dict[tuple[str, str, str], str]] = {
+    (
+        "swarm_tui/journal/append.py",
+        "if time.monotonic() >= deadline:",
+        "if (time.monotonic() > deadline):",
+    ): "no clock stands still for two looks",
+    ("swarm_tui/journal/append.py", "self._lines.sync()", "pass"): "seen after a power cut only",
+    ("swarm_tui/journal/append.py", "os.fsync(self._descriptor)", "pass"): "seen after a power cut only",
+    ("swarm_tui/adapters/git/merging.py", "self._lay_out_attributes(tree)", "pass"): "done ahead, or done when needed",
+    ("swarm_tui/adapters/git/merging.py", "self._space.tree(tree)", "pass"): "read ahead, or read when needed",
+    (
+        "swarm_tui/transcripts/layout.py",
+        "_MARKDOWN_ROLES: Final = frozenset({Role.USER, Role.AGENT, Role.THINKING, Role.SYSTEM})",
+        "_MARKDOWN_ROLES: Final = ({Role.USER, Role.AGENT, Role.THINKING, Role.SYSTEM})",
+    ): "the same set",
+    (
+        "swarm_tui/transcripts/layout.py",
+        "if len(text) <= room and (text.isascii() or cell_len(text) <= room):",
+        "if len(text) <= room and ((cell_len(text) <= room)):",
+    ): "a shortcut",
+    (
+        "swarm_tui/transcripts/layout.py",
+        "if space > start:",
+        "if (space >= start):",
+    ): "differs in a room of one cell only, and there are eight at least",
+}

@@ -158,6 +158,69 @@ def test_the_test_at_a_place_is_the_nearest_one_in_its_row() -> None:
     assert chips.test_at(0, 3) is None
 
 
+def members(file: int, start: int, stop: int) -> tuple[str, ...]:
+    return tuple(f"f{file}::t{place}" for place in range(start, stop))
+
+
+def test_a_label_takes_a_third_of_a_narrow_panel_and_never_the_last_cell() -> None:
+    def first_of(width: int) -> CellRun:
+        return lay_out(groups_of([9]), Zoom.DOTS, width, 99).rows[0][0]
+
+    assert first_of(200)._replace(tests=()) == CellRun("file_0", 0, 6, 7, 1, (), 9)
+    assert first_of(10) == CellRun("file_0", 0, 3, 4, 1, members(0, 0, 6), 9)
+    assert first_of(3) == CellRun("file_0", 0, 1, 2, 1, members(0, 0, 1), 9)
+    assert first_of(2) == CellRun("file_0", 0, 0, 0, 1, members(0, 0, 2), 9)
+    assert first_of(0) == CellRun("file_0", 0, 0, 0, 1, members(0, 0, 1), 9)
+    (long,) = lay_out([Group("x" * 90, ("a::t",))], Zoom.DOTS, 200, 9).rows[0]
+    assert (long.label_width, long.x) == (26, 27)
+
+
+def test_columns_hold_two_dozen_cells_at_most_before_a_group_is_broken() -> None:
+    rows = lay_out(groups_of([30] * 4), Zoom.DOTS, 70, 3).rows
+    assert rows[0] == (
+        CellRun("file_0", 0, 6, 7, 1, members(0, 0, 27), 30),
+        CellRun("file_2", 36, 6, 43, 1, members(2, 0, 27), 30),
+    )
+    assert rows[1] == (
+        CellRun("", 0, 6, 7, 1, members(0, 27, 30), 30),
+        CellRun("", 36, 6, 43, 1, members(2, 27, 30), 30),
+    )
+    assert len(rows) == 4
+
+
+def test_groups_stand_in_columns_only_where_that_helps() -> None:
+    assert len(lay_out(groups_of([2] * 5), Zoom.DOTS, 120, 5).rows) == 5
+    assert len(lay_out(groups_of([2] * 5), Zoom.DOTS, 120, 4).rows) < 5
+    one = lay_out(groups_of([500]), Zoom.DOTS, 120, 2)
+    assert [len(row) for row in one.rows] == [1] * 5
+    too_narrow = lay_out(groups_of([24] * 3), Zoom.DOTS, 10, 1)
+    assert [len(row) for row in too_narrow.rows] == [1] * 12
+    assert lay_out([], Zoom.DOTS, 80, 0) == Layout([], {}, Zoom.DOTS)
+
+
+def test_chips_share_the_width_however_narrow_it_is() -> None:
+    groups = groups_of([3])
+    assert lay_out(groups, Zoom.CHIPS, 26, 9).rows[1] == (CellRun("", 0, 0, 0, 26, members(0, 0, 1), 3),)
+    assert lay_out(groups, Zoom.CHIPS, 27 * 3, 9).rows[1] == (CellRun("", 0, 0, 0, 27, members(0, 0, 3), 3),)
+    assert lay_out(groups, Zoom.CHIPS, 0, 9).rows[1] == (CellRun("", 0, 0, 0, 1, members(0, 0, 1), 3),)
+
+
+def test_the_nearest_test_of_a_row_is_found() -> None:
+    rows = [
+        (CellRun("a", 0, 4, 5, 3, ("a0", "a1"), 2), CellRun("b", 20, 4, 25, 3, ("b0", "b1"), 2)),
+        (CellRun("heading", 0, 40, 0, 1, (), 2),),
+    ]
+    layout = Layout(rows, {}, Zoom.DOTS)
+    found = {x: layout.test_at(0, x) for x in (0, 5, 7, 8, 10, 11, 16, 17, 24, 25, 27, 28, 90)}
+    assert found == {
+        0: "a0", 5: "a0", 7: "a0", 8: "a1", 10: "a1", 11: "a1", 16: "a1", 17: "b0", 24: "b0", 25: "b0", 27: "b0",
+        28: "b1", 90: "b1",
+    }  # fmt: skip
+    assert [layout.test_at(row, 5) for row in (-1, 1, 2)] == [None, None, None]
+    halfway = Layout([(CellRun("", 0, 0, 0, 2, ("a0",), 1), CellRun("", 0, 0, 8, 2, ("b0",), 1))], {}, Zoom.DOTS)
+    assert halfway.test_at(0, 4) == "a0", "the first of two that are equally near"
+
+
 def sweep() -> dict[str, TestRecord]:
     def record(name: str, **fields: object) -> TestRecord:
         file = f"tests/{name[0]}/test_{name}.py"

@@ -8,7 +8,7 @@ from rich.cells import cell_len
 
 from swarm_tui.transcripts.entries import Entry, Role, parse_record
 from swarm_tui.transcripts.layout import Density, lay_out, prefix_width, wrap
-from swarm_tui.transcripts.markdown import Style, read_markdown
+from swarm_tui.transcripts.markdown import Style, StyledText, read_markdown
 from tests.transcripts.records import call, result, step
 
 printable = st.characters(codec="utf-8", exclude_categories=("Cc", "Cs"))
@@ -95,3 +95,89 @@ def test_a_plain_file_has_the_whole_width_and_still_marks_errors() -> None:
     lines = lay_out(entries, 50, Density.WHOLE, is_file=True)
     assert [len(line.prefix + line.text) for line in lines] == [50, 50, 6, 15]
     assert lines[-1].prefix == "! "
+
+
+def lines_of(entry: Entry, width: int = 80, density: Density = Density.READABLE) -> list[str]:
+    return [line.text for line in lay_out([entry], width, density)]
+
+
+def test_a_note_and_the_tool_stand_before_the_text_in_a_style_of_their_own() -> None:
+    (line,) = lay_out([Entry(Role.RESULT, "done", tool="Bash", note="cut")], 80, Density.READABLE)
+    assert line.runs == (
+        StyledText("(cut) ", Style.NOTE),
+        StyledText("Bash  ", Style.TOOL),
+        StyledText("done", Style.PLAIN),
+    )
+    (failed,) = lay_out([Entry(Role.RESULT, "done", is_error=True)], 80, Density.READABLE)
+    assert (failed.runs, failed.is_error) == ((StyledText("done", Style.ERROR),), True)
+    (called,) = lay_out([Entry(Role.CALL, "ls", tool="Bash")], 80, Density.READABLE)
+    assert called.runs == (StyledText("Bash  ", Style.TOOL), StyledText("ls"))
+    assert lines_of(Entry(Role.USER, "", note="broken")) == ["(broken) "]
+    assert lines_of(Entry(Role.USER, "")) == [""]
+
+
+def test_each_role_is_folded_after_so_many_lines() -> None:
+    text = "\n".join(f"line {n}" for n in range(100))
+    shown = {role: len(lines_of(Entry(role, text))) for role in Role}
+    assert shown == {
+        Role.USER: 40,
+        Role.AGENT: 60,
+        Role.THINKING: 2,
+        Role.CALL: 2,
+        Role.RESULT: 3,
+        Role.SYSTEM: 3,
+        Role.TEXT: 8,
+    }
+    assert lines_of(Entry(Role.RESULT, "1\n2\n3\n4"))[-1] == "3 … (+1 line)"
+    assert lines_of(Entry(Role.RESULT, "1\n2\n3")) == ["1", "2", "3"]
+
+
+def test_a_line_that_is_too_long_for_what_is_shown_ends_in_dots() -> None:
+    words = "word " * 60
+    assert lines_of(Entry(Role.RESULT, words), 50, Density.LINES) == ["word word word word word word word wo…"]
+    whole = lines_of(Entry(Role.RESULT, words), 50, Density.WHOLE)
+    assert whole[0] == "word word word word word word word word"
+    assert "".join(whole).replace(" ", "") == "word" * 60
+
+
+def test_lines_break_at_the_last_space_of_their_second_half() -> None:
+    assert list(wrap("aaa bbb ccc", 7)) == [(0, 7), (8, 11)]
+    assert list(wrap("aaa bbb ccc", 8)) == [(0, 7), (8, 11)]
+    assert list(wrap("a bbbbbbbbbb", 8)) == [(0, 8), (8, 12)]
+    assert list(wrap("abcdefgh ij", 8)) == [(0, 8), (9, 11)]
+    assert list(wrap("宽宽宽宽", 5)) == [(0, 2), (2, 4)]
+    assert list(wrap("宽宽", 1)) == [(0, 1), (1, 2)]
+    assert list(wrap("", 8)) == []
+
+
+def test_a_folded_error_without_a_line_that_reads_like_one_begins_at_its_beginning() -> None:
+    entry = Entry(Role.RESULT, "\n".join(f"line {n}" for n in range(9)), is_error=True)
+    assert lines_of(entry) == ["line 0", "line 1", "line 2 … (+6 lines)"]
+    told = entry._replace(text="one\ntwo\nthree\nfour\nKeyError: 7")
+    assert lines_of(told) == ["KeyError: 7 … (+4 lines)"]
+    assert lines_of(told._replace(is_error=False)) == ["one", "two", "three … (+2 lines)"]
+    assert lines_of(told._replace(role=Role.SYSTEM)) == ["one", "two", "three … (+2 lines)"]
+    assert lines_of(told._replace(text="one\ntwo\nKeyError: 7")) == ["one", "two", "KeyError: 7"]
+
+
+def test_the_one_line_of_an_event_is_not_blank() -> None:
+    assert lines_of(Entry(Role.RESULT, "\n  \nfirst\nsecond"), density=Density.LINES) == ["first … (+1 line)"]
+    assert lines_of(Entry(Role.RESULT, "\n\n"), density=Density.LINES) == [""]
+    assert lines_of(Entry(Role.RESULT, "\nfirst")) == ["", "first"]
+
+
+def test_only_the_first_line_has_the_time_and_the_role() -> None:
+    first, second = lay_out([Entry(Role.AGENT, "one\ntwo", at=None)], 80, Density.WHOLE)
+    assert (first.prefix, second.prefix) == (" " * 8 + "   agent    ", " " * 20)
+    assert lay_out([Entry(Role.AGENT, "one")], 60, Density.WHOLE)[0].prefix == " " * 8 + "   agent    "
+    assert lay_out([Entry(Role.AGENT, "one")], 59, Density.WHOLE)[0].prefix == " " * 11
+    assert lay_out([Entry(Role.RESULT, "one", is_error=True)], 59, Density.WHOLE)[0].prefix == " " * 8 + " ! "
+
+
+def test_a_record_has_two_thousand_lines_at_most() -> None:
+    many = [Entry(Role.RESULT, "\n".join("x" * 1_500))] * 3
+    assert len(lay_out(many, 80, Density.WHOLE)) == 2_000
+
+
+def test_a_view_that_is_too_narrow_for_anything_still_has_eight_cells() -> None:
+    assert lines_of(Entry(Role.RESULT, "x" * 20), 5, Density.WHOLE) == ["x" * 8, "x" * 8, "x" * 4]

@@ -7,7 +7,7 @@ import textwrap
 import pytest
 
 from swarm_tui.tutorial.blocks import comparable_lines
-from swarm_tui.tutorial.citations import BrokenFile, TestFile, TestFunction, find_tests
+from swarm_tui.tutorial.citations import BrokenFile, Citation, TestFile, TestFunction, docstring_part, find_tests
 
 
 def read_tests_of(source: str) -> TestFile:
@@ -170,3 +170,91 @@ def test_another_encoding_is_read_as_python_reads_it() -> None:
     found = find_tests(source, "test_x.py")
     assert isinstance(found, TestFile)
     assert found.tests[0].citations[0].readings == ("mytool ü",)
+
+
+def test_what_is_found_is_told_with_its_file_its_line_and_its_source() -> None:
+    source = (
+        'import a\n\nclass TestIt:\n    def test_a(self, e2e):\n        e2e.write_tutorial_block("x")\n        more()\n'
+    )
+    found = find_tests(source.encode(), "tests/test_x.py", with_source=True)
+    assert found == TestFile(
+        (
+            TestFunction(
+                "tests/test_x.py",
+                4,
+                "TestIt::test_a",
+                (Citation(5, ("x",)),),
+                (),
+                '    def test_a(self, e2e):\n        e2e.write_tutorial_block("x")\n        more()',
+            ),
+        )
+    )
+    without = find_tests(source.encode(), "tests/test_x.py")
+    assert isinstance(without, TestFile)
+    assert without.tests[0].source == ""
+
+
+def test_a_class_whose_name_is_taken_again_has_no_tests() -> None:
+    found = read_tests_of("class TestA:\n    def test_a(self): ...\nclass TestA:\n    def test_b(self): ...\n")
+    assert ([test.name for test in found.tests], found.shadowed) == (["TestA::test_b"], ())
+
+
+def test_a_file_that_is_nested_too_deeply_is_named_at_its_first_line() -> None:
+    chain = b"if a: pass\n" + b"elif a: pass\n" * 1_200
+    assert find_tests(b"\n" + chain, "test_x.py") == BrokenFile("test_x.py", 1, "nested too deeply")
+
+
+def test_all_that_a_test_cites_is_read_in_its_order_and_the_rest_is_refused() -> None:
+    test = only_test('''
+        def test_a(e2e):
+            """It helps.
+
+            Tutorial block:
+                from the docstring
+            """
+            e2e.write_tutorial_block("first")
+            e2e.write_tutorial_block(BLOCK)
+            if True:
+                e2e.write_tutorial_block("in a branch")
+            else:
+                e2e.write_tutorial_block("in the other one")
+            e2e.write_tutorial_block()
+            other("not this")
+            kept = e2e.write_tutorial_block("no statement of its own")
+            e2e.write_tutorial_block("last")
+    ''')
+    assert [(citation.line, citation.readings) for citation in test.citations] == [
+        (8, ("first",)),
+        (17, ("last",)),
+        (11, ("in a branch",)),
+        (13, ("in the other one",)),
+        (3, ("from the docstring",)),
+    ]
+    assert test.refusals == (
+        "line 9 cites by an expression: a citation is one plain string",
+        "line 14 cites nothing",
+    )
+
+
+@pytest.mark.parametrize(
+    ("docstring", "part"),
+    [
+        ("It helps.", ""),
+        ("Tutorial block: mytool a", "mytool a"),
+        ("Tutorial block: mytool a\nmytool b\n", "mytool a\nmytool b"),
+        ("Tutorial block:\n    mytool a\n\n    mytool b\nScope: it works.\n    mytool c", "mytool a\n\nmytool b"),
+        ("It helps.\n\nTutorial block:\nmytool a\n\nmytool b", "mytool a"),
+        ("It helps.\n\nTutorial block:\n\nmytool a\n\nmytool b", "mytool a"),
+        ("Tutorial block:\nmytool a\n\nmytool b\nScope: it works.", "mytool a\n\nmytool b"),
+        ("Tutorial block:\n    if a:\n        mytool a\n", "if a:\n    mytool a"),
+        ("Tutorial block:\n", ""),
+    ],
+)
+def test_the_part_of_a_docstring_ends_where_its_indentation_or_the_part_ends(docstring: str, part: str) -> None:
+    assert docstring_part(docstring) == part
+
+
+def test_a_backslash_in_a_string_of_one_line_or_of_two_pieces_is_read_as_python_does() -> None:
+    for call in ('"""mytool \\t"""', '("mytool \\n"\n        "--b \\t")'):
+        (citation,) = only_test(f"def test_a(e2e):\n    e2e.write_tutorial_block({call})\n").citations
+        assert len(citation.readings) == 1

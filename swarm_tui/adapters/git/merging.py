@@ -172,8 +172,10 @@ class Merger:
             return
         if self._attributes_tree is None:
             listed = self._space.repository.run("ls-tree", "-r", "-z", tree).fields
-            entries = (_parse_listed(field) for field in listed if field.endswith(ATTRIBUTES_FILE))
-            changes: dict[str, TreeEntry | None] = {path: entry for path, entry in entries if _is_attributes(path)}
+            wanted = (f"\t{ATTRIBUTES_FILE}", f"/{ATTRIBUTES_FILE}")
+            changes: dict[str, TreeEntry | None] = dict(
+                _parse_listed(field) for field in listed if field.endswith(wanted)
+            )
         else:
             changes = dict(self._changed_attributes(self._attributes_tree, tree, ""))
         if changes:
@@ -204,10 +206,6 @@ class Merger:
             folders = [entry.id if entry and entry.mode == TREE_MODE else None for entry in (was, now)]
             if any(folders):
                 yield from self._changed_attributes(folders[0], folders[1], f"{prefix}{name}/")
-
-
-def _is_attributes(path: str) -> bool:
-    return path.rpartition("/")[2] == ATTRIBUTES_FILE
 
 
 def _parse_listed(field: str) -> tuple[str, TreeEntry]:
