@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from swarm_tui.engine.schedule import CREATES_AT_ONCE, LAUNCH_ATTEMPTS, back_off, choose_launches
 from swarm_tui.model import state
+from swarm_tui.model.states import State
 
 QUEUE = [f"t{number}" for number in range(10)]
 RECORDS = {test: state.TestRecord(test) for test in QUEUE}
@@ -40,6 +41,20 @@ def test_fewer_slots_than_agents_launch_nothing() -> None:
 
 def test_held_tests_and_those_that_back_off_let_others_pass() -> None:
     assert choose(9, held=["t0"], not_before={"t1": 101.0, "t2": 99.0}) == ["t2", "t3", "t4"]
+
+
+def test_a_test_that_backs_off_is_launched_at_its_very_moment() -> None:
+    assert choose(1, not_before={"t0": 100.0}) == ["t0"]
+    assert choose(1, not_before={"t0": 100.1}) == ["t1"]
+
+
+def test_only_queued_tests_are_launched() -> None:
+    others = [name for name in State if name is not State.QUEUED]
+    queue = [*(f"x{name.value}" for name in others), "last"]
+    records = {f"x{name.value}": state.TestRecord("x", state=name) for name in others}
+    records["last"] = state.TestRecord("last")
+    chosen = choose_launches(queue, records, slots=99, taken=0, creating=0, not_before={}, now=0.0)
+    assert chosen == ["last"]
 
 
 @given(slots=st.integers(1, 30), taken=st.integers(0, 30), creating=st.integers(0, CREATES_AT_ONCE))

@@ -70,7 +70,7 @@ def test_a_torn_end_is_cut_in_place_and_garbage_by_a_new_file(tmp_path: Path) ->
     assert (path.read_bytes(), path.stat().st_ino) == (whole, first)
     assert recovery.kept_aside is not None
     assert recovery.kept_aside.read_bytes() == b"{torn\n"
-    assert recovery.words == f"1 broken line was cut out of the journal, kept in {recovery.kept_aside.name}"
+    assert recovery.summary == f"1 broken line was cut out of the journal, kept in {recovery.kept_aside.name}"
     path.write_bytes(b"garbage\n\n" + whole + b"{torn")
     recovery = recover_journal(path)
     assert (list(recovery.events), recovery.cut_lines) == ([written], 2)
@@ -89,7 +89,7 @@ def test_a_whole_journal_is_left_as_it_is_and_a_missing_one_is_empty(tmp_path: P
     path.write_bytes(b"\n" + path.read_bytes() + b"  \n")
     content = path.read_bytes()
     recovery = recover_journal(path)
-    assert (recovery.events, recovery.words, recovery.kept_aside) == ((written,), "", None)
+    assert (recovery.events, recovery.summary, recovery.kept_aside) == ((written,), "", None)
     assert path.read_bytes() == content
     assert [file.name for file in tmp_path.iterdir()] == ["events.jsonl"]
 

@@ -170,7 +170,7 @@ def test_a_label_takes_a_third_of_a_narrow_panel_and_never_the_last_cell() -> No
     assert first_of(10) == CellRun("file_0", 0, 3, 4, 1, members(0, 0, 6), 9)
     assert first_of(3) == CellRun("file_0", 0, 1, 2, 1, members(0, 0, 1), 9)
     assert first_of(2) == CellRun("file_0", 0, 0, 0, 1, members(0, 0, 2), 9)
-    assert first_of(0) == CellRun("file_0", 0, 0, 0, 1, members(0, 0, 1), 9)
+    assert first_of(1) == CellRun("file_0", 0, 0, 0, 1, members(0, 0, 1), 9)
     (long,) = lay_out([Group("x" * 90, ("a::t",))], Zoom.DOTS, 200, 9).rows[0]
     assert (long.label_width, long.x) == (26, 27)
 
@@ -202,7 +202,7 @@ def test_chips_share_the_width_however_narrow_it_is() -> None:
     groups = groups_of([3])
     assert lay_out(groups, Zoom.CHIPS, 26, 9).rows[1] == (CellRun("", 0, 0, 0, 26, members(0, 0, 1), 3),)
     assert lay_out(groups, Zoom.CHIPS, 27 * 3, 9).rows[1] == (CellRun("", 0, 0, 0, 27, members(0, 0, 3), 3),)
-    assert lay_out(groups, Zoom.CHIPS, 0, 9).rows[1] == (CellRun("", 0, 0, 0, 1, members(0, 0, 1), 3),)
+    assert lay_out(groups, Zoom.CHIPS, 1, 9).rows[1] == (CellRun("", 0, 0, 0, 1, members(0, 0, 1), 3),)
 
 
 def test_the_nearest_test_of_a_row_is_found() -> None:
@@ -211,14 +211,14 @@ def test_the_nearest_test_of_a_row_is_found() -> None:
         (CellRun("heading", 0, 40, 0, 1, (), 2),),
     ]
     layout = Layout(rows, {}, Zoom.DOTS)
-    found = {x: layout.test_at(0, x) for x in (0, 5, 7, 8, 10, 11, 16, 17, 24, 25, 27, 28, 90)}
+    found = {x: layout.test_at(0, x) for x in (0, 5, 7, 8, 10, 11, 17, 18, 24, 25, 27, 28, 90)}
     assert found == {
-        0: "a0", 5: "a0", 7: "a0", 8: "a1", 10: "a1", 11: "a1", 16: "a1", 17: "b0", 24: "b0", 25: "b0", 27: "b0",
+        0: "a0", 5: "a0", 7: "a0", 8: "a1", 10: "a1", 11: "a1", 17: "a1", 18: "b0", 24: "b0", 25: "b0", 27: "b0",
         28: "b1", 90: "b1",
     }  # fmt: skip
     assert [layout.test_at(row, 5) for row in (-1, 1, 2)] == [None, None, None]
-    halfway = Layout([(CellRun("", 0, 0, 0, 2, ("a0",), 1), CellRun("", 0, 0, 8, 2, ("b0",), 1))], {}, Zoom.DOTS)
-    assert halfway.test_at(0, 4) == "a0", "the first of two that are equally near"
+    halfway = Layout([(CellRun("", 0, 0, 0, 2, ("a0",), 1), CellRun("", 0, 0, 9, 2, ("b0",), 1))], {}, Zoom.DOTS)
+    assert halfway.test_at(0, 5) == "a0", "the first of two that are equally near"
 
 
 def sweep() -> dict[str, TestRecord]:

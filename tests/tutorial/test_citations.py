@@ -245,6 +245,7 @@ def test_all_that_a_test_cites_is_read_in_its_order_and_the_rest_is_refused() ->
         ("Tutorial block:\n    mytool a\n\n    mytool b\nScope: it works.\n    mytool c", "mytool a\n\nmytool b"),
         ("It helps.\n\nTutorial block:\nmytool a\n\nmytool b", "mytool a"),
         ("It helps.\n\nTutorial block:\n\nmytool a\n\nmytool b", "mytool a"),
+        ("It helps.\n\nTutorial block:\n    mytool a\n\n    mytool b\n\nMore.", "mytool a\n\nmytool b"),
         ("Tutorial block:\nmytool a\n\nmytool b\nScope: it works.", "mytool a\n\nmytool b"),
         ("Tutorial block:\n    if a:\n        mytool a\n", "if a:\n    mytool a"),
         ("Tutorial block:\n", ""),
@@ -252,6 +253,14 @@ def test_all_that_a_test_cites_is_read_in_its_order_and_the_rest_is_refused() ->
 )
 def test_the_part_of_a_docstring_ends_where_its_indentation_or_the_part_ends(docstring: str, part: str) -> None:
     assert docstring_part(docstring) == part
+
+
+def test_the_lines_of_a_string_are_read_as_they_are_written_when_python_joins_them() -> None:
+    source = 'def test_a(e2e):\n    e2e.write_tutorial_block("""mytool a \\\n--b""")\n'
+    (citation,) = only_test(source).citations
+    assert citation.readings == ("mytool a --b", "mytool a \\\n--b")
+    plain = 'def test_a(e2e):\n    e2e.write_tutorial_block("""mytool a\n--b""")\n'
+    assert only_test(plain).citations[0].readings == ("mytool a\n--b",)
 
 
 def test_a_backslash_in_a_string_of_one_line_or_of_two_pieces_is_read_as_python_does() -> None:
