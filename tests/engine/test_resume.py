@@ -17,6 +17,8 @@ from swarm_tui.engine.request_handler import RequestHandler
 from swarm_tui.engine.resume import Resumer, check_continued
 from swarm_tui.engine.sweep_runner import SWEEP_STOPPED, SweepRunner
 from swarm_tui.errors import JournalError, SwarmError, UsageError
+from swarm_tui.journal.append import JournalWriter
+from swarm_tui.journal.fold import SweepState
 from swarm_tui.journal.recover import recover_journal
 from swarm_tui.model.events import Harvested, Launched, Launching, Stopped
 from swarm_tui.model.harvest import HarvestReport
@@ -150,6 +152,26 @@ async def test_an_agent_that_is_gone_is_failed_or_made_anew(tmp_path: Path, mngr
     assert mngr.created == []
     await resume(context, mngr, is_relaunching=True)
     assert only(context).result is Result.CLEAN
+    assert len(mngr.created) == 1
+
+
+@pytest.mark.parametrize("is_relaunching", [False, True])
+async def test_work_that_was_pulled_by_an_engine_that_then_died_is_not_lost_with_its_agent(
+    tmp_path: Path, mngr: QuickMngr, is_relaunching: bool
+) -> None:
+    context = rehearse(tmp_path, 1, mngr)
+    await resume(context, mngr)
+    lines = context.folder.events.read_bytes().splitlines(keepends=True)
+    harvested = next(number for number, line in enumerate(lines) if b'"harvested"' in line)
+    context.writer.close()
+    context.folder.events.write_bytes(b"".join(lines[:harvested]))
+    context.state = SweepState().apply_all(recover_journal(context.folder.events).events)
+    context.writer = JournalWriter(context.folder.events, last_seq=context.state.last_seq)
+    assert only(context).state is State.HARVESTING
+    await mngr.destroy([only(context).agent])
+    await resume(context, mngr, is_relaunching=is_relaunching)
+    record = only(context)
+    assert (record.result, record.harvest.end, record.attempt) == (Result.CLEAN, "archive", 1)
     assert len(mngr.created) == 1
 
 

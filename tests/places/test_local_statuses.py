@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from swarm_tui.adapters.environment import scrubbed_environment
 from swarm_tui.adapters.mngr_messages import CreateRequest
+from swarm_tui.adapters.tmux import Pane
 from swarm_tui.model.sweep import MngrSettings
 from swarm_tui.places.local import LocalPlace
-from swarm_tui.places.place import AgentStatus, AgentStatuses, PlaceUnreachable
+from swarm_tui.places.place import AgentAddress, AgentStatus, AgentStatuses, PlaceUnreachable
 from tests.isolation import IsolatedMngr
 from tests.waiting import eventually
 
@@ -160,3 +163,33 @@ async def test_an_agent_whose_shell_has_its_programs_name_cannot_hear_when_it_ha
         assert (await until_reading(False)).state == "WAITING"
     finally:
         await isolated_mngr.adapter.destroy(["a-bash"])
+
+
+class OnePane:
+    """A tmux server with the pane of one agent, whose program is the process that runs these tests."""
+
+    environment: Mapping[str, str] = scrubbed_environment()
+
+    async def list_panes(self) -> tuple[Pane, ...]:
+        return (Pane("mngr-a", "agent", False, "agent", os.getpid(), 80, 24, "agent-a", True),)
+
+
+@pytest.mark.parametrize(
+    ("files", "state"),
+    [
+        ((), "WAITING"),
+        (("active",), "RUNNING"),
+        (("active", "permissions_waiting"), "WAITING"),
+        (("permissions_waiting",), "WAITING"),
+    ],
+)
+async def test_an_agent_works_while_it_is_active_and_asks_for_no_permission(
+    tmp_path: Path, files: tuple[str, ...], state: str
+) -> None:
+    folder = make_agent(tmp_path, "a", work_dir="/copies/a")
+    for name in files:
+        (folder / name).touch()
+    place = local_place(tmp_path)
+    place.tmux = OnePane()  # type: ignore[assignment]
+    address = AgentAddress("a", "agent-a", "mngr-a", str(folder), "/copies/a")
+    assert (await place.agent_statuses()).agents == {"a": AgentStatus(address, state)}  # type: ignore[arg-type]
