@@ -19,7 +19,7 @@ SIZE_LIMIT: Final = 64_000_000
 COUNT_LIMIT: Final = 5_000
 _NAME_LIMIT: Final = 240
 _CHUNK: Final = 1 << 18
-# What names in an archive can make the system say; all else it says of our own disk. gzip gives no number at all.
+# Errors that names in an archive can cause; others come from our own disk. Those of gzip have no number.
 _FAULTS_OF_NAMES: Final = frozenset(
     {None, errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.EINVAL, errno.EILSEQ}
 )
@@ -51,7 +51,7 @@ def unpack_archive(archive: Path, target: Path) -> Unpacked:
             for member in packed:
                 if len(files) + len(refused) >= COUNT_LIMIT:
                     raise BadArchive(f"its archive holds more than {COUNT_LIMIT:,} files")
-                path = _place_of(member)
+                path = _target_of(member)
                 if path is None:
                     refused.append(member.name)
                 elif member.isfile():
@@ -67,7 +67,7 @@ def unpack_archive(archive: Path, target: Path) -> Unpacked:
 
 
 class _Bounded(io.RawIOBase):
-    """Returns the content of a stream and refuses to give more than a sane archive holds."""
+    """The content of a stream; BadArchive when it is more than an archive may hold."""
 
     def __init__(self, stream: gzip.GzipFile) -> None:
         self._stream = stream
@@ -85,7 +85,7 @@ class _Bounded(io.RawIOBase):
         return content
 
 
-def _place_of(member: tarfile.TarInfo) -> PurePosixPath | None:
+def _target_of(member: tarfile.TarInfo) -> PurePosixPath | None:
     """Return where a member may be written below the target, or None for what is refused."""
     path = PurePosixPath(member.name)
     parts = [part for part in path.parts if part != "."]

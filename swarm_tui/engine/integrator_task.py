@@ -120,12 +120,12 @@ class IntegratorTask:
     async def finish(self, context: EngineContext, pulled: Pulled, end: End) -> AgentTask | None:
         try:
             raw = self._outcome(context, pulled, end)
-            outcome = await asyncio.to_thread(accept_branch, context, self.inputs, raw, pulled.brought)
+            outcome = await asyncio.to_thread(accept_branch, context, self.inputs, raw, pulled.fetched)
         except (SwarmError, OSError) as error:
             return self._fail(context, error)
         finally:
             self._forget_commits(context)
-        record_branch(context, outcome, pulled.brought.tip)
+        record_branch(context, outcome, pulled.fetched.tip)
         return None
 
     def _outcome(self, context: EngineContext, pulled: Pulled, end: End) -> bytes:

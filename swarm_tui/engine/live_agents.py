@@ -1,4 +1,4 @@
-"""The living agents of a sweep, and those whose work is done and who are to be stopped."""
+"""Keeps the watches of a sweep's living agents, and the list of agents that are to be stopped."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from swarm_tui.model.sweep import SweepSpec
 
 @dataclass(slots=True)
 class LiveAgents:
-    """Who is watched, by test; who waits to be stopped, by agent, and since when."""
+    """The watches of living agents by test, and the agents that wait to be stopped, each with the time since when."""
 
     watches: dict[str, Watch] = field(default_factory=dict)
-    retired: dict[str, float] = field(default_factory=dict)
+    to_stop: dict[str, float] = field(default_factory=dict)
     is_urgent: bool = False
-    """Among the retired is one that still works."""
+    """One of those that wait to be stopped still works."""
 
-    def join(self, spec: SweepSpec, task: AgentTask, record: TestRecord, *, is_adopted: bool) -> Watch:
+    def watch_agent(self, spec: SweepSpec, task: AgentTask, record: TestRecord, *, is_adopted: bool) -> Watch:
         """Begin to watch the agent of a task."""
         now = time.monotonic()
-        # The wall clock is asked once, and not believed beyond reason.
+        # The wall clock may have jumped, so that it is not believed beyond half of the time.
         elapsed = time.time() - record.launched_at if is_adopted and record.launched_at else 0.0
         watch = Watch(
             task=task,
@@ -41,7 +41,7 @@ class LiveAgents:
         self.watches[task.key] = watch
         return watch
 
-    def retire(self, agent: str, *, is_working: bool = False) -> None:
+    def stop_later(self, agent: str, *, is_working: bool = False) -> None:
         """Have an agent stopped with the next batch; at once when it still works."""
-        self.retired[agent] = time.monotonic()
+        self.to_stop[agent] = time.monotonic()
         self.is_urgent = self.is_urgent or is_working

@@ -1,4 +1,4 @@
-"""Sends messages to agents: those that people ask for, and in a demo without people the answers that records hold."""
+"""Sends messages to agents: those that people request, and in a demo without people the recorded answers."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _NO_ANSWER_RECORDED: Final = "Go on as you think best."
 class MessageSender:
     """Types texts into the terminals of the agents that are watched."""
 
-    def __init__(self, context: EngineContext, fleet: LiveAgents) -> None:
+    def __init__(self, context: EngineContext, live_agents: LiveAgents) -> None:
         self._context = context
-        self._fleet = fleet
+        self._live_agents = live_agents
         self._tasks: set[asyncio.Task[None]] = set()
 
     @property
@@ -44,14 +44,16 @@ class MessageSender:
 
     async def _send_quietly(self, test: str, text: str) -> None:
         for _ in range(_ATTEMPTS):
-            watch = self._fleet.watches.get(test)
+            watch = self._live_agents.watches.get(test)
             if watch is None or watch.waiting_since is None or not await self.send([test], text, by="the record"):
                 return
             await asyncio.sleep(_PAUSE)
 
     async def send(self, tests: Sequence[str], text: str, *, by: str) -> list[str]:
         """Type a text into the agents' terminals; return why it did not reach some of them."""
-        agent_of = {test: self._context.state.record_of(test).agent for test in tests if test in self._fleet.watches}
+        agent_of = {
+            test: self._context.state.record_of(test).agent for test in tests if test in self._live_agents.watches
+        }
         problems = [f"{test} has no living agent" for test in tests if test not in agent_of]
         errors = await self._why_unread(agent_of.values())
         readers = [agent for agent in agent_of.values() if agent not in errors]

@@ -88,18 +88,18 @@ def _harvested(record: TestRecord, pulled: Pulled, end: End) -> Harvested:
             end=end,
             outcome=pulled.outcome,
             problem=pulled.problem,
-            commits=pulled.brought.commits,
-            commits_problem=pulled.brought.problem,
+            commits=pulled.fetched.commits,
+            commits_problem=pulled.fetched.problem,
             last_try_passed=last.passed if last else None,
             last_failure=last.failure if last else "",
         )
     )
-    brought = pulled.brought
+    fetched = pulled.fetched
     report = report_of(
         pulled.outcome or Outcome(errored=True),
-        {commit.kind: commit.commit for commit in brought.commits},
+        {commit.kind: commit.commit for commit in fetched.commits},
         end=end.value,
-        tip=brought.tip,
+        tip=fetched.tip,
         has_uncommitted=pulled.has_uncommitted,
     )
     return Harvested(test=record.test, result=judgement.result, reason=judgement.reason, harvest=report)

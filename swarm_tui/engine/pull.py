@@ -39,7 +39,7 @@ class Pulled:
     """What is wrong with what it handed in."""
     outcome: Outcome | None = None
     """The outcome of a test's agent, once it is read."""
-    brought: FetchedCommits = field(default_factory=FetchedCommits)
+    fetched: FetchedCommits = field(default_factory=FetchedCommits)
     has_uncommitted: bool = False
     notes: tuple[str, ...] = ()
 
@@ -66,7 +66,7 @@ async def pull_work(
         )
         await _pull_transcript(place, agent, folder, emitters)
         bundle = folder / BUNDLE_FILE
-        brought = await fetch_agent_commits(
+        fetched = await fetch_agent_commits(
             repository,
             place,
             agent,
@@ -78,7 +78,7 @@ async def pull_work(
         has_uncommitted = await _pull_uncommitted(place, agent, folder, notes)
     except OSError as error:
         raise JournalError(f"{error.filename or folder} cannot be written", error.strerror or str(error)) from error
-    return Pulled(problem == "", problem or "", None, brought, has_uncommitted, tuple(notes))
+    return Pulled(problem == "", problem or "", None, fetched, has_uncommitted, tuple(notes))
 
 
 def was_pulled(folder: Path, agent_id: str) -> bool:

@@ -25,8 +25,8 @@ class RequestHandler:
         self._runner = runner
         self._follower = RequestFollower(context.folder)
         self._messages: set[asyncio.Task[None]] = set()
-        # What was asked before this engine lived, and never answered, was asked of another situation.
-        self._is_first_look = True
+        # A request that an earlier engine has never answered was made about another situation.
+        self._is_first_read = True
 
     @property
     def is_busy(self) -> bool:
@@ -41,19 +41,19 @@ class RequestHandler:
         for request in requests:
             if request.id not in self._context.state.answers:
                 self._carry_out(request, group)
-        self._is_first_look = False
+        self._is_first_read = False
 
     def _carry_out(self, request: Request, group: asyncio.TaskGroup) -> None:
         by = plain(request.by, 80) or "someone"
         match request.kind:
-            case RequestKind.STOP_SWEEP if self._is_first_look:
+            case RequestKind.STOP_SWEEP if self._is_first_read:
                 self._answer(request, problem="the engine that was asked to stop had already ended")
             case RequestKind.STOP_SWEEP:
                 self._answer(request)
                 self._runner.stop_sweep(f"asked for by {by}")
             case _ if request.tests and not self._known(request.tests):
                 # Nobody named is here; in an event, no names would mean all.
-                self._answer(request, problem=self._strangers(request.tests))
+                self._answer(request, problem=self._problem_of_unknown(request.tests))
             case RequestKind.STOP | RequestKind.RETRY | RequestKind.MESSAGE if not request.tests:
                 self._answer(request, problem="no test is named")
             case RequestKind.STOP:
@@ -62,10 +62,10 @@ class RequestHandler:
                 self._retry(request, by)
             case RequestKind.HOLD:
                 self._context.record(QueueHeld(tests=self._known(request.tests), reason=f"asked for by {by}"))
-                self._answer(request, problem=self._strangers(request.tests))
+                self._answer(request, problem=self._problem_of_unknown(request.tests))
             case RequestKind.RELEASE:
                 self._context.record(QueueReleased(tests=self._known(request.tests)))
-                self._answer(request, problem=self._strangers(request.tests))
+                self._answer(request, problem=self._problem_of_unknown(request.tests))
             case RequestKind.SLOTS:
                 self._change_slots(request)
             case RequestKind.MESSAGE:
@@ -87,13 +87,13 @@ class RequestHandler:
         for test in living:
             self._runner.request_stop(test, f"stopped by {by}")
         over = [test for test in self._known(request.tests) if record_of(test).is_finished]
-        problem = f"{plain(over[0], 200)} is finished already" if over else self._strangers(request.tests)
+        problem = f"{plain(over[0], 200)} is finished already" if over else self._problem_of_unknown(request.tests)
         self._answer(request, problem=problem if not living else "", detail=problem)
 
     def _retry(self, request: Request, by: str) -> None:
         for test in self._known(request.tests):
             self._runner.request_stop(test, f"asked for again by {by}", is_retried=True)
-        self._answer(request, problem=self._strangers(request.tests))
+        self._answer(request, problem=self._problem_of_unknown(request.tests))
 
     def _change_slots(self, request: Request) -> None:
         if request.slots is None or not 1 <= request.slots <= SLOTS_LIMIT:
@@ -103,7 +103,7 @@ class RequestHandler:
         self._answer(request)
 
     async def _send(self, request: Request, by: str) -> None:
-        problems = [self._strangers(request.tests)] if self._strangers(request.tests) else []
+        problems = [self._problem_of_unknown(request.tests)] if self._problem_of_unknown(request.tests) else []
         problems += await self._runner.messages.send(self._known(request.tests), request.text or "", by=by)
         self._answer(request, problem="; ".join(problems))
 
@@ -114,7 +114,7 @@ class RequestHandler:
         is_integrator = test == INTEGRATOR_KEY and self._runner.integrator is not None
         return is_integrator or test in self._context.state.records
 
-    def _strangers(self, tests: Iterable[str]) -> str:
+    def _problem_of_unknown(self, tests: Iterable[str]) -> str:
         unknown = [test for test in tests if not self._is_known(test)]
         return f"{plain(unknown[0], 200)} is no test of this sweep" if unknown else ""
 

@@ -1,4 +1,4 @@
-"""Takes a sweep up again after its engine has ended: what lives is adopted, nothing is launched twice."""
+"""Resumes a sweep after its engine has ended: adopts living agents, and launches nothing twice."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Resumer:
         for record in self._records():
             await self._resume_agent(record, found.agents)
         await self._queue_again()
-        self._retire_left_over(events, found.agents)
+        self._stop_left_over(events, found.agents)
 
     def _records(self) -> list[TestRecord]:
         """Return the records of all agents, the integrator's last."""
@@ -106,7 +106,7 @@ class Resumer:
             case State.RUNNING | State.WAITING | State.HARVESTING:
                 await self._resume_working(record, agent)
             case State.STOPPED if record.reason == SWEEP_STOPPED:
-                # It may have handed in its work between the word that stopped it and its end.
+                # It may have handed in its work after it was told to stop.
                 if agent is not None and await self._has_archive(agent.address):
                     await self._adopt(record, agent)
                     return
@@ -134,7 +134,7 @@ class Resumer:
                 return
             self.runner.is_integration_due = False
         task = self.runner.task_of(key)
-        self.runner.fleet.join(self.context.spec, task, self.context.state.record_of(key), is_adopted=True)
+        self.runner.live_agents.watch_agent(self.context.spec, task, self.context.state.record_of(key), is_adopted=True)
 
     def _own_agent(self, record: TestRecord, agents: Mapping[str, AgentStatus]) -> AgentStatus | None:
         """Return the agent of a test if it is one that this sweep has made."""
@@ -185,15 +185,15 @@ class Resumer:
         for note in pulled.notes:
             self.context.note(note, test=record.test)
 
-    def _retire_left_over(self, events: Iterable[Event], agents: Mapping[str, AgentStatus]) -> None:
-        """Have those stopped whose work was harvested before the last engine came to stop them."""
+    def _stop_left_over(self, events: Iterable[Event], agents: Mapping[str, AgentStatus]) -> None:
+        """Stop agents whose work was harvested by an engine that then ended before it stopped them."""
         if self.context.spec.keep_agents:
             return
         stopped = {agent for event in events if isinstance(event, AgentsStopped) for agent in event.agents}
         for record in self._records():
             agent = self._own_agent(record, agents)
             if record.is_finished and agent is not None and agent.state != "STOPPED":
-                self.runner.fleet.retire(record.agent, is_working=record.agent not in stopped)
+                self.runner.live_agents.stop_later(record.agent, is_working=record.agent not in stopped)
 
     async def _has_archive(self, agent: AgentAddress) -> bool:
         """Return whether an agent has handed in its work: it is there, or was pulled by an engine that then died."""

@@ -17,39 +17,39 @@ BATCH_AGE: Final = 60.0
 
 
 class Stopper:
-    """Stops the retired agents of a fleet, one batch after the other."""
+    """Stops the agents that wait for it, one batch after the other."""
 
-    def __init__(self, context: EngineContext, fleet: LiveAgents) -> None:
+    def __init__(self, context: EngineContext, live_agents: LiveAgents) -> None:
         self._context = context
-        self._fleet = fleet
+        self._live_agents = live_agents
         self._stopping: frozenset[str] = frozenset()
 
     @property
     def is_busy(self) -> bool:
         """Whether agents are being stopped, or wait for it."""
-        return bool(self._fleet.retired or self._stopping)
+        return bool(self._live_agents.to_stop or self._stopping)
 
     def is_stopping(self, agent: str) -> bool:
-        """Whether a call is under way that would meet whoever bears this name."""
+        """Return whether a call is under way that would stop any agent of this name."""
         return agent in self._stopping
 
     def work(self, group: asyncio.TaskGroup, *, is_last: bool) -> None:
-        """Begin with a batch when there is reason to."""
-        retired = self._fleet.retired
-        if not retired or self._stopping:
+        """Begin to stop a batch when it is large, old or urgent enough."""
+        to_stop = self._live_agents.to_stop
+        if not to_stop or self._stopping:
             return
-        is_old = time.monotonic() - min(retired.values()) >= BATCH_AGE
-        if is_last or self._fleet.is_urgent or is_old or len(retired) >= BATCH:
-            self._stopping = frozenset(retired)
-            retired.clear()
-            self._fleet.is_urgent = False
+        is_old = time.monotonic() - min(to_stop.values()) >= BATCH_AGE
+        if is_last or self._live_agents.is_urgent or is_old or len(to_stop) >= BATCH:
+            self._stopping = frozenset(to_stop)
+            to_stop.clear()
+            self._live_agents.is_urgent = False
             group.create_task(self._stop()).add_done_callback(self._end)
 
     def _end(self, task: asyncio.Task[None]) -> None:
         self._stopping = frozenset()
 
     async def _stop(self) -> None:
-        """Stop a batch; an agent that could not be stopped is said, and is nothing that a sweep ends for."""
+        """Stop a batch; what cannot be stopped is noted, and no reason for a sweep to end."""
         names = sorted(self._stopping)
         try:
             report = await self._context.mngr.stop(names)

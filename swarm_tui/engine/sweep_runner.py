@@ -28,7 +28,7 @@ from swarm_tui.places.place import PlaceUnreachable
 
 TICK: Final = 0.1
 STATUS_INTERVAL: Final = 1.0
-# By this reason a resumed engine knows the tests that it may take up again by itself.
+# A resumed engine continues tests that were stopped for this reason, and no others.
 SWEEP_STOPPED: Final = "the sweep was stopped"
 # An agent that still runs after its time is over is working against the next one.
 _STILL_WORKING: Final = frozenset({End.TIMEOUT, End.NO_ANSWER})
@@ -44,11 +44,11 @@ class Requests(Protocol):
 
 
 class SweepRunner:
-    """One sweep under way. Everything runs on one event loop; only pulling and git leave it for a moment."""
+    """Runs one sweep on one event loop; only git and the writing of large files use threads."""
 
     def __init__(self, context: EngineContext, *, tick: float = TICK, is_integrating_only: bool = False) -> None:
         self.context = context
-        self.fleet = LiveAgents()
+        self.live_agents = LiveAgents()
         self.queue: dict[str, None] = {}
         if not is_integrating_only:
             self.queue |= dict.fromkeys(rec.test for rec in context.state.tests() if rec.state is State.QUEUED)
@@ -60,8 +60,8 @@ class SweepRunner:
         self.stop_reason = ""
         self._tick = tick
         self._slot_freed = asyncio.Event()
-        self._stopper = Stopper(context, self.fleet)
-        self.messages = MessageSender(context, self.fleet)
+        self._stopper = Stopper(context, self.live_agents)
+        self.messages = MessageSender(context, self.live_agents)
         self._busy: dict[str, asyncio.Task[None]] = {}
         self._creating: set[str] = set()
         self._is_integrator_queued = False
@@ -102,12 +102,12 @@ class SweepRunner:
 
     def _are_tests_done(self) -> bool:
         """Return whether no test is under way or will be."""
-        under_way = self.fleet.watches.keys() | self._busy.keys() | self._to_stop.keys()
+        under_way = self.live_agents.watches.keys() | self._busy.keys() | self._to_stop.keys()
         return not under_way - {INTEGRATOR_KEY} and (self.is_stopping or not self.queue)
 
     @property
     def _is_integrating(self) -> bool:
-        under_way = (self.fleet.watches, self._busy, self._to_stop)
+        under_way = (self.live_agents.watches, self._busy, self._to_stop)
         return self._is_integrator_queued or any(INTEGRATOR_KEY in keys for keys in under_way)
 
     def _integrate(self, now: float) -> None:
@@ -139,7 +139,7 @@ class SweepRunner:
             task.record_stop(self.context, self.stop_reason)
             return
         self.integrator = task
-        self.fleet.retired.pop(integrator_of(self.context.spec), None)
+        self.live_agents.to_stop.pop(integrator_of(self.context.spec), None)
         await begin_integrator(self.context, task)
         self._failures.pop(INTEGRATOR_KEY, None)
         self._not_before.pop(INTEGRATOR_KEY, None)
@@ -163,7 +163,7 @@ class SweepRunner:
 
     async def _read_files(self, now: float) -> None:
         """Record what is new in the files of all living agents; begin to harvest those that are done or overdue."""
-        watches = [watch for test, watch in self.fleet.watches.items() if test not in self._busy]
+        watches = [watch for test, watch in self.live_agents.watches.items() if test not in self._busy]
         await self._record_new_events(watches, now)
         for watch in watches:
             end = End.ARCHIVE if watch.has_archive else watch.overdue_end(now)
@@ -176,7 +176,7 @@ class SweepRunner:
 
     async def _read_statuses(self, now: float) -> None:
         """Record what all living agents are doing; begin to harvest those that have ended."""
-        if not self.fleet.watches:
+        if not self.live_agents.watches:
             return
         try:
             statuses = await self.context.place.agent_statuses()
@@ -188,7 +188,7 @@ class SweepRunner:
         if self._is_stale:
             self._is_stale = False
             self.context.record(ProbeRecovered())
-        for test, watch in list(self.fleet.watches.items()):
+        for test, watch in list(self.live_agents.watches.items()):
             if test in self._busy or watch.address.agent_id in statuses.unreadable:
                 continue
             status = statuses.agents.get(watch.address.name)
@@ -231,7 +231,7 @@ class SweepRunner:
             await self._after_failure(task, attempt, str(error))
         else:
             self._failures.pop(key, None)
-            self.fleet.join(self.context.spec, task, self.context.state.record_of(key), is_adopted=False)
+            self.live_agents.watch_agent(self.context.spec, task, self.context.state.record_of(key), is_adopted=False)
         finally:
             self._creating.discard(key)
 
@@ -262,7 +262,7 @@ class SweepRunner:
             await self._queue_integrator(task)
 
     async def _harvest(self, test: str, end: End) -> None:
-        watch = self.fleet.watches[test]
+        watch = self.live_agents.watches[test]
         await self._record_new_events([watch], time.monotonic())
         for event in watch.held_back_events():
             self.context.record(event)
@@ -271,11 +271,11 @@ class SweepRunner:
         instead = await harvest(self.context, watch.task, watch.address, end)
         if test != INTEGRATOR_KEY:
             self.is_integration_due = True
-        del self.fleet.watches[test]
+        del self.live_agents.watches[test]
         if instead is not None:
             await self._do_instead(instead)
         elif not self.context.spec.keep_agents:
-            self.fleet.retire(watch.address.name, is_working=end in _STILL_WORKING)
+            self.live_agents.stop_later(watch.address.name, is_working=end in _STILL_WORKING)
 
     def request_stop(self, test: str, reason: str, *, is_retried: bool = False) -> None:
         """Stop one test as soon as nothing else is being done with it, and queue it again when that is wanted."""
@@ -289,7 +289,7 @@ class SweepRunner:
             if self._is_integrator_queued:
                 self._is_integrator_queued = False
                 self.integrator.record_stop(self.context, reason)
-        for test in (*self.fleet.watches, *self._creating):
+        for test in (*self.live_agents.watches, *self._creating):
             self._to_stop.setdefault(test, (SWEEP_STOPPED, False))
 
     def _stop_tests(self) -> None:
@@ -299,7 +299,7 @@ class SweepRunner:
             if test in self._busy or (is_retried and self._stopper.is_stopping(record.agent)):
                 continue
             del self._to_stop[test]
-            if test in self.fleet.watches:
+            if test in self.live_agents.watches:
                 self._begin(test, self._stop(test, reason, is_retried=is_retried))
             elif is_retried:
                 self._begin(test, self._retry(test, reason))
@@ -308,7 +308,7 @@ class SweepRunner:
                 self.task_of(test).record_stop(self.context, reason)
 
     async def _stop(self, test: str, reason: str, *, is_retried: bool) -> None:
-        watch = self.fleet.watches[test]
+        watch = self.live_agents.watches[test]
         await self._record_new_events([watch], time.monotonic())
         if watch.has_archive and not is_retried:
             await self._harvest(test, End.ARCHIVE)
@@ -316,20 +316,20 @@ class SweepRunner:
         pulled = await pull_for(self.context, watch.task, watch.address)
         for note in pulled.notes:
             self.context.note(note, test=test)
-        if pulled.brought.tip and test != INTEGRATOR_KEY:
+        if pulled.fetched.tip and test != INTEGRATOR_KEY:
             kept = watch.task.commits_ref(self.context)
-            self.context.note(f"its {len(pulled.brought.commits)} commits are kept as {kept}", test=test)
+            self.context.note(f"its {len(pulled.fetched.commits)} commits are kept as {kept}", test=test)
         watch.task.record_stop(self.context, reason)
-        del self.fleet.watches[test]
+        del self.live_agents.watches[test]
         if is_retried:
             await self._retry(test, reason)
         else:
-            self.fleet.retire(watch.address.name, is_working=True)
+            self.live_agents.stop_later(watch.address.name, is_working=True)
 
     async def _retry(self, test: str, reason: str) -> None:
         """Queue a test again; what is left of its old agent goes first, or the new one could not have its name."""
         record = self.context.state.record_of(test)
-        self.fleet.retired.pop(record.agent, None)
+        self.live_agents.to_stop.pop(record.agent, None)
         try:
             if record.state_dir:
                 await destroy_agent(self.context, recorded_address(self.context.spec, record))

@@ -16,14 +16,14 @@ _FAILURE_LIMIT = 400
 
 
 class TryReader:
-    """Numbers the tries of one test in the order of their file; what the journal holds already is not told again."""
+    """Numbers the tries of one test in the order of their file, and leaves out those that the journal holds."""
 
     def __init__(self, test: str, known: Iterable[Try] = ()) -> None:
         self._test = test
         self._number = 0
         self._number_of_run: dict[str, int] = {}
         self._known = {made.number: made.passed is not None for made in known}
-        # The journal's state keeps the last tries only; what came before them was told long ago.
+        # The journal's state keeps the last tries only; those before them are in the journal.
         self._first_known = min(self._known, default=0)
         self._foreign: tuple[str, ...] = ()
 

@@ -65,7 +65,7 @@ async def judge_batch(context: EngineContext, record: TestRecord, pulled: Pulled
     if outcome is None or outcome.errored:
         return harvested
     try:
-        judged = await _judge(context, record, pulled.brought.tip, _titles_without_command(outcome))
+        judged = await _judge(context, record, pulled.fetched.tip, _titles_without_command(outcome))
     except NoSpaceForGit:
         raise
     except SwarmError as error:

@@ -39,17 +39,17 @@ class Unreachable(FakePlace):
 async def test_a_text_is_typed_only_where_an_agent_reads_it(
     tmp_path: Path, seen: dict[str, object] | None, problem: str
 ) -> None:
-    mngr, fleet = QuickMngr(tmp_path / "mngr"), LiveAgents()
+    mngr, live_agents = QuickMngr(tmp_path / "mngr"), LiveAgents()
     context = rehearse(tmp_path, 1, mngr)
     test = next(context.state.tests()).test
     task = OneTestTask(test, context.spec)
     await launch(context, task, 1)
     record = context.state.records[test]
-    fleet.join(context.spec, task, record, is_adopted=False)
+    live_agents.watch_agent(context.spec, task, record, is_adopted=False)
     context.place = Unreachable(mngr) if seen is None else FakePlace(mngr)
     for name, value in (seen or {}).items():
         setattr(mngr.agents[record.agent], name, value)
-    problems = await MessageSender(context, fleet).send([test], "rm -rf build", by="ada")
+    problems = await MessageSender(context, live_agents).send([test], "rm -rf build", by="ada")
     assert mngr.agents[record.agent].received == ([] if problem else ["rm -rf build"])
     *_, told = recover_journal(context.folder.events).events
     assert isinstance(told, MessageSent)
