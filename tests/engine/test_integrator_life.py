@@ -180,6 +180,7 @@ async def test_an_integrator_that_ended_while_no_engine_lived_is_begun_anew(swee
     await running
     assert context.state.integration.state == "done"
     assert context.state.record_of(INTEGRATOR_KEY).attempt == 2
+    assert not sweep.folder.agent(NAME).exists(), "nothing of it is kept as if it were a test's"
 
 
 async def test_it_gets_the_environment_of_an_agent(sweep: Sweep, mngr: ProjectMngr) -> None:

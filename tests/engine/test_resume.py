@@ -24,7 +24,7 @@ from swarm_tui.model.events import Harvested, Launched, Launching, Stopped
 from swarm_tui.model.harvest import HarvestReport
 from swarm_tui.model.state import TestRecord as Record
 from swarm_tui.model.states import Result, State
-from swarm_tui.places.place import AgentStatuses, PlaceUnreachable
+from swarm_tui.places.place import AgentState, AgentStatuses, PlaceUnreachable
 from tests.engine.rehearsal import QuickMngr, rehearse
 from tests.fake_mngr import FakeAgent
 from tests.places.fake_place import FakePlace
@@ -77,6 +77,28 @@ async def test_an_agent_that_was_being_created_is_adopted(tmp_path: Path, mngr: 
     await resume(context, mngr)
     assert only(context).result is Result.CLEAN
     assert len(mngr.created) == 1
+
+
+@pytest.mark.parametrize(("state", "has_archive"), [("WAITING", False), ("STOPPED", True)])
+@pytest.mark.parametrize("was_launched", [False, True])
+async def test_an_agent_that_lives_or_has_handed_in_is_adopted_as_the_journal_says(
+    tmp_path: Path, mngr: QuickMngr, state: AgentState, has_archive: bool, was_launched: bool
+) -> None:
+    context = rehearse(tmp_path, 1, mngr)
+    context.record(Launching(test=only(context).test))
+    await create(context, mngr)
+    agent = mngr.agents[only(context).agent]
+    agent.state = state
+    if not has_archive:
+        (agent.state_dir / "plugin/swarm/outputs.tar.gz").unlink()
+    if was_launched:
+        context.record(launched(context))
+    runner = SweepRunner(context, tick=0.0)
+    await Resumer(context, runner, is_relaunching=True).resume(recover_journal(context.folder.events).events)
+    *_, adopted = (event for event in recover_journal(context.folder.events).events if isinstance(event, Launched))
+    assert (adopted.is_adopted, adopted.agent_id) == (True, agent.agent_id)
+    assert list(runner.live_agents.watches) == [only(context).test]
+    assert (only(context).state, runner.queue, mngr.created) == (State.RUNNING, {}, [only(context).agent])
 
 
 async def test_a_create_that_never_happened_is_made_up_for(tmp_path: Path, mngr: QuickMngr) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import islice
 
 import pytest
 
@@ -67,3 +68,8 @@ def test_the_expected_process_is_the_types_or_the_commands_first_word() -> None:
     assert expected_process("command", "", {}) == ""
     assert expected_process("claude", "cd x && long; shell line", {}) == "claude"
     assert expected_process("my-claude", "cd x", {"my-claude": "claude"}) == "claude"
+
+
+def test_a_process_that_is_listed_twice_is_below_another_once() -> None:
+    processes = parse_processes("100 1 S bash\n101 100 S a\n102 101 S b\n101 102 S a\n")
+    assert list(islice(processes.descendants(100), 10)) == [101, 102]
