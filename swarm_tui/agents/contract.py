@@ -7,6 +7,9 @@ from typing import Final
 OUTPUT_FOLDER: Final = ".test_output"
 """In the agent's copy of the repository, where git ignores it."""
 
+PROMPT_FILE: Final = "prompt.md"
+"""In the output folder: an agent needs no permission to read what lies in its copy."""
+
 PACKED_OUTPUT_FOLDER: Final = "test_output"
 """The same folder inside the archive."""
 

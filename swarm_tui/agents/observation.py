@@ -31,8 +31,23 @@ class Observation:
     """Something that a person should see although nobody is needed, such as a request that is tried again."""
 
 
+@dataclass(frozen=True, slots=True)
+class OpenRequest:
+    """Something that an agent asks through a hook that waits for the answer."""
+
+    id: str
+    tool: str = ""
+    questions: tuple[str, ...] = ()
+    """What is asked, where that wants more than a yes or a no."""
+
+
 class AgentObserver(Protocol):
     """Reads the files of one agent. Everything in them is hostile."""
+
+    @property
+    def open_request(self) -> OpenRequest | None:
+        """What it asks now, where an answer can be brought to it."""
+        ...
 
     @property
     def files(self) -> Sequence[ObservedFile]:

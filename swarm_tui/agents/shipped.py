@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
@@ -51,6 +52,14 @@ def write_command(folder: Path) -> Path:
     return _write_program(folder / COMMAND_NAME, "swarm_tui.__main__")
 
 
+def write_hook_settings(folder: Path) -> Path:
+    """Write the settings by which Claude Code runs our hook, apart from those of the project and of the person."""
+    from swarm_tui.agents.claude import hook
+
+    settings = hook.hook_settings(sys.executable, str(Path(hook.__file__).resolve()))
+    return _write_shared(folder / "claude-settings.json", json.dumps(settings, indent=1))
+
+
 def _write_program(path: Path, module: str) -> Path:
     python = sys.executable
     if re.search(r"\s", python) or len(python) > _SHEBANG_LIMIT:
@@ -58,9 +67,13 @@ def _write_program(path: Path, module: str) -> Path:
             f"{path.name} cannot be started with {python}", "install swarm-tui under a short path without spaces"
         )
     package = str(Path(__file__).resolve().parents[2])
-    # Agents are launched side by side, and each launch writes it: none may replace the draft of another.
+    return _write_shared(path, _PROGRAM.format(python=python, package=package, module=module), mode=0o755)
+
+
+def _write_shared(path: Path, content: str, *, mode: int = 0o644) -> Path:
+    """Write a file that every launch writes; agents are launched side by side, each with a draft of its own."""
     draft = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_native_id()}.draft")
-    draft.write_text(_PROGRAM.format(python=python, package=package, module=module), encoding="utf-8")
-    draft.chmod(0o755)
+    draft.write_text(content, encoding="utf-8")
+    draft.chmod(mode)
     os.replace(draft, path)
     return path

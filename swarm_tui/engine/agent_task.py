@@ -81,5 +81,5 @@ async def pull_for(context: EngineContext, task: AgentTask, agent: AgentAddress,
         base=context.spec.base,
         branch=context.state.record_of(task.key).branch,
         ref=task.commits_ref(context),
-        emitters=task.kind.transcript_emitters,
+        sources=task.kind.transcript_sources,
     )

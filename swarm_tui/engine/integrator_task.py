@@ -28,7 +28,14 @@ from swarm_tui.engine.integrate import (
     record_branch,
     record_no_branch,
 )
-from swarm_tui.engine.launch import agent_words, environment_for, own_place, remove_earlier_agents
+from swarm_tui.engine.launch import (
+    agent_start,
+    environment_for,
+    place_words,
+    prompt_path,
+    prompt_words,
+    remove_earlier_agents,
+)
 from swarm_tui.engine.names import LABEL_ROLE, LABEL_SWEEP, integrator_of, session_of
 from swarm_tui.engine.pull import Pulled, read_output
 from swarm_tui.engine.schedule import LAUNCH_ATTEMPTS
@@ -92,13 +99,17 @@ class IntegratorTask:
     def create_request(self, context: EngineContext, record: TestRecord, address: AgentAddress) -> CreateRequest:
         spec, root, folder = self.spec, context.folder.root.absolute(), self.folder(context).absolute()
         command: tuple[str, ...] = (str(write_integrator_program(root)), str(folder / INPUTS_FILE))
-        message, environment = None, {}
+        message, environment, words = None, {}, place_words(spec, address)
+        # The built-in integrator runs the project's tests, which are not to see what agents log in with.
+        passed: tuple[str, ...] = ()
         if self.by == "agent":
             prompt = folder / _PROMPT_FILE
             template = Path(spec.integrator_prompt) if spec.integrator_prompt else None
             prompt.write_text(render_integrator_prompt(template, self.inputs, root), encoding="utf-8")
-            command, message = agent_words(spec), self.kind.message(prompt)
-            environment = environment_for(spec, address, None)
+            command = self.kind.prepare_command(agent_start(context, address, None))
+            message = self.kind.message(prompt_path(address))
+            environment, passed = environment_for(spec, address, None), spec.agent_environment
+            words += prompt_words(self.kind, address, prompt)
         return CreateRequest(
             name=record.agent,
             agent_type=self.kind.mngr_type,
@@ -111,10 +122,10 @@ class IntegratorTask:
             labels=spec.labels | {LABEL_SWEEP: spec.sweep, LABEL_ROLE: ROLE_INTEGRATOR},
             message=message,
             environment=environment,
-            passed_environment=spec.agent_environment,
+            passed_environment=passed,
             provider=spec.provider,
             is_approved=True,
-            extra_arguments=own_place(address),
+            extra_arguments=words,
         )
 
     async def finish(self, context: EngineContext, pulled: Pulled, end: End) -> AgentTask | None:

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Final
 
 from swarm_tui.adapters.mngr_messages import CreateRequest
-from swarm_tui.agents.contract import TASK_VARIABLE
-from swarm_tui.agents.kinds import kind_of_sweep
+from swarm_tui.agents.contract import OUTPUT_FOLDER, PROMPT_FILE, TASK_VARIABLE
+from swarm_tui.agents.kinds import AgentKind, AgentStart, kind_of_sweep
 from swarm_tui.agents.prompting import MAPPER_TEMPLATE, render_prompt
 from swarm_tui.agents.shipped import live_folder, write_command
 from swarm_tui.agents.task import Task
@@ -132,24 +132,47 @@ def create_request(context: EngineContext, record: TestRecord, address: AgentAdd
     return CreateRequest(
         name=record.agent,
         agent_type=kind.mngr_type,
-        command=kind.prepare_command(agent_words(spec), context.folder.root.absolute(), task_file),
+        command=kind.prepare_command(agent_start(context, address, task_file)),
         source=Path(spec.repository),
         transfer="git-worktree" if spec.transfer == "worktree" else "git-mirror",
         base=spec.base,
         branch=record.branch,
         labels=spec.labels | {LABEL_SWEEP: spec.sweep, LABEL_TEST: plain(record.test, 500), LABEL_ROLE: ROLE_MAPPER},
-        message=kind.message(prompt),
+        message=kind.message(prompt_path(address)),
         environment=environment_for(spec, address, task_file),
         passed_environment=spec.agent_environment,
         provider=spec.provider,
         is_approved=True,
-        extra_arguments=(*own_place(address), *setup_words(spec)),
+        extra_arguments=(*place_words(spec, address), *prompt_words(kind, address, prompt), *setup_words(spec)),
     )
 
 
-def own_place(address: AgentAddress) -> tuple[str, ...]:
-    """Return the words by which mngr gives an agent the id and the copy that we derived."""
-    return ("--id", address.agent_id, "--target-path", address.work_dir)
+def place_words(spec: SweepSpec, address: AgentAddress) -> tuple[str, ...]:
+    """Return the words by which mngr gives an agent the id and the copy that we derived, and time to be ready."""
+    ready = f"agent_ready_timeout={spec.ready_timeout:g}"
+    return ("--id", address.agent_id, "--target-path", address.work_dir, "-S", ready)
+
+
+def prompt_path(address: AgentAddress) -> str:
+    """Return where the prompt lies in an agent's copy."""
+    return posixpath.join(address.work_dir, OUTPUT_FOLDER, PROMPT_FILE)
+
+
+def prompt_words(kind: AgentKind, address: AgentAddress, prompt: Path) -> tuple[str, ...]:
+    """Return the words by which mngr puts the prompt into the copy, where git overlooks it."""
+    if kind.message("") is None:
+        return ()
+    ignored = prompt.with_name(".gitignore")
+    ignored.write_text("*\n", encoding="utf-8")
+    in_copy = prompt_path(address)
+    uploads = ((prompt, in_copy), (ignored, posixpath.join(posixpath.dirname(in_copy), ".gitignore")))
+    return tuple(word for source, target in uploads for word in ("--upload-file", f"{source}:{target}"))
+
+
+def agent_start(context: EngineContext, address: AgentAddress, task_file: Path | None) -> AgentStart:
+    """Return what a kind needs to know of an agent that is about to be created."""
+    words, folder = agent_words(context.spec), context.folder.root.absolute()
+    return AgentStart(words, folder, address.state_dir, task_file)
 
 
 def setup_words(spec: SweepSpec) -> tuple[str, ...]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import heapq
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from pathlib import Path
 from typing import Final
 
@@ -13,17 +15,26 @@ from swarm_tui.adapters.git import NoSpaceForGit, Repository
 from swarm_tui.agents.contract import ARCHIVE_PATH, BUNDLE_FILE, OUTPUT_FOLDER, PACKED_OUTPUT_FOLDER
 from swarm_tui.engine.archive import BadArchive, unpack_archive
 from swarm_tui.engine.commits import FetchedCommits, fetch_agent_commits
-from swarm_tui.engine.transcripts import find_transcripts
 from swarm_tui.errors import AdapterError, JournalError, SwarmError
 from swarm_tui.journal.folder import write_beside
 from swarm_tui.model.outcome import OUTCOME_SIZE_LIMIT, Outcome
 from swarm_tui.model.text import plain
 from swarm_tui.places.place import AgentAddress, AgentFile, Place, ReadRequest
-from swarm_tui.transcripts.locate import HARVESTED_NAME, SCREEN_NAME
+from swarm_tui.transcripts.entries import record_time
+from swarm_tui.transcripts.locate import (
+    HARVESTED_NAME,
+    SCREEN_NAME,
+    TranscriptSources,
+    choose_transcript,
+    subagent_logs,
+)
 
 PACKED_LIMIT: Final = 64_000_000
 PATCH_LIMIT: Final = 32_000_000
 TRANSCRIPT_LIMIT: Final = 500_000_000
+SUBAGENTS_LIMIT: Final = 200
+# Logs that are larger together are not merged: the transcript is then the agent's alone.
+MERGED_LIMIT: Final = 100_000_000
 SCREEN_HISTORY: Final = 2_000
 # Holds the id of the agent whose output is unpacked: what an earlier attempt handed in says nothing of a later one.
 _SOURCE_FILE: Final = ".pulled-from"
@@ -53,7 +64,7 @@ async def pull_work(
     base: str,
     branch: str,
     ref: str,
-    emitters: Sequence[str],
+    sources: TranscriptSources,
 ) -> Pulled:
     """Pull output, commits, transcript, screen and uncommitted work of one agent into a folder of the sweep.
 
@@ -64,7 +75,7 @@ async def pull_work(
         _, problem = await asyncio.gather(
             _keep_screen(place, agent, folder), _pull_archive(place, agent, folder, notes)
         )
-        await _pull_transcript(place, agent, folder, emitters)
+        await _pull_transcript(place, agent, folder, sources)
         bundle = folder / BUNDLE_FILE
         fetched = await fetch_agent_commits(
             repository,
@@ -151,11 +162,36 @@ async def _pull_uncommitted(place: Place, agent: AgentAddress, folder: Path, not
     return bool(patch)
 
 
-async def _pull_transcript(place: Place, agent: AgentAddress, folder: Path, emitters: Sequence[str]) -> None:
-    """Copy an agent's transcript into a folder of the sweep, where it has one."""
-    (path,) = await find_transcripts(place, [(agent, emitters)])
-    if path is not None:
-        await place.fetch_file(AgentFile(agent, path), folder / HARVESTED_NAME, limit=TRANSCRIPT_LIMIT)
+async def _pull_transcript(place: Place, agent: AgentAddress, folder: Path, sources: TranscriptSources) -> None:
+    """Copy an agent's transcript into a folder of the sweep, where it has one, with those of its subagents."""
+    (files,) = await place.find_files([agent], sources.patterns)
+    path = choose_transcript((file.path for file in files), sources, agent.agent_id)
+    if path is None:
+        return
+    await place.fetch_file(AgentFile(agent, path), folder / HARVESTED_NAME, limit=TRANSCRIPT_LIMIT)
+    logs = subagent_logs((file.path for file in files), sources, path)[:SUBAGENTS_LIMIT]
+    if not logs or sum(file.size for file in files) > MERGED_LIMIT:
+        return
+    drafts = [folder / f".subagent-{number}.jsonl" for number in range(len(logs))]
+    try:
+        for log, draft in zip(logs, drafts, strict=True):
+            await place.fetch_file(AgentFile(agent, log), draft, limit=MERGED_LIMIT)
+        await asyncio.to_thread(_merge_logs, folder / HARVESTED_NAME, [draft for draft in drafts if draft.exists()])
+    finally:
+        for draft in drafts:
+            draft.unlink(missing_ok=True)
+
+
+def _merge_logs(transcript: Path, others: Sequence[Path]) -> None:
+    """Put the records of other logs between those of a transcript by their times; each log keeps its order."""
+    logs = []
+    for path in (transcript, *others):
+        at, timed = 0.0, []
+        for line in path.read_bytes().splitlines(keepends=True):
+            at = max(at, record_time(line) or 0.0)
+            timed.append((at, line if line.endswith(b"\n") else line + b"\n"))
+        logs.append(timed)
+    write_beside(transcript, b"".join(line for _, line in heapq.merge(*logs, key=itemgetter(0))))
 
 
 async def _keep_screen(place: Place, agent: AgentAddress, folder: Path) -> None:

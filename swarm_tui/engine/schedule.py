@@ -38,6 +38,15 @@ def choose_launches(
     return chosen
 
 
+def slots_taken(active: int, waiting: int, slots: int) -> int:
+    """Return how many slots are in use, so many tests being active or waiting for an answer.
+
+    A waiting agent keeps its slot until as many wait as there are slots. Then others are launched in place of those
+    that wait, until twice as many agents live as there are slots.
+    """
+    return active + waiting if waiting < slots else active + waiting - slots
+
+
 def back_off(failures: int, attempts: int = LAUNCH_ATTEMPTS) -> float | None:
     """Return how long to wait after that many failed launches of an agent, or None to give up."""
     return None if failures >= attempts else _BACK_OFF[min(failures, len(_BACK_OFF)) - 1]

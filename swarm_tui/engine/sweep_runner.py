@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from swarm_tui.agents.judging import End
@@ -17,7 +17,7 @@ from swarm_tui.engine.live_agents import LiveAgents
 from swarm_tui.engine.messages import MessageSender
 from swarm_tui.engine.names import integrator_of, recorded_address
 from swarm_tui.engine.one_test_task import OneTestTask
-from swarm_tui.engine.schedule import back_off, choose_launches
+from swarm_tui.engine.schedule import back_off, choose_launches, slots_taken
 from swarm_tui.engine.stopping import Stopper
 from swarm_tui.engine.watch import Watch, read_new_events
 from swarm_tui.errors import SwarmError, UsageError
@@ -188,17 +188,33 @@ class SweepRunner:
         if self._is_stale:
             self._is_stale = False
             self.context.record(ProbeRecovered())
+        clock = time.time()
+        screens = await self._capture_doubtful(now, clock)
         for test, watch in list(self.live_agents.watches.items()):
             if test in self._busy or watch.address.agent_id in statuses.unreadable:
                 continue
             status = statuses.agents.get(watch.address.name)
-            seen, end = watch.observe(status.state if status else None, now)
+            was_waiting = watch.state is State.WAITING
+            process = status.state if status else None
+            seen, end = watch.observe(process, now, clock, screens.get(watch.address.session))
             if seen is not None:
                 self.context.record(seen)
-                if seen.state is State.WAITING:
+                if seen.state is State.WAITING and not was_waiting:
                     self.messages.answer_question(self.group, watch)
             if end is not None:
                 self._begin(test, self._harvest(test, end))
+
+    async def _capture_doubtful(self, now: float, clock: float) -> Mapping[str, str | None]:
+        """Return the screens of the agents whose files do not say what they do."""
+        sessions = [
+            watch.address.session for watch in self.live_agents.watches.values() if watch.needs_screen(now, clock)
+        ]
+        if not sessions:
+            return {}
+        try:
+            return await self.context.place.capture_screens(sessions)
+        except SwarmError:
+            return {}
 
     def _launch(self, now: float) -> None:
         state = self.context.state
@@ -208,7 +224,7 @@ class SweepRunner:
             self.queue,
             state.records,
             slots=state.slots,
-            taken=state.active,
+            taken=slots_taken(state.active, state.counts[State.WAITING.value], state.slots),
             creating=len(self._creating),
             not_before=self._not_before,
             now=now,

@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Literal
 
 from swarm_tui.agents.contract import ARCHIVE_PATH, TRIES_PATH
 from swarm_tui.agents.judging import End
+from swarm_tui.agents.observation import Observation, OpenRequest
 from swarm_tui.agents.transcript_summary import TranscriptSummary
 from swarm_tui.engine.agent_task import AgentTask
 from swarm_tui.engine.file_tail import FileTail
-from swarm_tui.engine.transcripts import find_transcripts
+from swarm_tui.engine.observed_files import ObservedFiles
 from swarm_tui.engine.tries import TryReader
 from swarm_tui.model.events import KnownEvent, Said, Seen, Spent
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.states import State
-from swarm_tui.places.place import AgentAddress, AgentFile, AgentState, FileSlice, Place, ReadRequest
+from swarm_tui.model.text import plain, plain_lines
+from swarm_tui.places.place import AgentAddress, AgentFile, AgentState, FileSlice, FoundFile, Place, ReadRequest
+from swarm_tui.transcripts.locate import choose_transcript, subagent_logs
 
 # One observation may fall into the moment in which an agent changes its state, so it takes two, a second apart.
 CONFIRMATIONS: Final = 2
+SEARCH_INTERVAL: Final = 1.0
 SAID_INTERVAL: Final = 1.0
 SPENT_INTERVAL: Final = 5.0
+# A dialog of a full-screen program stands at the end of the screen.
+DIALOG_LINES: Final = 20
+_Watched = Literal[State.RUNNING, State.WAITING]
 _END_OF: Final[dict[AgentState | None, End]] = {
     "DONE": End.CRASH,
     "STOPPED": End.CLOSED,
@@ -38,7 +46,7 @@ class Watch:
     started: float
     timeout: float
     wait_timeout: float
-    state: State = State.RUNNING
+    state: _Watched = State.RUNNING
     waiting_since: float | None = None
     waited: float = 0.0
     questions: int = 0
@@ -46,19 +54,28 @@ class Watch:
     """Whether the agent has handed in its work."""
     _tries: FileTail = field(init=False)
     _reader: TryReader = field(init=False)
-    _transcript: FileTail | None = None
+    _transcript: str | None = None
+    _logs: dict[str, FileTail] = field(default_factory=dict)
+    """The transcript and the logs of subagents, by their paths."""
     _summary: TranscriptSummary = field(init=False)
     _recorded: TranscriptSummary = field(init=False)
+    _observed_files: ObservedFiles | None = field(init=False)
+    _shown: Seen | None = None
+    """What was recorded last of the agent's state."""
+    _searched_at: float = float("-inf")
     _said_at: float = float("-inf")
     _spent_at: float = float("-inf")
     _was_active: bool = False
-    _observed: tuple[AgentState | None, int] = ("RUNNING", 0)
-    """The last observed state, and how often it was observed in a row."""
+    _process: tuple[AgentState | None, int] = ("RUNNING", 0)
+    """The last state of its process, and how often it was seen in a row."""
 
     def __post_init__(self) -> None:
         self._tries = FileTail(AgentFile(self.address, TRIES_PATH))
         self._reader = TryReader(self.task.key)
-        self._summary, self._recorded = self.task.kind.new_summary(), self.task.kind.new_summary()
+        kind = self.task.kind
+        self._summary, self._recorded = kind.new_summary(), kind.new_summary()
+        observer = kind.new_observer()
+        self._observed_files = ObservedFiles(self.address, observer) if observer is not None else None
 
     def continue_from(self, record: TestRecord) -> None:
         """Continue where the journal ends for an agent that was watched before."""
@@ -66,31 +83,52 @@ class Watch:
         self._recorded.last_line = record.last_line
         self._was_active = True
 
+    @property
+    def open_request(self) -> OpenRequest | None:
+        """What the agent asks by a hook, which an answer can reach without its terminal."""
+        return self._observed_files.observer.open_request if self._observed_files is not None else None
+
     def is_searched(self, now: float) -> bool:
-        """Return whether the agent's transcript is to be looked for now."""
-        is_due = self._transcript is None and now >= self._said_at + SAID_INTERVAL
+        """Return whether the agent's files are to be looked for now."""
+        has_all = self._transcript is not None and self._observed_files is None
+        is_due = not has_all and now >= self._searched_at + SEARCH_INTERVAL
         if is_due:
-            self._said_at = now
+            self._searched_at = now
         return is_due
 
-    def follow_transcript(self, path: str) -> None:
-        """Read the transcript from now on."""
-        self._transcript = FileTail(AgentFile(self.address, path))
+    @property
+    def patterns(self) -> tuple[str, ...]:
+        """The patterns of the files that are to be looked for."""
+        observed = self._observed_files.observer.files if self._observed_files is not None else ()
+        return (*self.task.kind.transcript_sources.patterns, *(file.pattern for file in observed))
+
+    def set_found_files(self, files: Sequence[FoundFile]) -> None:
+        """Follow the files that were found."""
+        paths, sources = [file.path for file in files], self.task.kind.transcript_sources
+        if self._transcript is None or self._transcript not in paths:
+            self._transcript = choose_transcript(paths, sources, self.address.agent_id)
+        if self._transcript is not None:
+            for path in (self._transcript, *subagent_logs(paths, sources, self._transcript)):
+                self._logs.setdefault(path, FileTail(AgentFile(self.address, path)))
+        if self._observed_files is not None:
+            self._observed_files.set_found(files)
 
     def read_requests(self) -> list[ReadRequest]:
         """Return what is to be read of the agent's files."""
-        transcript = [self._transcript.request] if self._transcript is not None else []
-        return [ReadRequest(AgentFile(self.address, ARCHIVE_PATH)), self._tries.request, *transcript]
+        observed = self._observed_files.requests() if self._observed_files is not None else []
+        logs = [log.request for log in self._logs.values()]
+        return [ReadRequest(AgentFile(self.address, ARCHIVE_PATH)), self._tries.request, *logs, *observed]
 
     def new_events(self, slices: Sequence[FileSlice | None], now: float) -> list[KnownEvent]:
         """Return the events that follow from the answers to `read_requests`."""
-        archive, tries, *transcript = slices
-        self.has_archive = archive is not None
-        events: list[KnownEvent] = list(self._reader.read(self._tries.read_lines(tries)))
-        if self._transcript is not None and transcript:
-            self._summary.read(self._transcript.read_lines(transcript[0]))
-            events += self._transcript_events(now)
-        return events
+        rest = iter(slices)
+        self.has_archive = next(rest) is not None
+        events: list[KnownEvent] = list(self._reader.read(self._tries.read_lines(next(rest))))
+        for log in self._logs.values():
+            self._summary.read(log.read_lines(next(rest)))
+        if self._observed_files is not None:
+            self._observed_files.read(rest)
+        return events + self._transcript_events(now)
 
     def _transcript_events(self, now: float) -> list[KnownEvent]:
         events: list[KnownEvent] = []
@@ -109,34 +147,67 @@ class Watch:
         self._said_at = self._spent_at = float("-inf")
         return self._transcript_events(0.0)
 
-    def observe(self, seen: AgentState | None, now: float) -> tuple[Seen | None, End | None]:
-        """Return the change of state, or the end, that follows from an observed state; None: there is no such agent."""
-        state, times = self._observed
-        self._observed = (seen, times + 1 if seen == state else 1)
-        self._was_active = self._was_active or seen == "RUNNING"
-        if seen == "RUNNING" or seen == "REPLACED":
-            return self._change_to(State.RUNNING, now), None
-        if self._observed[1] < CONFIRMATIONS:
-            return None, None
-        if seen == "WAITING":
-            is_starting = not self._was_active and now < self.started + self.task.kind.ready_within
-            return (None if is_starting else self._change_to(State.WAITING, now)), None
-        return None, _END_OF[seen]
+    def observe(
+        self, process: AgentState | None, now: float, clock: float, screen: str | None = None
+    ) -> tuple[Seen | None, End | None]:
+        """Return the change of state, or the end, that follows from the state of the agent's process.
 
-    def _change_to(self, state: State, now: float) -> Seen | None:
-        if state is self.state:
+        Where the agent's own files say what it does, they are believed instead, as long as the process lives. None is
+        the state of an agent that does not exist; `clock` is the time since 1970, `screen` what its terminal shows.
+        """
+        state, times = self._process
+        self._process = (process, times + 1 if process == state else 1)
+        self._was_active = self._was_active or process == "RUNNING"
+        if process in ("RUNNING", "WAITING") and (observation := self._observation(clock, screen)):
+            return self._record_observation(observation, now), None
+        if process == "RUNNING" or process == "REPLACED":
+            return self._record_observation(Observation(False, "process"), now), None
+        if self._process[1] < CONFIRMATIONS:
+            return None, None
+        if process == "WAITING":
+            is_starting = not self._was_active and now < self.started + self.task.kind.ready_within
+            question = self._summary.question or self._recorded.last_line
+            waiting = Observation(True, "process", question)
+            return (None if is_starting else self._record_observation(waiting, now)), None
+        return None, _END_OF[process]
+
+    def needs_screen(self, now: float, clock: float) -> bool:
+        """Return whether only its terminal can tell what the agent does: a dialog may stand there since its start."""
+        if self._observed_files is None or now < self.started + self.task.kind.ready_within:
+            return False
+        return self._observed_files.observer.observe(clock) is None
+
+    def _observation(self, clock: float, screen: str | None) -> Observation | None:
+        if self._observed_files is None:
             return None
-        if state is State.WAITING:
+        observation = self._observed_files.observer.observe(clock)
+        if observation is None and screen is not None:
+            dialog = find_dialog(screen, self.task.kind.dialog_signs)
+            return Observation(True, "screen", dialog) if dialog else None
+        return observation
+
+    def _record_observation(self, observation: Observation, now: float) -> Seen | None:
+        """Return the event of an observation; None when it says what is known already."""
+        state: _Watched = State.WAITING if observation.needs_person else State.RUNNING
+        seen = Seen(
+            test=self.task.key,
+            state=state,
+            source=observation.source,
+            question=observation.question,
+            options=observation.options,
+            condition=observation.condition,
+        )
+        shown = self._shown or Seen(test=self.task.key, state=self.state, source=observation.source)
+        if state is self.state and seen == shown.model_copy(update={"source": seen.source}):
+            return None
+        if state is State.WAITING and self.state is not State.WAITING:
             self.waiting_since = now
             self.questions += 1
-            question = self._summary.question or self._recorded.last_line
-            self.state = state
-            return Seen(test=self.task.key, state=State.WAITING, source="process", question=question)
-        if self.waiting_since is not None:
+        elif state is State.RUNNING and self.waiting_since is not None:
             self.waited += now - self.waiting_since
-        self.waiting_since = None
-        self.state = state
-        return Seen(test=self.task.key, state=State.RUNNING, source="process")
+            self.waiting_since = None
+        self.state, self._shown = state, seen
+        return seen
 
     def overdue_end(self, now: float) -> End | None:
         """Return the end of an agent that has worked, or waited for an answer, longer than it may."""
@@ -145,13 +216,20 @@ class Watch:
         return End.TIMEOUT if now - self.started - self.waited >= self.timeout else None
 
 
+def find_dialog(screen: str, signs: Sequence[str]) -> str:
+    """Return the line at the end of a screen that only a dialog shows; empty without one."""
+    lines = [line.strip() for line in plain_lines(screen).rstrip().split("\n")[-DIALOG_LINES:]]
+    return next((plain(line, 200) for line in lines if any(re.search(sign, line) for sign in signs)), "")
+
+
 async def read_new_events(place: Place, watches: Sequence[Watch], now: float) -> list[KnownEvent]:
     """Read the files of many agents at once; return the events that follow from what is new in them."""
     searched = [watch for watch in watches if watch.is_searched(now)]
-    wanted = [(watch.address, watch.task.kind.transcript_emitters) for watch in searched]
-    for watch, path in zip(searched, await find_transcripts(place, wanted), strict=True):
-        if path is not None:
-            watch.follow_transcript(path)
+    if searched:
+        patterns = tuple(dict.fromkeys(pattern for watch in searched for pattern in watch.patterns))
+        found = await place.find_files([watch.address for watch in searched], patterns)
+        for watch, files in zip(searched, found, strict=True):
+            watch.set_found_files(files)
     requests = [watch.read_requests() for watch in watches]
     slices = iter(await place.read_files([request for of_watch in requests for request in of_watch]))
     events = []

@@ -18,6 +18,8 @@ LOG_LINES_KEPT: Final = 5_000
 # By them a resumed engine does nothing twice: more than people ever ask.
 ANSWERS_KEPT: Final = 100_000
 
+NOTHING_ASKED: Final[dict[str, Any]] = {"question": "", "options": (), "condition": ""}
+
 
 class SweepState:
     """The state of one sweep after all events applied so far; reads no clock and no disk.
@@ -185,8 +187,18 @@ class SweepState:
         self._change(event.test, state=State.QUEUED, since=event.at, reason=event.reason, source="engine")
 
     def _seen(self, event: happened.Seen) -> None:
+        record = self.integrator if event.test == INTEGRATOR_KEY else self.records.get(event.test)
+        # A question that is renewed, or a new condition, does not begin the state anew.
+        is_same_state = record is not None and record.state is event.state
         self._change(
-            event.test, state=event.state, since=event.at, source=event.source, question=event.question, reason=""
+            event.test,
+            state=event.state,
+            since=record.since if record is not None and is_same_state else event.at,
+            source=event.source,
+            question=event.question,
+            options=event.options,
+            condition=event.condition,
+            reason="",
         )
 
     def _probe_failed(self, event: happened.ProbeFailed) -> None:
@@ -243,7 +255,7 @@ class SweepState:
             reason=event.reason,
             source="outcome" if not event.harvest.errored else "engine",
             harvest=event.harvest,
-            question="",
+            **NOTHING_ASKED,
             stale_since=None,
         )
 
@@ -255,7 +267,7 @@ class SweepState:
             ended_at=event.at,
             reason=event.reason,
             source="person",
-            question="",
+            **NOTHING_ASKED,
             stale_since=None,
         )
 

@@ -95,6 +95,7 @@ def _restored_record(values: list[Any]) -> TestRecord:
         result=Result(record.result) if record.result else None,
         tries=tuple(Try(*made) for made in record.tries),
         foreign_imports=tuple(record.foreign_imports),
+        options=tuple(record.options),
         harvest=HarvestReport.model_validate(record.harvest),
     )
 

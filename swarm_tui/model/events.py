@@ -96,6 +96,10 @@ class Seen(TestEvent):
     state: Literal[State.RUNNING, State.WAITING]
     source: str = "process"
     question: str = ""
+    options: tuple[str, ...] = ()
+    """The answers that it offers, if any."""
+    condition: str = ""
+    """What else is to be seen of it, such as a request to its model that is tried again."""
 
 
 class ProbeFailed(EventBase):

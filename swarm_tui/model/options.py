@@ -97,6 +97,9 @@ class RunOptions:
     wait_timeout: float = _option(
         1800.0, "--wait-timeout", "to wait for your answer (default 30m)", "TIME", parse=parse_duration, rule=_TIME
     )
+    ready_timeout: float = _option(
+        90.0, "--ready-timeout", "for an agent to be ready (default 90s)", "TIME", parse=parse_duration, rule=_TIME
+    )
     keep_agents: bool = _option(False, "--keep-agents", "do not stop agents whose work is harvested")
     is_recorded: bool = _option(False, "--record", "record the terminal of every agent")
     passed_environment: tuple[str, ...] = _option((), "--pass-env", "a variable the agents get", "NAME")

@@ -49,6 +49,8 @@ class TestRecord(NamedTuple):
     harvest: HarvestReport = NOT_HARVESTED
     foreign_imports: tuple[str, ...] = ()
     question: str = ""
+    options: tuple[str, ...] = ()
+    condition: str = ""
     last_line: str = ""
     dollars: float | None = None
     tokens: int | None = None

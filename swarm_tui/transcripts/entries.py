@@ -152,6 +152,12 @@ def parse_time(value: Any) -> float | None:
     return None
 
 
+def record_time(raw: bytes) -> float | None:
+    """Return the time of a record, or None when it has none."""
+    record = _loads(raw)
+    return _time_of(record) if isinstance(record, dict) else None
+
+
 def _loads(raw: bytes) -> Any:
     try:
         return json.loads(raw)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
+from swarm_tui.model.paths import fits_pattern
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.text import plain_lines
 
@@ -23,13 +25,43 @@ SCREEN_NAME: Final = "screen.txt"
 _MNGR_LOGS: Final = "logs"
 
 
-def choose_transcript(existing: Iterable[str], emitters: Sequence[str] = ()) -> str | None:
+@dataclass(frozen=True, slots=True)
+class TranscriptSources:
+    """Where the agents of one kind write their transcripts; without any, the files that mngr knows."""
+
+    emitters: tuple[str, ...] = ()
+    """The names under which they write in mngr's events, the likeliest first."""
+    session_logs: tuple[str, ...] = ()
+    """Patterns of their own logs, the agent's before those of its subagents; whole, where mngr's come late."""
+
+    @property
+    def patterns(self) -> tuple[str, ...]:
+        """The patterns of all files that may be transcripts."""
+        return (*self.session_logs, *TRANSCRIPT_PATTERNS)
+
+
+def choose_transcript(
+    existing: Iterable[str], sources: TranscriptSources = TranscriptSources(), agent_id: str = ""
+) -> str | None:
     """Return which of the files in a state folder is the agent's transcript, or None when none of them is one.
 
-    `existing` are paths relative to the state folder. Those that `emitters` wrote come before those of others.
+    `existing` are paths relative to the state folder. An own log comes first, above all the one of the session that
+    mngr named after the agent; then what mngr wrote, the files of `emitters` before those of others.
     """
-    ranked = [(rank, path) for path in existing if (rank := _rank(path, emitters)) is not None]
+    paths = list(existing)
+    own = [path for path in paths if any(fits_pattern(path, pattern) for pattern in sources.session_logs[:1])]
+    if own:
+        session = agent_id.removeprefix("agent-")
+        return min(own, key=lambda path: (PurePosixPath(path).stem.replace("-", "") != session, path))
+    ranked = [(rank, path) for path in paths if (rank := _rank(path, sources.emitters)) is not None]
     return min(ranked)[1] if ranked else None
+
+
+def subagent_logs(existing: Iterable[str], sources: TranscriptSources, transcript: str) -> list[str]:
+    """Return the logs of the subagents of the session that wrote a transcript."""
+    folder = transcript.removesuffix(".jsonl") + "/"
+    fitting = (path for path in existing if any(fits_pattern(path, each) for each in sources.session_logs[1:]))
+    return sorted(path for path in fitting if path.startswith(folder))
 
 
 def _rank(path: str, emitters: Sequence[str]) -> tuple[int, int] | None:
@@ -45,13 +77,15 @@ def _rank(path: str, emitters: Sequence[str]) -> tuple[int, int] | None:
     return group, emitters.index(emitter) if emitter in emitters else len(emitters)
 
 
-def find_transcript(state_dir: str, agent_folder: Path | None, emitters: Sequence[str] = ()) -> Path | None:
+def find_transcript(
+    state_dir: str, agent_folder: Path | None, sources: TranscriptSources = TranscriptSources(), agent_id: str = ""
+) -> Path | None:
     """Return the agent's transcript on this machine: the live one, else what was harvested; None without one."""
     live = Path(state_dir) if state_dir else None
     if live is not None and live.is_absolute():
-        found = [path for pattern in TRANSCRIPT_PATTERNS for path in live.glob(pattern)]
+        found = [path for pattern in sources.patterns for path in live.glob(pattern)]
         files = [path.relative_to(live).as_posix() for path in found if path.is_file() and not path.is_symlink()]
-        chosen = choose_transcript(files, emitters)
+        chosen = choose_transcript(files, sources, agent_id)
         if chosen is not None:
             return live / chosen
     harvested = agent_folder / HARVESTED_NAME if agent_folder is not None else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -10,26 +11,45 @@ from pathlib import Path
 import pytest
 
 import swarm_tui
-from swarm_tui.agents.kinds import DEFAULT_AGENT_TYPE, AgentKind, Login, kind_of, kind_of_sweep
+from swarm_tui.agents.claude import hook
+from swarm_tui.agents.claude.observer import DEBUG_PATH
+from swarm_tui.agents.kinds import DEFAULT_AGENT_TYPE, AgentKind, AgentStart, Login, kind_of, kind_of_sweep
 from swarm_tui.model.sweep import MngrSettings, SweepSpec
 
 ALL = ("offline", "command", "claude", "code-guardian", "codex")
 
 
+def start_of(folder: Path, *arguments: str) -> AgentStart:
+    return AgentStart(arguments, folder, "/state", Path("/task.json"))
+
+
+def test_claude_runs_our_hook_and_logs_its_requests(tmp_path: Path) -> None:
+    words = kind_of("claude").prepare_command(start_of(tmp_path, "--model", "opus"))
+    assert words[:2] == ("--model", "opus")
+    assert words[words.index("--debug-file") + 1] == f"/state/{DEBUG_PATH}"
+    settings = json.loads(Path(words[words.index("--settings") + 1]).read_text())
+    assert str(hook.__file__) in settings["hooks"]["PermissionRequest"][0]["hooks"][0]["command"]
+
+
+def test_settings_of_a_persons_own_are_left_alone(tmp_path: Path) -> None:
+    own = ("--settings", "mine.json", "--debug-file=log")
+    assert kind_of("claude").prepare_command(start_of(tmp_path, *own)) == own
+
+
 def test_a_type_that_no_module_names_is_one_of_mngrs() -> None:
     kind = kind_of("codex")
     assert type(kind) is AgentKind
-    assert (kind.mngr_type, kind.plugin, kind.transcript_emitters) == ("codex", "codex", ("codex",))
+    assert (kind.mngr_type, kind.plugin, kind.transcript_sources.emitters) == ("codex", "codex", ("codex",))
     assert kind.has_model
     assert kind.can_integrate
-    assert kind.prepare_command(("--fast",), Path("/folder"), Path("/task.json")) == ("--fast",)
+    assert kind.prepare_command(start_of(Path("/folder"), "--fast")) == ("--fast",)
 
 
 def test_the_offline_agent_is_a_command_that_needs_no_message(tmp_path: Path) -> None:
     kind = kind_of("offline")
     assert (kind.agent_type, kind.mngr_type, kind.plugin) == ("offline", "command", "")
-    assert kind.message(Path("/p")) is None
-    program, task_file = kind.prepare_command(("ignored",), tmp_path, Path("/task.json"))
+    assert kind.message("/p") is None
+    program, task_file = kind.prepare_command(start_of(tmp_path, "ignored"))
     assert (Path(program).parent, task_file) == (tmp_path, "/task.json")
     assert not kind.has_model
     assert not kind.can_integrate
@@ -53,7 +73,7 @@ def test_a_simulated_agent_is_an_agent_that_is_not_there() -> None:
 
 @pytest.mark.parametrize("agent_type", ALL)
 def test_a_message_is_shorter_than_a_terminal_line_may_be(agent_type: str) -> None:
-    assert len(kind_of(agent_type).message(Path("/" + "x" * 1000)) or "") < 4095
+    assert len(kind_of(agent_type).message("/" + "x" * 1000) or "") < 4095
 
 
 def test_claude_run_by_root_skips_permissions_only_in_a_sandbox() -> None:
@@ -102,13 +122,13 @@ def test_claude_says_whether_it_is_logged_in(output: str, environment: dict[str,
 def test_types_that_run_claude_are_claude() -> None:
     kind = kind_of("code-guardian")
     assert (kind.mngr_type, kind.plugin, kind.program, kind.process) == ("code-guardian", "claude", "claude", "claude")
-    assert kind.transcript_emitters == kind_of(DEFAULT_AGENT_TYPE).transcript_emitters == ("claude",)
+    assert kind.transcript_sources == kind_of(DEFAULT_AGENT_TYPE).transcript_sources
 
 
 def test_a_type_of_mngrs_settings_is_of_the_kind_of_its_parent() -> None:
     kind = kind_of("my-claude", "claude")
     assert (kind.agent_type, kind.mngr_type, kind.program) == ("my-claude", "my-claude", "claude")
-    assert kind.transcript_emitters == ("claude",)
+    assert kind.transcript_sources.emitters == ("claude",)
     settings = MngrSettings(path="mngr")
     spec = SweepSpec(
         sweep="s", repository="/r", base="b", created_at=0, mngr=settings, agent_type="my-claude", parent_type="claude"

@@ -87,11 +87,14 @@ def test_task_and_prompt_are_files_and_a_hostile_id_is_only_text_in_them(tmp_pat
     assert json.loads((folder / "task.json").read_text())["test"] == hostile
     assert "$(touch x)" in (folder / "prompt.md").read_text()
     words = request.arguments()
-    assert words[words.index("--") + 1 :] == [
+    command = words[words.index("--") + 1 :]
+    assert command[:6] == [
         *("--permission-mode", "default", "--allowedTools", "Bash,Edit,Write,Read,NotebookEdit,Glob,Grep"),
         *("--model", "x"),
     ]
-    assert f"--message=Read {folder / 'prompt.md'} and do everything it says, to its last step." in words
+    copy = context.address_of(record.agent, 1).work_dir
+    assert f"--message=Read {copy}/.test_output/prompt.md and do everything it says, to its last step." in words
+    assert f"{folder / 'prompt.md'}:{copy}/.test_output/prompt.md" in words
     assert not any("\n" in word or "\x1b" in word for word in words)
     assert [word for word in words if "touch" in word] == ["swarm_test=test_0.py::test_x[$(touch x) [/red]]"]
 

@@ -47,6 +47,8 @@ FULL = TestRecord(
     harvest=REPORT,
     foreign_imports=("module",),
     question="question?",
+    options=("yes", "no"),
+    condition="tries again",
     last_line="line",
     dollars=1.0,
     tokens=2,
@@ -54,6 +56,9 @@ FULL = TestRecord(
     is_held=True,
     last_line_at=6.0,
 )
+
+
+NOTHING_ASKED = {"question": "", "options": (), "condition": ""}
 
 
 def folded(record: TestRecord, *events: happened.Event) -> SweepState:
@@ -107,12 +112,14 @@ def test_the_record_that_is_changed_here_has_no_field_at_its_default() -> None:
             {"state": State.QUEUED, "since": 9, "reason": "no port", "source": "engine"},
         ),
         (
-            happened.Seen(at=9, test=TEST, state=State.WAITING, source="screen", question="Which?"),
-            {"state": State.WAITING, "since": 9, "source": "screen", "question": "Which?", "reason": ""},
+            happened.Seen(at=9, test=TEST, state=State.WAITING, source="hook", question="Which?", options=("a", "b")),
+            {"state": State.WAITING, "since": 9, "source": "hook", "question": "Which?", "reason": ""}
+            | {"options": ("a", "b"), "condition": ""},
         ),
         (
-            happened.Seen(at=9, test=TEST, state=State.RUNNING),
-            {"state": State.RUNNING, "since": 9, "source": "process", "question": "", "reason": ""},
+            happened.Seen(at=9, test=TEST, state=State.RUNNING, condition="API error 429"),
+            {"state": State.RUNNING, "source": "process", "reason": ""}
+            | {"question": "", "options": (), "condition": "API error 429"},
         ),
         (happened.TryStarted(at=9, test=TEST, number=2), {"tries": (*FULL.tries, Try(2, None, 0.0, 9))}),
         (
@@ -136,7 +143,7 @@ def test_the_record_that_is_changed_here_has_no_field_at_its_default() -> None:
                 "reason": "r",
                 "source": "outcome",
                 "harvest": HarvestReport(tip="t"),
-                "question": "",
+                **NOTHING_ASKED,
                 "stale_since": None,
             },
         ),
@@ -150,7 +157,7 @@ def test_the_record_that_is_changed_here_has_no_field_at_its_default() -> None:
                 "reason": "",
                 "source": "engine",
                 "harvest": HarvestReport(errored=True),
-                "question": "",
+                **NOTHING_ASKED,
                 "stale_since": None,
             },
         ),
@@ -162,7 +169,7 @@ def test_the_record_that_is_changed_here_has_no_field_at_its_default() -> None:
                 "ended_at": 9,
                 "reason": "enough",
                 "source": "person",
-                "question": "",
+                **NOTHING_ASKED,
                 "stale_since": None,
             },
         ),

@@ -11,7 +11,13 @@ import pytest
 from swarm_tui.model import state as model
 from swarm_tui.model.state import Try
 from swarm_tui.transcripts.entries import Role, parse_record
-from swarm_tui.transcripts.locate import choose_transcript, find_transcript, substitute_transcript
+from swarm_tui.transcripts.locate import (
+    TranscriptSources,
+    choose_transcript,
+    find_transcript,
+    subagent_logs,
+    substitute_transcript,
+)
 
 
 def write(path: Path, at: float = 0.0) -> Path:
@@ -52,8 +58,30 @@ LOG = "events/logs/common_transcript/events.jsonl"
     ],
 )
 def test_of_all_files_one_is_the_transcript(existing: tuple[str, ...], emitters: Sequence[str], chosen: str) -> None:
-    assert choose_transcript(existing, emitters) == chosen
-    assert choose_transcript(existing[::-1], emitters) == chosen
+    assert choose_transcript(existing, TranscriptSources(tuple(emitters))) == chosen
+    assert choose_transcript(existing[::-1], TranscriptSources(tuple(emitters))) == chosen
+
+
+OWN = "plugin/claude/anthropic/projects/-copy/12345678-1234-1234-1234-123456789012.jsonl"
+OTHER = "plugin/claude/anthropic/projects/-copy/00000000-0000-0000-0000-000000000000.jsonl"
+SUBAGENT = OWN.removesuffix(".jsonl") + "/subagents/agent-7.jsonl"
+SOURCES = TranscriptSources(
+    ("claude",),
+    ("plugin/claude/anthropic/projects/*/*.jsonl", "plugin/claude/anthropic/projects/*/*/subagents/*.jsonl"),
+)
+
+
+def test_an_own_log_comes_before_what_mngr_makes_of_it_and_the_agents_own_session_before_others() -> None:
+    agent = "agent-12345678123412341234123456789012"
+    assert choose_transcript((CLAUDE, OTHER, OWN, SUBAGENT), SOURCES, agent) == OWN
+    assert choose_transcript((CLAUDE, OTHER, SUBAGENT), SOURCES, agent) == OTHER
+    assert choose_transcript((CLAUDE, SUBAGENT), SOURCES, agent) == CLAUDE
+
+
+def test_the_logs_of_subagents_are_those_of_the_same_session() -> None:
+    strange = OTHER.removesuffix(".jsonl") + "/subagents/agent-8.jsonl"
+    assert subagent_logs((OWN, OTHER, strange, SUBAGENT), SOURCES, OWN) == [SUBAGENT]
+    assert subagent_logs((CLAUDE,), SOURCES, CLAUDE) == []
 
 
 def test_the_log_of_mngrs_converter_is_no_transcript_however_new(tmp_path: Path) -> None:

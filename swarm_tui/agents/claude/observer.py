@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from swarm_tui.agents.claude.hook import EVENTS_PATH
-from swarm_tui.agents.observation import Observation, ObservedFile
+from swarm_tui.agents.observation import Observation, ObservedFile, OpenRequest
 from swarm_tui.model.text import plain, plain_lines
 
 DEBUG_PATH: Final = "plugin/swarm/claude_debug.log"
@@ -40,6 +40,8 @@ class _Request:
 
     question: str
     options: tuple[str, ...] = ()
+    tool: str = ""
+    questions: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -59,6 +61,12 @@ class ClaudeObserver:
     """Why the last turn failed."""
     _attempt: tuple[int, int, str] | None = None
     """The number of a failed request, the most there are, and its status."""
+
+    @property
+    def open_request(self) -> OpenRequest | None:
+        for identity, request in self._requests.items():
+            return OpenRequest(identity, request.tool, request.questions)
+        return None
 
     def add_lines(self, name: str, lines: Sequence[bytes]) -> None:
         for line in lines:
@@ -88,21 +96,19 @@ class ClaudeObserver:
             request = next(iter(self._requests.values()))
             others = len(self._requests) - 1
             more = f" (and {others} more)" if others else ""
-            return Observation(True, "its hook", request.question + more, request.options)
+            return Observation(True, "hook", request.question + more, request.options)
         match self._status:
             case "waiting":
-                return Observation(True, "its session file", _DIALOGS.get(self._waiting_for, _DIALOGS["dialog open"]))
+                return Observation(True, "session file", _DIALOGS.get(self._waiting_for, _DIALOGS["dialog open"]))
             case "busy":
-                return Observation(False, "its session file", condition=self._condition())
+                return Observation(False, "session file", condition=self._condition())
             case "shell":
-                return Observation(False, "its session file", condition="a command runs in the background")
+                return Observation(False, "session file", condition="a command runs in the background")
             case "idle" if self._idle_since is not None and now - self._idle_since >= IDLE_CONFIRMED_AFTER:
                 question = self._failure or self._last_words or "its turn is over, and it has not handed in its work"
-                return Observation(
-                    True, "its hook" if self._failure or self._last_words else "its session file", question
-                )
+                return Observation(True, "hook" if self._failure or self._last_words else "session file", question)
             case "idle":
-                return Observation(False, "its session file")
+                return Observation(False, "session file")
         return None
 
     def _condition(self) -> str:
@@ -143,19 +149,20 @@ def _request(event: dict[str, Any]) -> _Request:
     given = given if isinstance(given, dict) else {}
     if tool == "AskUserQuestion":
         questions = [question for question in _list(given.get("questions")) if isinstance(question, dict)]
-        text = "\n".join(_text(question.get("question")) for question in questions)
+        texts = tuple(_text(question.get("question")) for question in questions)
         options = [option for question in questions[:1] for option in _list(question.get("options"))]
         labels = [_text(option.get("label")) for option in options if isinstance(option, dict)]
-        return _Request(text or "it asks a question", tuple(labels[:OPTIONS_SHOWN]))
+        asked = "\n".join(texts) or "it asks a question"
+        return _Request(asked, tuple(labels[:OPTIONS_SHOWN]), tool, texts)
     if tool == "ExitPlanMode":
-        return _Request(f"it wants to carry out its plan:\n{_text(given.get('plan'))}", ("yes", "no"))
+        return _Request(f"it wants to carry out its plan:\n{_text(given.get('plan'))}", ("yes", "no"), tool)
     if event.get("kind") == "Elicitation":
         return _Request(_text(event.get("message")) or "a tool server asks for input", ("yes", "no"))
     detail = next(
         (_text(given[key]) for key in ("command", "file_path", "path", "url", "pattern") if given.get(key)), ""
     )
     who = f"its subagent {_text(event['subagent'])}" if event.get("subagent") else "it"
-    return _Request(f"{who} wants to use {tool or 'a tool'}{': ' if detail else ''}{detail}", ("yes", "no"))
+    return _Request(f"{who} wants to use {tool or 'a tool'}{': ' if detail else ''}{detail}", ("yes", "no"), tool)
 
 
 def _started_at(session: dict[str, Any]) -> float:

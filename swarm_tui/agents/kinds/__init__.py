@@ -15,11 +15,25 @@ from functools import cache
 from pathlib import Path
 from typing import ClassVar, Final
 
+from swarm_tui.agents.observation import AgentObserver
 from swarm_tui.agents.transcript_summary import TranscriptSummary
 from swarm_tui.model.options import RunOptions
 from swarm_tui.model.sweep import SweepSpec
+from swarm_tui.transcripts.locate import TranscriptSources
 
 DEFAULT_AGENT_TYPE: Final = RunOptions.agent_type
+
+
+@dataclass(frozen=True, slots=True)
+class AgentStart:
+    """What is known of an agent that is about to be created."""
+
+    arguments: tuple[str, ...]
+    """Of its command line: for what it may do, and those that a person gave."""
+    folder: Path
+    """The sweep's folder, for files that all its agents share."""
+    state_dir: str
+    task_file: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,28 +144,32 @@ class AgentKind:
         return self.agent_type
 
     @property
-    def transcript_emitters(self) -> tuple[str, ...]:
-        """The names under which it writes its transcript in mngr's events, the likeliest first."""
-        return (self.agent_type,)
+    def transcript_sources(self) -> TranscriptSources:
+        """Where it writes its transcript."""
+        return TranscriptSources((self.agent_type,))
 
     def argument_problem(self, arguments: Sequence[str]) -> tuple[str, str]:
         """Return why agents cannot be launched with these arguments, and a hint; both are empty when they can."""
         return "", ""
 
-    def prepare_command(self, arguments: tuple[str, ...], folder: Path, task_file: Path) -> tuple[str, ...]:
-        """Return the command line arguments for mngr; programs that they name are written to `folder`."""
-        return arguments
+    def prepare_command(self, start: AgentStart) -> tuple[str, ...]:
+        """Return the command line arguments for mngr; write the files that they name."""
+        return start.arguments
 
     def variables(self, arguments: Sequence[str], *, is_root: bool) -> dict[str, str]:
         """Return the environment variables that an agent with these arguments must have."""
         return {}
 
-    def message(self, prompt: Path) -> str | None:
+    def message(self, prompt: str) -> str | None:
         """Return the message that an agent begins with; None for one that needs none.
 
         It names the prompt's file, because terminals cut long lines.
         """
         return f"Read {prompt} and do everything it says, to its last step."
+
+    def new_observer(self) -> AgentObserver | None:
+        """Return what tells from the agent's own files what it does; None where only its process is known."""
+        return None
 
     def new_summary(self) -> TranscriptSummary:
         """Return a summary that reads transcripts of this kind."""

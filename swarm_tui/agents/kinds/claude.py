@@ -6,9 +6,15 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Final
 
-from swarm_tui.agents.kinds import AgentKind, Login, Permission
+from swarm_tui.agents.kinds import AgentKind, AgentStart, Login, Permission
+from swarm_tui.agents.observation import AgentObserver
 from swarm_tui.agents.transcript_summary import TranscriptSummary
+from swarm_tui.transcripts.locate import TranscriptSources
 
+_SESSION_LOGS: Final = (
+    "plugin/claude/anthropic/projects/*/*.jsonl",
+    "plugin/claude/anthropic/projects/*/*/subagents/*.jsonl",
+)
 _SKIPS_PERMISSIONS: Final = "--dangerously-skip-permissions"
 
 
@@ -62,8 +68,20 @@ class ClaudeKind(AgentKind):
         return "claude"
 
     @property
-    def transcript_emitters(self) -> tuple[str, ...]:
-        return ("claude",)
+    def transcript_sources(self) -> TranscriptSources:
+        return TranscriptSources(("claude",), _SESSION_LOGS)
+
+    def prepare_command(self, start: AgentStart) -> tuple[str, ...]:
+        from swarm_tui.agents.claude.observer import DEBUG_PATH
+        from swarm_tui.agents.shipped import write_hook_settings
+
+        given = {word.partition("=")[0] for word in start.arguments}
+        words = start.arguments
+        if "--settings" not in given:
+            words += ("--settings", str(write_hook_settings(start.folder)))
+        if "--debug-file" not in given:
+            words += ("--debug-file", f"{start.state_dir}/{DEBUG_PATH}")
+        return words
 
     def read_login(self, code: int, output: str, environment: Mapping[str, str]) -> Login:
         try:
@@ -78,6 +96,11 @@ class ClaudeKind(AgentKind):
     def variables(self, arguments: Sequence[str], *, is_root: bool) -> dict[str, str]:
         # Claude refuses this option to root, unless the variable says that the machine is a sandbox.
         return {"IS_SANDBOX": "1"} if is_root and _SKIPS_PERMISSIONS in arguments else {}
+
+    def new_observer(self) -> AgentObserver:
+        from swarm_tui.agents.claude.observer import ClaudeObserver
+
+        return ClaudeObserver()
 
     def new_summary(self) -> TranscriptSummary:
         from swarm_tui.agents.claude.session_log import ClaudeSummary

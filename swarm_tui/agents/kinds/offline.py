@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from swarm_tui.agents.kinds import AgentKind
+from swarm_tui.agents.kinds import AgentKind, AgentStart
 from swarm_tui.agents.shipped import write_offline_program
 
 
@@ -25,10 +23,10 @@ class OfflineKind(AgentKind):
     def plugin(self) -> str:
         return ""
 
-    def prepare_command(self, arguments: tuple[str, ...], folder: Path, task_file: Path) -> tuple[str, ...]:
-        return (str(write_offline_program(folder)), str(task_file))
+    def prepare_command(self, start: AgentStart) -> tuple[str, ...]:
+        return (str(write_offline_program(start.folder)), str(start.task_file))
 
-    def message(self, prompt: Path) -> str | None:
+    def message(self, prompt: str) -> str | None:
         """Return None: everything is in its task file."""
         return None
 

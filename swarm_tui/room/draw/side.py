@@ -16,7 +16,7 @@ TRIES_SHOWN = 6
 SOURCES = {
     "queue": "the queue", "engine": "the engine", "process": "its process", "live tries": "its live tries",
     "archive": "its archive", "outcome": "its outcome", "person": "a person", "mngr list": "mngr list",
-    "screen": "its screen",
+    "screen": "its screen", "hook": "its hook", "session file": "its session file",
 }  # fmt: skip
 
 
@@ -29,7 +29,10 @@ def draw_side(record: TestRecord, width: int, now: float, asked: RequestKind | N
     if record.question:
         # Before all else that is known: on a small terminal the rest is below the panel's end.
         asked_for = _paragraph("asks: ", plain_lines(record.question[:2000]), width, "waiting")
-        lines += [(), *asked_for, *([()] if record.block else [])]
+        options = _paragraph("answers: ", " · ".join(plain(option, 100) for option in record.options), width)
+        lines += [(), *asked_for, *(options if record.options else []), *([()] if record.block else [])]
+    if record.condition:
+        lines += _paragraph("", plain(record.condition, 300), width, "waiting")
     if record.block:
         lines += _paragraph("tutorial: ", plain(record.block, 300), width)
     lines += _why(record, width, now)

@@ -31,10 +31,10 @@ def observed(
 
 
 BASH: Event = {"event": "asked", "id": "1", "kind": "PermissionRequest", "tool": "Bash", "input": {"command": "curl x"}}
-ALLOW_BASH = Observation(True, "its hook", "it wants to use Bash: curl x", ("yes", "no"))
+ALLOW_BASH = Observation(True, "hook", "it wants to use Bash: curl x", ("yes", "no"))
 FAILED = "2026-11-18T20:32:19.440Z [ERROR] API error (attempt 4/11): 429 429 {...}"
 ANSWERED = "2026-11-18T20:32:23.334Z [DEBUG] [API:timing] first byte after 27ms"
-WORKING = Observation(False, "its session file")
+WORKING = Observation(False, "session file")
 
 
 def test_a_model_that_thinks_or_a_command_that_runs_is_work() -> None:
@@ -47,7 +47,7 @@ def test_a_permission_request_needs_a_person() -> None:
 
 def test_so_does_the_request_of_a_subagent_while_the_session_is_busy() -> None:
     assert observed("busy", BASH | {"subagent": "Explore"}) == Observation(
-        True, "its hook", "its subagent Explore wants to use Bash: curl x", ("yes", "no")
+        True, "hook", "its subagent Explore wants to use Bash: curl x", ("yes", "no")
     )
 
 
@@ -64,7 +64,7 @@ def test_of_several_requests_the_oldest_is_shown() -> None:
 
 def test_a_dialog_without_a_hook_needs_a_person() -> None:
     assert observed("waiting", waiting_for="dialog open") == Observation(
-        True, "its session file", "a dialog is open in its terminal"
+        True, "session file", "a dialog is open in its terminal"
     )
 
 
@@ -72,25 +72,23 @@ def test_a_question_has_its_options() -> None:
     options = [{"label": "19 percent", "description": "today's"}, {"label": "16 percent", "description": "old"}]
     given = {"questions": [{"question": "Which rate?", "options": options}]}
     asked = BASH | {"tool": "AskUserQuestion", "input": given}
-    assert observed("waiting", asked) == Observation(True, "its hook", "Which rate?", ("19 percent", "16 percent"))
+    assert observed("waiting", asked) == Observation(True, "hook", "Which rate?", ("19 percent", "16 percent"))
 
 
 def test_a_plan_waits_for_its_approval() -> None:
     asked = BASH | {"tool": "ExitPlanMode", "input": {"plan": "1. Fix it"}}
     assert observed("waiting", asked) == Observation(
-        True, "its hook", "it wants to carry out its plan:\n1. Fix it", ("yes", "no")
+        True, "hook", "it wants to carry out its plan:\n1. Fix it", ("yes", "no")
     )
 
 
 def test_a_turn_that_is_over_asks_with_its_last_words() -> None:
     stopped = {"event": "Stop", "last_assistant_message": "May stock be negative?"}
-    assert observed("idle", stopped) == Observation(True, "its hook", "May stock be negative?")
+    assert observed("idle", stopped) == Observation(True, "hook", "May stock be negative?")
 
 
 def test_an_interrupted_turn_needs_a_person_too() -> None:
-    assert observed("idle") == Observation(
-        True, "its session file", "its turn is over, and it has not handed in its work"
-    )
+    assert observed("idle") == Observation(True, "session file", "its turn is over, and it has not handed in its work")
 
 
 def test_a_moment_of_idleness_is_no_end() -> None:
@@ -112,14 +110,12 @@ def test_a_message_begins_a_turn_anew() -> None:
     ],
 )
 def test_a_turn_that_failed_says_why(failure: Event, question: str) -> None:
-    assert observed("idle", {"event": "StopFailure"} | failure, debug=(FAILED,)) == Observation(
-        True, "its hook", question
-    )
+    assert observed("idle", {"event": "StopFailure"} | failure, debug=(FAILED,)) == Observation(True, "hook", question)
 
 
 def test_a_request_that_is_tried_again_is_a_condition() -> None:
     assert observed("busy", debug=(FAILED,)) == Observation(
-        False, "its session file", condition="API error 429, tries again (4 of 10)"
+        False, "session file", condition="API error 429, tries again (4 of 10)"
     )
     dropped = FAILED.replace("429 429 {...}", "undefined Connection error.")
     found = observed("busy", debug=(dropped,))
@@ -130,7 +126,7 @@ def test_a_request_that_is_tried_again_is_a_condition() -> None:
 
 def test_a_command_in_the_background_is_work() -> None:
     assert observed("shell", {"event": "Stop", "last_assistant_message": "I wait."}) == Observation(
-        False, "its session file", condition="a command runs in the background"
+        False, "session file", condition="a command runs in the background"
     )
 
 
