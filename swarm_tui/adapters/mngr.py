@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import site
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -69,6 +70,9 @@ def mngr_environment(settings: MngrSettings, extra: Mapping[str, str] | None = N
     ):
         if value is not None:
             environment[name] = value
+    if site.ENABLE_USER_SITE and settings.home not in (None, os.environ.get("HOME")):
+        # Python looks for the user's packages below HOME, which is another folder for these agents.
+        environment.setdefault("PYTHONUSERBASE", site.getuserbase())
     return environment | dict(extra or {})
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import site
 import sys
 import tempfile
 from collections.abc import Callable
@@ -64,7 +63,6 @@ async def begin_demo(options: DemoOptions, progress: Progress) -> SweepFolder:
     progress(f"sample project: {repository}")
     settings = make_private_home(mngr.path)
     try:
-        keep_user_packages()
         await _disable_modal(settings, repository)
         order = replace(order, folder=repository, tutorial=str(repository / TUTORIAL), mngr_settings=settings)
         spec, tests = await prepare_sweep(order, progress)
@@ -96,12 +94,6 @@ def make_private_home(mngr: str) -> MngrSettings:
     home.mkdir()
     tmux.mkdir()
     return MngrSettings(path=mngr, host_dir=str(home / ".mngr"), tmux_tmpdir=str(tmux), home=str(home))
-
-
-def keep_user_packages() -> None:
-    """Let the agents' Python find the user's packages although their home is another one."""
-    if site.ENABLE_USER_SITE and "PYTHONUSERBASE" not in os.environ:
-        os.environ["PYTHONUSERBASE"] = site.getuserbase()
 
 
 async def _disable_modal(settings: MngrSettings, repository: Path) -> None:
