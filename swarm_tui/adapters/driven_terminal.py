@@ -98,12 +98,10 @@ class DrivenTerminal:
         self._call("send-keys", "-t", self._target, "--", *(_escaped(key) for key in keys))
 
     def type_text(self, text: str) -> None:
-        """Type a text, letter by letter."""
         for start in range(0, len(text), _LONGEST_TYPED):
             self._call("send-keys", "-l", "-t", self._target, "--", _escaped(text[start : start + _LONGEST_TYPED]))
 
     def resize(self, width: int, height: int) -> None:
-        """Resize the terminal."""
         self._call("resize-window", "-t", self._target, "-x", str(width), "-y", str(height))
         self._cast.resize(width, height)
 
@@ -161,7 +159,6 @@ def _launcher(line: str, gate: Path, code: Path, cwd: Path, environment: Mapping
 
 
 def _is_served(path: Path) -> bool:
-    """Return whether a server listens on a socket."""
     with socket.socket(socket.AF_UNIX) as connection:
         try:
             connection.connect(str(path))

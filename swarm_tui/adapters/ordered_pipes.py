@@ -50,7 +50,6 @@ class OrderedPipes:
         self._watch(descriptor, selectors.EVENT_WRITE)
 
     def unwatch(self, descriptor: int) -> None:
-        """Wait for this descriptor no longer."""
         if self._epoll is not None:
             self._epoll.unregister(descriptor)
         elif self._selector is not None:

@@ -43,7 +43,6 @@ class Finished:
 
     @property
     def error_text(self) -> str:
-        """Return standard error, decoded; what is no UTF-8 is replaced."""
         return self.stderr.decode("utf-8", "replace")
 
 

@@ -126,7 +126,6 @@ def _read(content: Mapping[str, Any], finished: Finished) -> Collected:
 
 
 def _explain(python: str, finished: Finished) -> AdapterError | UsageError:
-    """Return the error that says why pytest did not begin to collect."""
     output = plain_lines(finished.error_text).strip() or plain_lines(finished.text).strip()
     last = plain(output.splitlines()[-1], 300) if output else f"it ended with code {finished.code}"
     if "No module named pytest" in output:

@@ -158,7 +158,6 @@ def _terminal_size() -> tuple[int, int]:
 
 @contextlib.contextmanager
 def _raw_terminal() -> Iterator[None]:
-    """Set our terminal to pass every key on, and restore it afterwards."""
     if not os.isatty(0):
         yield
         return

@@ -229,7 +229,6 @@ class _RunningShell:
         return None
 
     def close(self) -> None:
-        """Close the pipes."""
         self._pipes.close()
 
     def _read(self, timeout: float) -> None:

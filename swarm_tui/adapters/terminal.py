@@ -54,7 +54,6 @@ class TerminalProgram:
 
     @property
     def descriptor(self) -> int:
-        """The descriptor to watch for output."""
         return int(self._child.child_fd)
 
     def read(self) -> bytes | None:
@@ -82,7 +81,6 @@ class TerminalProgram:
 
     @property
     def has_pending(self) -> bool:
-        """Whether something typed still waits to be sent."""
         return bool(self._pending)
 
     def resize(self, rows: int, columns: int) -> None:

@@ -29,7 +29,6 @@ def render_prompt(template: Path, task: Task, *, block: str = "") -> str:
 
 
 def render_tutorial_prompt(template: Path, task: Task, values: Mapping[str, object]) -> str:
-    """Return the prompt for a batch of blocks of a tutorial."""
     return _render(template, {"task": task, "check": shlex.join(task.pytest), **values})
 
 

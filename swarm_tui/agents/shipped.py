@@ -43,7 +43,6 @@ def write_offline_program(folder: Path) -> Path:
 
 
 def write_integrator_program(folder: Path) -> Path:
-    """Write the built-in integrator's executable."""
     return _write_program(folder / INTEGRATOR_NAME, "swarm_tui.agents.integrator.program")
 
 

@@ -55,7 +55,6 @@ class TranscriptSummary:
 
 
 def last_line_of(message: str) -> str:
-    """Return the last line of a message, shortened."""
     return plain(message.strip().split("\n")[-1][-4 * _LINE_LIMIT :], _LINE_LIMIT)
 
 

@@ -30,7 +30,6 @@ LAST_LINES: Final = 20
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of `swarm-tui attach`."""
     parser.add_argument(
         "target", metavar="TEST|AGENT", help="a test, an agent, a part that only one of them has, or: integrator"
     )
@@ -41,7 +40,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Attach to the agent that the arguments name."""
     from swarm_tui.cli.sweeps import opened_sweep
     from swarm_tui.places.choose import place_for
 

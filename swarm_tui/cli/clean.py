@@ -27,14 +27,12 @@ _LISTED = 20
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of `swarm-tui clean`."""
     parser.add_argument("sweep", nargs="?", metavar="SWEEP", help="an id, the beginning of one, or a sweep folder")
     parser.add_argument("--folder", action="store_true", help="remove the sweep's folder too")
     parser.add_argument("--yes", action="store_true", help="do not ask")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Say what would be removed and lost, ask, and remove it."""
     from swarm_tui.cli.progress import print_progress
     from swarm_tui.cli.sweeps import opened_sweep
     from swarm_tui.engine.cleaning import find_leftovers, original_of, remove_leftovers

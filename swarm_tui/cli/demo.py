@@ -28,7 +28,6 @@ Exit codes: 0 the sweep came to its end (with blocked and failed tests: they bel
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of `swarm-tui demo`."""
     parser.add_argument("folder", nargs="?", type=Path, metavar="FOLDER", help="where (default: a temporary folder)")
     add_option(parser, "slots", default=6)
     add_option(parser, "speed")
@@ -38,7 +37,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Start the demo's sweep and show it."""
     from swarm_tui.cli.open import has_terminal, show_room
     from swarm_tui.cli.progress import EXIT_INTERRUPTED, follow_sweep, print_progress
     from swarm_tui.demo.sweep import DemoOptions, begin_demo
@@ -70,7 +68,6 @@ def _is_finished(folder: SweepFolder) -> bool:
 
 
 def _farewell(folder: SweepFolder) -> str:
-    """Say where things are, and what to do next."""
     from swarm_tui.journal.open import open_sweep
 
     opened = open_sweep(folder)

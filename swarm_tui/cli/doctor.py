@@ -33,7 +33,6 @@ EXAMPLES = """\
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `swarm-tui doctor`."""
     parser.add_argument("--fix", action="store_true", help="put mngr into an environment of its own when it is missing")
     parser.add_argument("--json", action="store_true", help="print the findings as one JSON object")
     parser.add_argument("--mngr", metavar="PATH", help="the mngr to use (default: SWARM_MNGR, PATH, our own)")

@@ -37,7 +37,6 @@ given before; with --apply they are kept as verdicts too. Exit code 1: the plan 
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of `swarm-tui fixes`."""
     parser.add_argument("target", nargs="?", metavar="SWEEP", help="a sweep; with --base, the tip of a branch")
     parser.add_argument("--base", metavar="REV", help="review the commits from REV to a tip (HEAD when not given)")
     parser.add_argument("--all", action="store_true", help="every commit is a fix, not only those marked [FIX_IMPL]")
@@ -56,7 +55,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """List the fixes, preview the plan, and apply it when that was asked for."""
     if arguments.drop and arguments.apply is None:
         raise UsageError("--drop says how to apply", "give --apply too")
     if _wants_screen(arguments):
@@ -87,7 +85,6 @@ def _wants_screen(arguments: argparse.Namespace) -> bool:
 
 
 def _show_screen(arguments: argparse.Namespace) -> int:
-    """Open the merge view of the room."""
     from swarm_tui.room.splash import splash
 
     if arguments.base is None:

@@ -26,14 +26,12 @@ Exit codes: 0 the branch is there, 1 it is not (the reason is said), 2 misuse.""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of `swarm-tui integrate`."""
     parser.add_argument("sweep", nargs="?", metavar="SWEEP", help="an id, the beginning of one, or a folder")
     parser.add_argument("--integrator", choices=["builtin", "agent"], help="who does it (default: as the sweep says)")
     parser.add_argument("--json", action="store_true", help="print the integrator's outcome")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Integrate, or have the living engine do it."""
     from swarm_tui.cli.sweeps import chosen_sweep
     from swarm_tui.journal.append import living_engine
 

@@ -18,7 +18,6 @@ EXAMPLES = """\
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of `swarm-tui list`."""
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 

@@ -26,13 +26,11 @@ LOCAL_VARIABLE: Final = "MNGR_HOST_IS_LOCAL"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of `swarm-tui record-connect`."""
     parser.add_argument("--sweep", metavar="SWEEP", help="the agent's sweep; else it is looked for in this repository")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="record into this new file")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Attach, record, and say where the recording is."""
     from swarm_tui.adapters.recorder import record_program
 
     agent = os.environ.get(AGENT_VARIABLE, "")

@@ -23,7 +23,6 @@ _NEED_TESTS = frozenset({"retry", "stop", "message"})
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of `swarm-tui request`."""
     parser.add_argument("action", choices=_ACTIONS, help="what is asked for")
     parser.add_argument("what", nargs="*", default=[], metavar="TEST", help="the tests, or the number of slots")
     parser.add_argument("--sweep", metavar="SWEEP", help="an id, the beginning of one, or a sweep folder")
@@ -31,7 +30,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Ask the engine."""
     from swarm_tui.cli.engine_requests import ask
     from swarm_tui.cli.progress import print_progress
     from swarm_tui.cli.sweeps import opened_sweep

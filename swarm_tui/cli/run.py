@@ -26,7 +26,6 @@ Exit codes with --headless: 0 all harvested, nothing failed or blocked; 1 someth
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of `swarm-tui run`."""
     parser.add_argument(
         "pytest_arguments", nargs="*", metavar="PYTEST_ARG", help="after --: given to pytest as they are"
     )
@@ -41,7 +40,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Begin a sweep and show it."""
     from swarm_tui.agents.kinds import kind_of_sweep
     from swarm_tui.cli.progress import print_progress
     from swarm_tui.engine.order import begin_sweep, prepare_sweep

@@ -24,14 +24,12 @@ EXAMPLES = """\
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of `swarm-tui status`."""
     parser.add_argument("sweep", nargs="?", metavar="SWEEP", help="an id, the beginning of one, or a sweep folder")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--only", metavar="STATE,...", help="only tests in these states or with these results")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the state of a sweep."""
     from swarm_tui.cli.sweeps import opened_sweep
     from swarm_tui.errors import UsageError
 

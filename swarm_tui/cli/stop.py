@@ -13,12 +13,10 @@ EXAMPLES = """\
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of `swarm-tui stop`."""
     parser.add_argument("sweep", nargs="?", metavar="SWEEP", help="an id, the beginning of one, or a sweep folder")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Ask the engine to stop and wait until it has."""
     from swarm_tui.cli.engine_requests import ask, wait_for_end
     from swarm_tui.cli.progress import print_progress
     from swarm_tui.cli.sweeps import opened_sweep

@@ -72,7 +72,6 @@ def add_mngr_option(parser: argparse._ActionsContainer) -> None:
 
 
 def add_display_options(parser: argparse._ActionsContainer) -> None:
-    """Declare how a sweep is shown."""
     parser.add_argument("--headless", action="store_true", help="progress on stderr instead of the room")
     parser.add_argument("--json", action="store_true", help="with --headless: the end state as JSON on stdout")
 

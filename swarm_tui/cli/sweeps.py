@@ -26,7 +26,6 @@ def chosen_sweep(name: str | None, folder: Path) -> SweepFolder:
 
 
 def opened_sweep(name: str | None, folder: Path) -> OpenedSweep:
-    """Open the sweep of that name for looking."""
     from swarm_tui.journal.open import open_sweep
 
     return open_sweep(chosen_sweep(name, folder))

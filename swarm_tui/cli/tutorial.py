@@ -28,7 +28,6 @@ _ACTIONS = "blocks|check|fill|sync|install-command"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of `swarm-tui tutorial`."""
     actions = parser.add_subparsers(dest="action", required=True, metavar=_ACTIONS)
     blocks = actions.add_parser("blocks", help="list the blocks of a tutorial", allow_abbrev=False)
     blocks.add_argument("file", type=Path, metavar="FILE", help="the tutorial script")
@@ -63,7 +62,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """List the blocks, compare them with the tests, have agents write either, or install the slash command."""
     match arguments.action:
         case "blocks":
             return _list_blocks(arguments.file, as_json=arguments.json)
@@ -103,7 +101,6 @@ def _check(arguments: argparse.Namespace) -> int:
 
 
 def _check_comments(path: Path, names: Sequence[str], *, as_json: bool) -> int:
-    """Say which comments wait for commands."""
     from swarm_tui.tutorial.blocks import parse_blocks, parse_unfilled
     from swarm_tui.tutorial.files import read_text
     from swarm_tui.tutorial.narrowing import choose_blocks

@@ -53,7 +53,6 @@ class E2eSession:
 
     @property
     def isolation(self) -> Isolation:
-        """All folders of the test."""
         return self._isolation
 
     @property
@@ -155,5 +154,4 @@ class E2eSession:
         self._backgrounds.clear()
 
     def remove(self) -> None:
-        """Remove the test's folders."""
         remove_isolation(self._isolation)

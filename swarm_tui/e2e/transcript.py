@@ -18,7 +18,6 @@ _SHOWN_WIDTH: Final = 400
 
 
 def comment_lines(comment: str) -> list[str]:
-    """Return the lines of a comment; none for an empty one."""
     return [f"# {line}".rstrip() for line in comment.strip().split("\n")] if comment.strip() else []
 
 

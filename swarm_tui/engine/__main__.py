@@ -10,7 +10,6 @@ from swarm_tui.errors import SwarmError
 
 
 def main() -> int:
-    """Run the engine on the folder that the command line names."""
     try:
         return run_engine(Path(sys.argv[1]), is_relaunching="--relaunch" in sys.argv[2:])
     except SwarmError as error:

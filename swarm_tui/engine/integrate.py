@@ -173,7 +173,6 @@ def record_branch(context: EngineContext, outcome: IntegratorOutcome, tip: str) 
 
 
 def record_no_branch(context: EngineContext, inputs: IntegratorInputs) -> None:
-    """Record that there is nothing to integrate."""
     left_out = tuple(LeftOut(branch=entry.branch, reason=entry.reason) for entry in inputs.not_taken)
     write_outcome(context, with_open_tests(IntegratorOutcome(failed=left_out), list(context.state.tests())))
     context.record(Integrated(branch=None, left_out=len(left_out), detail="no agent made a change that may be taken"))

@@ -30,12 +30,10 @@ def set_branch(repository: Repository, spec: SweepSpec, tip: str) -> None:
 
 
 def integrated_branch(spec: SweepSpec) -> str:
-    """Return the name of the branch that a sweep's work ends on."""
     return f"swarm/{spec.sweep}/integrated"
 
 
 def write_outcome(context: EngineContext, outcome: IntegratorOutcome) -> None:
-    """Write down what the integrator reports."""
     context.folder.integrator.mkdir(parents=True, exist_ok=True)
     content = outcome.model_dump_json(indent=1).encode() + b"\n"
     write_beside(context.folder.integrator / INTEGRATOR_OUTCOME_FILE, content)

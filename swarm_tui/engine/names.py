@@ -17,7 +17,6 @@ ROLE_MAPPER: Final = "mapper"
 
 
 def integrator_of(spec: SweepSpec) -> str:
-    """Return the name of the agent that integrates a sweep."""
     return f"swarm-{spec.sweep}-{INTEGRATOR_SLUG}"
 
 
@@ -48,7 +47,6 @@ def recorded_address(spec: SweepSpec, record: TestRecord) -> AgentAddress:
 
 
 def session_of(spec: SweepSpec, agent: str) -> str:
-    """Return the name of an agent's tmux session."""
     return f"{spec.mngr.prefix}{agent}"
 
 

@@ -30,11 +30,9 @@ class RequestHandler:
 
     @property
     def is_busy(self) -> bool:
-        """Whether a request is being carried out."""
         return bool(self._messages)
 
     def carry_out_new(self, group: asyncio.TaskGroup) -> None:
-        """Carry out all new requests."""
         requests, refused = self._follower.read()
         for reason in refused:
             self._context.note(f"a request cannot be read: {plain(reason, 200)}", level="warning")

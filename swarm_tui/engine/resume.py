@@ -77,7 +77,6 @@ class Resumer:
         self._stop_left_over(events, found.agents)
 
     def _records(self) -> list[TestRecord]:
-        """Return the records of all agents, the integrator's last."""
         integrator = self.context.state.integrator
         return [*self.context.state.tests(), *([integrator] if integrator is not None else [])]
 

@@ -361,7 +361,6 @@ class SweepRunner:
 
 
 def first_error(error: BaseException) -> BaseException:
-    """Return the first error inside groups of errors."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error

@@ -90,7 +90,6 @@ def batch_inputs(context: EngineContext) -> IntegratorInputs:
 
 
 def commits_of(context: EngineContext, record: TestRecord, tip: str) -> list[AgentCommit]:
-    """Return the commits that an agent made, oldest first."""
     source = BranchInput(agent=record.agent, test=record.test, branch=record.branch, tip=tip)
     return read_branch(context.repository, source, batch_inputs(context)) if tip else []
 

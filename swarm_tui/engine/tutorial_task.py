@@ -22,7 +22,6 @@ _DOC_SUFFIXES: Final = frozenset({".md", ".rst", ".adoc", ".1", ".5", ".7", ".8"
 
 
 def action_of(spec: SweepSpec) -> Action:
-    """Return what the agents of a sweep do with its tutorial."""
     assert spec.kind != "tests", "a sweep over a tutorial"
     return spec.kind
 
@@ -38,7 +37,6 @@ def reader_of(spec: SweepSpec, repository: Repository) -> CommittedTutorialReade
 
 
 def items_of(spec: SweepSpec, tutorial: CommittedTutorial, record: TestRecord) -> tuple[OpenBlock, ...]:
-    """Return the open blocks that the agent of a record works on."""
     action = action_of(spec)
     return items_of_batch(action, find_open_work(action, tutorial), record.block)
 
@@ -84,7 +82,6 @@ def tutorial_prompt(spec: SweepSpec, repository: Repository, record: TestRecord,
 
 
 def _documents(repository: Repository, base: str) -> list[str]:
-    """Return the paths of the repository's documentation: manual pages, docs, readmes."""
     paths = repository.run("ls-tree", "-r", "-z", "--full-tree", "--name-only", base).fields
     chosen = [path for path in paths if _is_document(PurePosixPath(path))]
     return sorted(chosen, key=lambda path: (path.count("/"), path))[:_DOCS_NAMED]

@@ -52,11 +52,9 @@ class Insights:
         return forecast(tuple(self._spans.values()), spent, queued - len(self._held), slots)
 
     def patterns(self) -> list[Pattern]:
-        """Return what fails alike."""
         return find_patterns(self._failing.values())
 
     def blockers(self) -> list[Blocker]:
-        """Return what somebody else must do."""
         return find_blockers(self._needy.values())
 
     def wanting(self, now: float) -> list[TestRecord]:

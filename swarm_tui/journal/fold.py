@@ -69,7 +69,6 @@ class SweepState:
         return self
 
     def drain_changed(self) -> set[str]:
-        """Return the tests whose record changed since the last call."""
         changed, self._changed = self._changed, set()
         return changed
 

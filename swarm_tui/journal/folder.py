@@ -68,7 +68,6 @@ class SweepFolder:
         return self.root / "agents" / agent
 
     def recordings(self, agent: str) -> Path:
-        """The folder of the recordings of an agent's terminal."""
         return self.agent(agent) / "recordings"
 
     def read_spec(self) -> SweepSpec:
@@ -111,7 +110,6 @@ def write_beside(path: Path, content: bytes) -> None:
 
 
 def runs_folder(repository: Path) -> Path:
-    """Return the folder of all sweeps of a repository."""
     return repository / SWARM_FOLDER / "runs"
 
 

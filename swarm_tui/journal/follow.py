@@ -82,7 +82,6 @@ class EventFollower:
 
     @property
     def offset(self) -> int:
-        """Where the next reading begins."""
         return self._lines.offset
 
     def read(self, limit: int = 1 << 26) -> NewEvents:

@@ -69,7 +69,6 @@ def open_at_snapshot(folder: SweepFolder) -> OpenedSweep:
 
 
 def open_sweep(folder: SweepFolder) -> OpenedSweep:
-    """Open a sweep at its present state."""
     opened = open_at_snapshot(folder)
     opened.catch_up()
     return opened

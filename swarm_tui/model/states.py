@@ -57,7 +57,6 @@ class Mark(NamedTuple):
 
     @property
     def word(self) -> str:
-        """What people read."""
         return self.name.replace("_", " ")
 
 

@@ -112,7 +112,6 @@ def _facts(record: TestRecord, cited: str) -> list[list[str]]:
 
 
 def _cited_block(files: list[PulledFile]) -> str:
-    """Return the block that the test cited in its last run."""
     cited = [file for file in files if file.name.endswith(f"/{_BLOCK_FILE}")]
     content = read_start(cited[-1].path, 4_000) if cited else None
     return content.raw.decode("utf-8", "replace").strip() if content else ""

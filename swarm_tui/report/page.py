@@ -67,7 +67,6 @@ def script_of_data(name: str, value: Any) -> str:
 
 
 def vendored(name: str) -> bytes:
-    """Return a file of the player of recordings."""
     return (files("swarm_tui.report") / "vendor" / name).read_bytes()
 
 

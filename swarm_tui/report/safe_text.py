@@ -23,5 +23,4 @@ def safe_lines(text: str, limit: int = LONG_TEXT_LIMIT) -> str:
 
 
 def safe_decoded(raw: bytes, limit: int = LONG_TEXT_LIMIT) -> str:
-    """Return the bytes of a file as safe lines."""
     return safe_lines(raw.decode("utf-8", "replace"), limit)

@@ -19,7 +19,6 @@ EVERYWHERE: Final = "room"
 
 
 def always_possible() -> str:
-    """Return no reason against an action."""
     return ""
 
 
@@ -51,7 +50,6 @@ class ScreenEntry(NamedTuple):
     """`module:Class`, imported when the screen is opened first."""
 
     def load(self) -> type[RoomScreen]:
-        """Return the screen's class."""
         module, _, name = self.place.partition(":")
         return cast("type[RoomScreen]", getattr(importlib.import_module(module), name))
 
@@ -69,7 +67,6 @@ SCOPES: Final = (EVERYWHERE, *(entry.name for entry in SCREENS))
 
 
 def screen_entry(name: str) -> ScreenEntry:
-    """Return the entry of a screen."""
     return next(entry for entry in SCREENS if entry.name == name)
 
 
@@ -91,7 +88,6 @@ class KeyMap:
                 self._owners.setdefault(key, action)
 
     def action_for(self, key: str) -> Action | None:
-        """Return the action behind a key."""
         return self._owners.get(key)
 
     def first_key(self, action: Action) -> str:
@@ -99,7 +95,6 @@ class KeyMap:
         return next((key for key in self._wanted[action.id] if self._owners[key] is action), "")
 
     def keys(self, action: Action) -> tuple[str, ...]:
-        """Return all keys of an action."""
         return tuple(key for key, owner in self._owners.items() if owner is action)
 
 

@@ -175,7 +175,6 @@ class RoomApp(App[str]):
         return f"an engine is started; {folder.engine_log.name} tells what it does"
 
     def open_review(self) -> Review:
-        """Open what the merge view shows; slow, and for a thread."""
         from swarm_tui.triage.sweep_review import review_sweep
 
         return self.given_review() if self.given_review is not None else review_sweep(self.store.folder)
@@ -188,7 +187,6 @@ class RoomApp(App[str]):
         return screen.plan.closing_line if isinstance(screen, FixesScreen) else ""
 
     def leave(self) -> None:
-        """Leave the room."""
         state = self.store.state
         is_simulated = kind_of_sweep(self.store.opened.spec).is_simulated
         if state.ended_why is not None or not state.records or is_simulated:
@@ -212,13 +210,11 @@ class RoomApp(App[str]):
 
     @cached_property
     def agents(self) -> AgentAccess:
-        """The agents of this sweep, reached beside the engine."""
         from swarm_tui.room.agent_access import AgentAccess
 
         return AgentAccess(self.store.opened.spec, self.store.folder)
 
     def shown_order(self) -> list[str]:
-        """Return the tests in the order in which the grid shows them."""
         from swarm_tui.room.screens.sweep import SweepScreen
 
         screen = self._screens.get(GRID)
@@ -293,7 +289,6 @@ class RoomApp(App[str]):
         return self.choice.pills
 
     def remember(self, **changes: Any) -> None:
-        """Remember a choice for the next time."""
         self.settings = self.settings.remember(**changes)
 
     def watch_theme(self, theme: str) -> None:

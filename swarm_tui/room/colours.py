@@ -164,5 +164,4 @@ def segments_strip(widget: Widget, segments: Iterable[Segment]) -> Strip:
 
 
 def styles_of(widget: Widget) -> ThemeStyles:
-    """Return the styles with which a widget draws now."""
     return cast(HasThemeStyles, widget.app).theme_styles

@@ -138,7 +138,6 @@ class Emulator:
         self._screen.resize(rows, columns)
 
     def text(self) -> list[str]:
-        """Return the rows as bare text."""
         return [
             "".join(segment.text for segment in self.row(row, has_cursor=False)).rstrip() for row in range(self.rows)
         ]

@@ -37,7 +37,6 @@ def open_room(folder: Path, *, ascii: bool = False, settings: Settings | None = 
 
 
 def open_fixes(folder: Path, *, ascii: bool = False) -> int:
-    """Open the room on the merge view of a sweep."""
     return _run(RoomApp(Store(SweepFolder(folder)), read_settings(), is_ascii=ascii, home="fixes"))
 
 

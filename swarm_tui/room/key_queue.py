@@ -34,7 +34,6 @@ class KeyQueue:
 
     @property
     def is_idle(self) -> bool:
-        """Whether every key has been handled."""
         return not self._is_busy and not self._waiting
 
     async def put(self, event: events.Key) -> None:

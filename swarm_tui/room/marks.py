@@ -17,20 +17,17 @@ class Marks:
     _after: tuple[frozenset[str], ...] = ()
 
     def changed_to(self, tests: Iterable[str]) -> Marks:
-        """Return the marks with exactly these tests marked."""
         marked = frozenset(tests)
         if marked == self.tests:
             return self
         return Marks(marked, (*self._before, self.tests)[-STEPS_KEPT:])
 
     def undone(self) -> Marks:
-        """Return the marks before the last change."""
         if not self._before:
             return self
         return Marks(self._before[-1], self._before[:-1], (self.tests, *self._after))
 
     def redone(self) -> Marks:
-        """Return the marks before the last undo."""
         if not self._after:
             return self
         return replace(self, tests=self._after[0], _before=(*self._before, self.tests), _after=self._after[1:])

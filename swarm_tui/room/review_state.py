@@ -53,7 +53,6 @@ class ReviewState:
     # What was computed.
 
     def with_it_reverted(self, fix: Fix) -> frozenset[str]:
-        """Return the plan's reverts and this fix."""
         return self.review.reverted | {fix.id}
 
     def known_effect(self, fix: Fix) -> Preview | None:
@@ -133,7 +132,6 @@ class ReviewState:
         )
 
     def _plan_test_result(self) -> str:
-        """Return the result of the tests that were run on the present plan."""
         run = self.test_runner.run_of_plan
         if run is None or not run.is_over or run.reverted != self.review.reverted or not run.after:
             return ""

@@ -76,7 +76,6 @@ def first_theme(app: App[Any]) -> str:
 
 
 def config_file(environment: Mapping[str, str] = os.environ) -> Path:
-    """Return the path of the config file."""
     base = environment.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
     return Path(base) / "swarm-tui" / "config.toml"
 

@@ -195,7 +195,6 @@ class Store:
         return is_different
 
     def drain(self) -> SweepChanged:
-        """Return what changed since the last call."""
         change = SweepChanged(frozenset(self._changed), frozenset(self._facts), tuple(self._answers))
         self._changed, self._facts, self._answers = set(), set(), []
         return change
@@ -209,7 +208,6 @@ class Store:
         return self._cached("blockers", self.insights.blockers)
 
     def seconds_left(self) -> float | None:
-        """Return the forecast to the end."""
         queued = self.state.counts[State.QUEUED.value]
         if self.engine is not EngineState.LIVING or (self.state.is_held and queued):
             return None

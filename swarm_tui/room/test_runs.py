@@ -100,7 +100,6 @@ class ReviewTestRunner:
             on_change()
 
     async def close(self) -> None:
-        """Remove the scratch copies."""
         await self._tests.copies.close()
 
 

@@ -60,7 +60,6 @@ class SimulatedSweep:
 
     @property
     def done(self) -> int:
-        """Return the number of tests that have ended."""
         return len(self.tests) - len(self._queue) - len(self._steps)
 
     def next_event(self) -> TimedEvent | None:

@@ -102,7 +102,6 @@ class TestCopies:
 
     @property
     def folder(self) -> Path:
-        """The folder that the copies are in."""
         return self._scratch.path
 
     def hold_objects(self) -> None:

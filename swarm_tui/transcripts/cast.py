@@ -122,7 +122,6 @@ class Playback:
         return (self.recording.event(index) for index in range(self._next))
 
     def change_speed(self, step: int) -> None:
-        """Play faster or slower by some steps of `SPEEDS`."""
         index = SPEEDS.index(self.speed) + step
         self.speed = SPEEDS[max(0, min(index, len(SPEEDS) - 1))]
 

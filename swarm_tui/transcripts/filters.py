@@ -41,7 +41,6 @@ class EntryFilter:
         return self.roles == ALL_ROLES or may_hold_role(raw, self.roles)
 
     def matching(self, entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
-        """Return the entries that match."""
         if self.is_everything:
             return entries
         return tuple(entry for entry in entries if self._matches(entry))
@@ -78,7 +77,6 @@ class SearchStep(NamedTuple):
 
 
 def has_match(window: Window, entry_filter: EntryFilter, span: RecordSpan) -> bool:
-    """Return whether some entry of the record matches."""
     raw = window.read(span)
     if not entry_filter.may_match(raw):
         return False

@@ -40,7 +40,6 @@ class Line(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The text without the prefix."""
         return "".join(run.text for run in self.runs)
 
 
@@ -101,7 +100,6 @@ def lay_out_entry(entry: Entry, width: int, density: Density, *, is_file: bool =
 
 
 def prefix_width(width: int) -> int:
-    """Return the width of time and role in a view of that width."""
     return PREFIX_WIDTH if width >= NARROW else NARROW_PREFIX_WIDTH
 
 

@@ -56,7 +56,6 @@ class Pager:
 
     @property
     def is_searching(self) -> bool:
-        """Whether the matching records are still being collected."""
         return self._matches is not None and not self._matches.is_done
 
     @property
@@ -111,14 +110,12 @@ class Pager:
                 self.go_to_end()
 
     def set_density(self, density: Density) -> None:
-        """Show more or less of each entry."""
         self.density = density
         self._unfolded.clear()
         self._clear_layouts()
         self._keep_in_range()
 
     def toggle(self, offset: int) -> None:
-        """Fold or unfold one record."""
         self._unfolded[offset] = not self._unfolded.get(offset, self.density is Density.WHOLE)
         self._clear_layouts()
         self._keep_in_range()
@@ -152,12 +149,10 @@ class Pager:
         return moved
 
     def go_to_end(self) -> None:
-        """Show the last page and follow."""
         self.top = self._top_of_last_page()
         self._follow_end()
 
     def go_to_start(self) -> None:
-        """Show the first page."""
         first = self._record_from(0)
         self.top = min(LinePosition(first.start if first is not None else 0), self._top_of_last_page())
         self.is_following = False

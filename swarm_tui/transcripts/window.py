@@ -267,7 +267,6 @@ class Window:
         return found + 1 if found >= 0 else aligned
 
     def _find(self, low: int, high: int) -> int:
-        """Return the offset of the first newline in [low, high), or -1."""
         while low < high:
             index = low // BLOCK
             base = index * BLOCK
@@ -278,7 +277,6 @@ class Window:
         return -1
 
     def _rfind(self, low: int, high: int) -> int:
-        """Return the offset of the last newline in [low, high), or -1."""
         while high > low:
             index = (high - 1) // BLOCK
             base = index * BLOCK

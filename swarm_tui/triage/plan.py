@@ -28,7 +28,6 @@ def later_commits_that_stay(branch: IntegratedBranch, commit: str, reverted: Col
 
 
 def commits_changing(commits: Iterable[Commit], paths: Collection[str]) -> tuple[Commit, ...]:
-    """Return the commits that change one of the paths."""
     wanted = frozenset(paths)
     return tuple(commit for commit in commits if not wanted.isdisjoint(commit.paths))
 

@@ -81,7 +81,6 @@ def apply_resolution(review: Review, copy: ConflictCopy) -> Preview:
 
 
 def discard(copy: ConflictCopy) -> None:
-    """Remove the scratch copy."""
     copy.scratch.close()
 
 

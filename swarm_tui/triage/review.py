@@ -130,7 +130,6 @@ class Review:
 
     @property
     def fixes(self) -> tuple[Fix, ...]:
-        """The fixes, rank 1 first."""
         return self.branch.fixes
 
     def verdict(self, fix: Fix) -> Verdict | None:
@@ -226,7 +225,6 @@ class Review:
             self.diff(self.fixes[0])
 
     def preview(self) -> Preview:
-        """Return what the verdicts lead to."""
         return self.preview_of(self.reverted)
 
     def preview_of(self, reverted: Collection[str]) -> Preview:
@@ -249,7 +247,6 @@ class Review:
         return found if more is not None and len(found) == len(more) else None
 
     def diff(self, fix: Fix) -> Diff:
-        """Return the diff of a fix."""
         return self.diff_of(fix.commit.parent_tree, fix.commit.tree)
 
     def known_diff(self, fix: Fix) -> Diff | None:

@@ -47,7 +47,6 @@ class ReviewFolder:
 
 
 def review_of_sweep(folder: Path) -> ReviewFolder:
-    """Return the review that lies in a sweep's folder."""
     return ReviewFolder(folder / VERDICTS_FILE, folder / "review")
 
 
@@ -91,7 +90,6 @@ class VerdictStore:
 
     @property
     def inherited(self) -> int:
-        """How many of the lines come from reviews of earlier tips."""
         return len(self._inherited)
 
     def refresh(self) -> bool:
@@ -135,6 +133,5 @@ def read_resolutions(folder: ReviewFolder) -> dict[str, dict[str, TreeEntry | No
 def append_resolution(
     folder: ReviewFolder, conflict: str, commit: str, resolution: Mapping[str, TreeEntry | None], by: str
 ) -> None:
-    """Keep what a person made of a conflict."""
     entry = {"at": time.time(), "by": by, "commit": commit, "conflict": conflict, "paths": dict(resolution)}
     append_line(folder.root / RESOLUTIONS_FILE, json.dumps(entry))

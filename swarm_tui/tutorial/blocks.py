@@ -35,7 +35,6 @@ class Block:
 
     @property
     def text(self) -> str:
-        """Return the lines of the block without trailing blanks."""
         return "\n".join(line.rstrip() for line in self.lines)
 
     @property
@@ -109,7 +108,6 @@ def comparable_lines(text: str) -> tuple[str, ...]:
 
 
 def is_comment(line: str) -> bool:
-    """Return whether a line of shell is a comment."""
     return line.lstrip().startswith("#")
 
 
@@ -168,7 +166,6 @@ class _Comments:
 
 
 def _leading_comments(lines: list[str]) -> list[str]:
-    """Return the comment lines at the start of a run."""
     for count, line in enumerate(lines):
         if not is_comment(line):
             return [line.strip() for line in lines[:count]]

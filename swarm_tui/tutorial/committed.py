@@ -52,7 +52,6 @@ class CommittedTutorialReader:
         return CommittedTutorial(text, tuple(self._tests(path, blobs[path]) for path in paths), paths)
 
     def source(self, tree: str, path: str) -> bytes:
-        """Return the content of a file in a tree."""
         return self.repository.run("cat-file", "blob", f"{tree}:{path}").stdout
 
     def _is_test_file(self, path: str) -> bool:

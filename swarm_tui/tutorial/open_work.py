@@ -77,7 +77,6 @@ def tests_of_removed_blocks(check: TutorialCheck) -> tuple[TestFunction, ...]:
 
 
 def batches_of(items: Sequence[OpenBlock], size: int) -> list[tuple[OpenBlock, ...]]:
-    """Cut the items into batches of neighbours."""
     return [tuple(items[start : start + size]) for start in range(0, len(items), size)]
 
 
@@ -88,12 +87,10 @@ def name_of_batch(tutorial: str, batch: Sequence[OpenBlock]) -> str:
 
 
 def text_of_batch(batch: Iterable[OpenBlock]) -> str:
-    """Return the text of a batch's blocks."""
     return "\n\n".join(item.block.text for item in batch)
 
 
 def items_of_batch(action: Action, work: OpenWork, text: str) -> tuple[OpenBlock, ...]:
-    """Return the open blocks that a batch's text stands for."""
     parse = parse_unfilled if action == "fill" else parse_blocks
     keys = {block.key for block in parse(text)}
     return tuple(item for item in work.items if item.key in keys)

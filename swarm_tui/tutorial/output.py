@@ -46,7 +46,6 @@ def blocks_as_text(tutorial: str, blocks: Sequence[Block]) -> str:
 
 
 def comments_as_json(blocks: int, waiting: Sequence[Block]) -> dict[str, Any]:
-    """Return the comments that wait for commands as JSON values."""
     return {"blocks": blocks, "comments_without_commands": [{"line": each.line, "text": each.text} for each in waiting]}
 
 

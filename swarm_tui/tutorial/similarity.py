@@ -54,7 +54,6 @@ class SimilarityIndex:
 
 
 def trigrams(lines: tuple[str, ...]) -> frozenset[str]:
-    """Return all runs of three characters of some lines."""
     text = "\n".join(lines)
     return frozenset(text[start : start + 3] for start in range(max(len(text) - 2, 1)))
 

@@ -63,7 +63,6 @@ class MergeWay(Enum):
 
 
 def best_merge_way(version: tuple[int, ...]) -> MergeWay:
-    """Return the quickest way that this version of git offers."""
     offered = [way for way in MergeWay if tuple(map(int, way.value.split("."))) <= version]
     return offered[-1] if offered else MergeWay.MADE_UP_BASE
 

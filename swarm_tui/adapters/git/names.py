@@ -48,5 +48,4 @@ def checked_ref(name: str) -> str:
 
 
 def branch_ref(name: str) -> str:
-    """Return the full ref name of a branch."""
     return f"refs/heads/{checked_branch(name)}"

@@ -114,7 +114,6 @@ class ObjectSpace:
 
     @property
     def is_retained(self) -> bool:
-        """Return whether what is made here must be kept."""
         return self._holders > 0
 
     def clear_if_full(self) -> bool:
@@ -145,7 +144,6 @@ class ObjectSpace:
         return found
 
     def write(self, kind: str, content: bytes) -> str:
-        """Write an object and return its id."""
         self._made_bytes += len(content)
         return write_loose(self.object_folders[0], self.repository.object_format, kind, content, level=UNCOMPRESSED)
 

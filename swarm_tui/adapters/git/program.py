@@ -27,14 +27,12 @@ class Git(git.Git):
     def start(
         self, arguments: Sequence[str], environment: Mapping[str, str], *, has_stdin: bool = True
     ) -> subprocess.Popen[bytes]:
-        """Start a git command; the caller ends it."""
         folder = Path(self.working_dir) if self.working_dir is not None else None
         return start_git(self.GIT_PYTHON_GIT_EXECUTABLE or "git", arguments, folder, environment, has_stdin=has_stdin)
 
     def run(
         self, arguments: Sequence[str], environment: Mapping[str, str], stdin: bytes | None, timeout: float
     ) -> GitResult:
-        """Run a git command to its end."""
         process = self.start(arguments, environment, has_stdin=stdin is not None)
         return finish_git(process, stdin, timeout, arguments)
 

@@ -253,7 +253,6 @@ class Repository:
         return Identity(plain(name), plain(email))
 
     def signs_commits(self) -> bool:
-        """Return whether the user's config wants commits to be signed."""
         return self.setting("commit.gpgsign", "bool") == "true"
 
     def dirty_paths(self, *, has_untracked: bool = True) -> tuple[str, ...]:

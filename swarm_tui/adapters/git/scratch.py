@@ -26,7 +26,6 @@ class ScratchFolder:
         self.path, self._lock = _make_locked(place, prefix)
 
     def close(self) -> None:
-        """Remove the folder with its content."""
         if self._lock >= 0:
             shutil.rmtree(self.path, ignore_errors=True)
             os.close(self._lock)

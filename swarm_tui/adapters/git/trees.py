@@ -56,7 +56,6 @@ def parse_tree(content: bytes, id_length: int) -> dict[str, TreeEntry]:
 
 
 def tree_content(entries: Mapping[str, TreeEntry]) -> bytes:
-    """Return the content of a tree object with these entries."""
     # git sorts a folder as if its name ended with a slash.
     rows = [(os.fsencode(name) + (b"/" if entry.mode == TREE_MODE else b""), name) for name, entry in entries.items()]
     return b"".join(_row(name, entries[name]) for _, name in sorted(rows))

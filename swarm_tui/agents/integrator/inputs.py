@@ -88,12 +88,10 @@ class IntegratorInputs(Frozen):
 
     @property
     def test_settings(self) -> TestSettings:
-        """Return how the tests of the sweep are run."""
         return TestSettings(self.python, self.folder, self.import_roots, self.pytest_options, self.setup)
 
 
 def read_inputs(path: Path) -> IntegratorInputs:
-    """Read what the engine wrote for the integrator."""
     try:
         return IntegratorInputs.model_validate_json(path.read_bytes())
     except (OSError, ValueError) as error:

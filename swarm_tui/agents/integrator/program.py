@@ -88,7 +88,6 @@ def _trees_with_one_fix(
 
 
 async def _run_all(copies: TestCopies, inputs: IntegratorInputs, tip: Tip, progress: Progress) -> FinalRun | None:
-    """Run the sweep's tests once on the finished branch."""
     tests = [test.test for test in inputs.tests]
     if inputs.measure_seconds <= 0 or not inputs.python or not tests or tip.commit == inputs.base:
         return None
@@ -137,7 +136,6 @@ async def _work(
 
 
 def _fetch_branches(repository: Repository, inputs: IntegratorInputs) -> None:
-    """Fetch the agents' commits from the repository of the sweep."""
     refs = f"refs/swarm/{inputs.sweep}/*"
     repository.run(
         "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", inputs.repository, f"+{refs}:{refs}", timeout=600

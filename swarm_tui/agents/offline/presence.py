@@ -51,7 +51,6 @@ class Presence:
         return call
 
     def write_tool_result(self, call: str, content: str, *, is_shown: bool = False) -> None:
-        """Write what a tool returned to the transcript."""
         if is_shown:
             print(content, flush=True)
         result = {"source_call_id": call, "content": content}

@@ -159,7 +159,6 @@ _DIGITS: Final = re.compile(r"(\d+)")
 
 
 def natural(text: str) -> list[tuple[int, int, str]]:
-    """Return the key under which `x2` comes before `x10`."""
     return [(0, int(part), "") if part.isdecimal() and part.isascii() else (1, 0, part) for part in _DIGITS.split(text)]
 
 

@@ -66,7 +66,6 @@ def short_name(record: TestRecord) -> str:
 
 
 def draw_heading(label: str, count: int, width: int) -> Line:
-    """Return the line above a group."""
     return cut_line([Part(cut_middle(label, max(4, width - 8)), "heading"), Part(f" {count:,}", "faint")], width)
 
 
@@ -93,7 +92,6 @@ COLUMNS: Final = (
 
 
 def columns_for(width: int) -> list[tuple[Column, int]]:
-    """Return the columns that fit and how wide each is."""
     fitting = [column for column in COLUMNS if width >= column.from_width]
     fixed = sum(column.width for column in fitting) + 2 * (len(fitting) - 1)
     return [(column, column.width or max(4, width - fixed)) for column in fitting]

@@ -62,7 +62,6 @@ def _with_sign(sign: str, parts: Sequence[Part]) -> Line:
 
 
 def _read(lexer: Lexer, lines: Sequence[str]) -> list[list[Part]]:
-    """Return the parts of each line of one side."""
     rows: list[list[Part]] = [[]]
     for token, value in lexer.get_tokens("\n".join(lines)):
         role = _role_of(str(token))

@@ -107,7 +107,6 @@ def _count(number: int, word: str, role: str) -> list[Part]:
 
 
 def draw_fix(facts: FixFacts, width: int) -> Line:
-    """Return the row of one fix."""
     word, role = VERDICT_WORDS.get(facts.verdict, ("·", "faint"))
     if facts.is_conflicting:
         role = "error"
@@ -210,7 +209,6 @@ def draw_evidence(evidence: FixEvidence, width: int) -> list[Line]:
 
 
 def _impact(evidence: FixEvidence, width: int) -> list[Line]:
-    """Return the tests that the fix turns green or breaks, and whether that was measured."""
     source = "measured" if evidence.is_measured else "as its agents report"
     lines: list[Line] = []
     for tests, glyph, role, word in (
@@ -257,7 +255,6 @@ def draw_report(facts: ReportFacts, width: int) -> list[Line]:
 
 
 def _agent_lines(record: TestRecord, width: int) -> list[Line]:
-    """Return what one of the agents that made a fix reported."""
     harvest = record.harvest
     results = [made.passed for made in record.tries[-TRIES_SHOWN:]]
     if not results and harvest.passing_before is not None and harvest.passing_after is not None:

@@ -28,6 +28,5 @@ def draw_footer(actions: Sequence[Action], keys: KeyMap, width: int) -> Line:
 
 
 def draw_message(text: str, level: str, width: int) -> Line:
-    """Return a message in the footer's place."""
     role = {"error": "error", "warning": "warning", "good": "good"}.get(level, "")
     return cut_line([Part(" "), Part(text, role)], width)

@@ -36,7 +36,6 @@ def glyph_of(record: TestRecord, is_wide: bool = False) -> str:
 
 
 def role_of(record: TestRecord) -> str:
-    """Return the colour role of a test's cell."""
     return "stale" if record.stale_since is not None else MARKS[record.mark].role
 
 

@@ -35,7 +35,6 @@ class HeaderFacts:
 
 
 def draw_header(facts: HeaderFacts, width: int, height: int = 2) -> list[Line]:
-    """Return the header in at most two lines of the given width."""
     return [_facts_line(facts, width), _bar_line(facts, width)][: max(1, height)]
 
 

@@ -53,7 +53,6 @@ class Layout(NamedTuple):
         return best[1] if best else None
 
     def order(self) -> list[str]:
-        """Return all tests in the order in which they are shown."""
         return list(self.places)
 
 

@@ -16,7 +16,6 @@ NAME_WIDTH: Final = 44
 
 
 def draw_log_line(line: LogLine, width: int) -> Line:
-    """Return a log line: time, level, test, text."""
     sign, role = LEVELS.get(line.level, ("·", "faint"))
     text = plain(line.text)
     if line.level == "info":

@@ -24,12 +24,10 @@ Line = Sequence[Part]
 
 
 def width_of(line: Line) -> int:
-    """Return how many cells the line takes."""
     return sum(cell_len(part.text) for part in line)
 
 
 def text_of(line: Line) -> str:
-    """Return the line as bare text."""
     return "".join(part.text for part in line)
 
 
@@ -57,12 +55,10 @@ def cut_middle(text: str, width: int) -> str:
 
 
 def pad_text(text: str, width: int) -> str:
-    """Return the text in exactly `width` cells."""
     return set_cell_size(cut_text(text, width), width)
 
 
 def align_right(text: str, width: int) -> str:
-    """Return the text at the right end of exactly `width` cells."""
     text = cut_text(text, width)
     return " " * (width - cell_len(text)) + text
 

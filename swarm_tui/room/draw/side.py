@@ -21,7 +21,6 @@ SOURCES = {
 
 
 def draw_side(record: TestRecord, width: int, now: float, asked: RequestKind | None = None) -> list[Line]:
-    """Return the panel's lines, each at most `width` cells."""
     lines: list[Line] = [cut_line(_first_line(record, now), width)]
     if asked is not None:
         lines.append(cut_line([Part(f"{asked.value} was asked, no answer yet", "pending")], width))
@@ -46,7 +45,6 @@ def draw_side(record: TestRecord, width: int, now: float, asked: RequestKind | N
 
 
 def side_title(record: TestRecord) -> str:
-    """Return the title of the panel."""
     return plain(record.test.rsplit("::", 1)[-1], 300)
 
 

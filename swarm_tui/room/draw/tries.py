@@ -28,7 +28,6 @@ class Row(NamedTuple):
 def draw_tries_and_files(
     record: TestRecord, files: Sequence[PulledFile], unfolded: frozenset[int], width: int
 ) -> list[Row]:
-    """Return the rows of the tab."""
     rows: list[Row] = [*_tries(record, unfolded, width), *_report(record, width), *_files(files, width)]
     return rows
 

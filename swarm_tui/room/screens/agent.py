@@ -129,7 +129,6 @@ class AgentScreen(RoomScreen):
             self.screen_panel.capture()
 
     def _shown_pages(self) -> TranscriptLines | None:
-        """Return the transcript or the file, whichever is up."""
         return {"transcript": self.transcript.lines, "file": self.file}.get(self.tab)
 
     def _draw_title(self) -> None:
@@ -165,7 +164,6 @@ class AgentScreen(RoomScreen):
             self.show_tab(rest)
 
     def show_tab(self, name: str) -> None:
-        """Bring up one of the tabs."""
         self.tab = name
         if self.is_mounted:
             self._show_panel()

@@ -19,7 +19,6 @@ class AgentScreenPanel:
         self._problem = ""
 
     def show_record(self, record: TestRecord) -> None:
-        """Show another agent's screen from the next capture on."""
         if self._record is None or record.test != self._record.test:
             self._problem = ""
             self.lines.show(None, "looking …")

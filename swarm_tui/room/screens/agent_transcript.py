@@ -21,7 +21,6 @@ class AgentTranscript:
 
     @property
     def title(self) -> str:
-        """What the border calls it."""
         if self.lines.is_missing:
             return "Transcript · its file is not there"
         is_made_up = isinstance(self._source, MemorySource)

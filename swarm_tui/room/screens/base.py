@@ -71,7 +71,6 @@ class RoomScreen(Screen[None], inherit_bindings=False):
 
     @cached_property
     def keys(self) -> KeyMap:
-        """The keys of the actions, as the person's config has them."""
         return KeyMap(self.actions, self.room.settings.keys)
 
     # What a screen defines.
@@ -96,7 +95,6 @@ class RoomScreen(Screen[None], inherit_bindings=False):
         return self.store.record(next(iter(self.current_tests()), None))
 
     def name_to_copy(self) -> str:
-        """Return what `Y` copies."""
         return " ".join(self.current_tests())
 
     def set_filter(self, words: str) -> None:
@@ -196,7 +194,6 @@ class RoomScreen(Screen[None], inherit_bindings=False):
         self.set_timer(MESSAGE_SECONDS, remove)
 
     def focus_main(self) -> None:
-        """Return the focus to the main panel."""
         self.set_focus(next(iter(self.query(".main")), None))
 
     # From keys and clicks to actions.

@@ -70,7 +70,6 @@ class GroupListScreen(RoomScreen, Generic[Entry]):
     # What all of them do.
 
     def current(self) -> Entry | None:
-        """Return the entry under the cursor."""
         return self.entries[self.rows.cursor] if self.rows.cursor < len(self.entries) else None
 
     def _fits(self, entry: Entry) -> bool:

@@ -27,13 +27,11 @@ class PlanPanel:
         """What the review has come to, for scripts; it outlives the screen."""
 
     def show(self) -> None:
-        """Show the plan as far as it is known."""
         state = self._screen.review_state
         if state is not None:
             self.band.show([draw_plan(state.plan_facts(), self._screen.room.size.width)])
 
     def show_applied(self, branch: str) -> None:
-        """Show that the plan was applied on a branch."""
         state = self._screen.review_state
         if state is not None:
             state.applied = branch

@@ -88,7 +88,6 @@ class ReviewLoader:
         return ReviewState(review, lambda: store.state, spec.sweep, store.clock, runner)
 
     async def close(self) -> None:
-        """Close the review."""
         state, self.state = self.state, None
         self._on_closed()
         if state is not None:

@@ -45,7 +45,6 @@ class SearchedScreen(ModalScreen[Chosen | None], Generic[Chosen]):
         self.search("")
 
     def search(self, words: str) -> None:
-        """Show what fits these words."""
         lines = self.lines_for(words, max(20, min(WIDTH, self.app.size.width) - 7))
         self.found.cursor = 0
         self.found.show(lines)
@@ -54,11 +53,9 @@ class SearchedScreen(ModalScreen[Chosen | None], Generic[Chosen]):
         self.found.title(self.HEADING, self.subtitle_for(words))
 
     def lines_for(self, words: str, width: int) -> list[Line]:
-        """Return the lines that fit."""
         return []
 
     def subtitle_for(self, words: str) -> str:
-        """Return the text of the lower border."""
         return "Esc closes"
 
     def choose(self, index: int) -> None:

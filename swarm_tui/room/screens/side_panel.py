@@ -23,7 +23,6 @@ class SidePanel:
         return self._screen.room.settings.remembered.has_side
 
     def show(self, record: TestRecord | None) -> None:
-        """Show a test, or nothing."""
         self._record = record
         self._draw()
 

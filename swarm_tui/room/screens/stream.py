@@ -83,13 +83,11 @@ class StreamScreen(RoomScreen, Generic[Item]):
         self.lines.redraw()
 
     def current(self) -> Item | None:
-        """Return the item under the cursor."""
         shown, cursor = self.lines.shown, self.lines.cursor
         return shown[cursor] if cursor < len(shown) else None
 
     @property
     def mode(self) -> str:
-        """Whether the end is followed, in a word."""
         return "following" if self.lines.is_following else "paused"
 
     def on_lines_cursor_moved(self, event: Lines.CursorMoved) -> None:

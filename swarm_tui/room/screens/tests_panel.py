@@ -42,12 +42,10 @@ class TestsPanel:
         return self._screen.room.choice
 
     def change_options(self, **changes: object) -> None:
-        """Show the tests in another way."""
         self._screen.room.choice = replace(self.options, **changes)  # type: ignore[arg-type]
         self._screen.apply_change(VIEW_CHANGED)
 
     def show_all(self) -> None:
-        """Take off every filter."""
         self.change_options(words="", pills=frozenset(), only=None, only_name="")
 
     def go_to(self, test: str) -> None:
@@ -128,12 +126,10 @@ class TestsPanel:
     # Marks.
 
     def mark(self, tests: Iterable[str]) -> None:
-        """Mark these tests, and no others."""
         room = self._screen.room
         room.change_marks(room.marks.changed_to(tests))
 
     def mark_cursor(self) -> None:
-        """Mark or unmark the test under the cursor, and go to the next."""
         if self.grid.test is not None:
             self.mark(self._screen.room.marks.tests ^ {self.grid.test})
             self.grid.move(0, 1) if self.options.zoom is not Zoom.ROWS else self.grid.move(1)

@@ -25,7 +25,6 @@ class TriesPanel:
         self._unfolded = frozenset()
 
     def update(self, record: TestRecord, folder: Path | None) -> None:
-        """Show the tries and files of a test."""
         files = [file for file in list_files(folder) if not file.is_hidden] if folder is not None else []
         width = max(20, self.lines.size.width or 76)
         self._rows = draw_tries_and_files(record, files, self._unfolded, width)

@@ -90,12 +90,10 @@ class TestGrid(Lines):
         return glyph_of(record, self.cells.zoom is Zoom.CHIPS), role_of(record), overlay
 
     def visible_tests(self) -> list[str]:
-        """Return the tests that can be seen now."""
         rows = self.cells.rows[self.first_visible : self.first_visible + self.visible_rows]
         return [test for row in rows for run in row for test in run.tests]
 
     def order(self) -> list[str]:
-        """Return all tests that are shown, in their order."""
         return self._order
 
     def range_to(self, test: str) -> list[str]:
@@ -149,7 +147,6 @@ class TestGrid(Lines):
         return self._rank.get(test)
 
     def rank_of_cursor(self) -> int:
-        """Return the place of the cursor in the order, from 0."""
         return self._rank.get(self.test or "", 0)
 
     def move_group(self, step: int) -> None:

@@ -67,7 +67,6 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
     # What a subclass defines.
 
     def line_count(self) -> int:
-        """Return the number of lines."""
         return 0
 
     def draw_line(self, index: int, width: int) -> Line:
@@ -160,11 +159,9 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
             self.move_to(self.cursor + rows)
 
     def move_page(self, pages: float) -> None:
-        """Move by pages; half ones too."""
         self.move(int(self.visible_rows * pages) or (1 if pages > 0 else -1))
 
     def move_end(self, is_bottom: bool) -> None:
-        """Move to the first or the last line."""
         self.move(self.line_count() if is_bottom else -self.line_count())
 
     def move_to(self, index: int) -> None:

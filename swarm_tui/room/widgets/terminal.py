@@ -59,7 +59,6 @@ class TerminalPane(Widget, can_focus=True, inherit_bindings=False):
         self.close()
 
     def close(self) -> None:
-        """End the program."""
         if self._program is not None:
             asyncio.get_running_loop().remove_reader(self._program.descriptor)
             self._program.close()

@@ -131,7 +131,6 @@ class TranscriptLines(Lines):
         return self.screen.is_current and self.size.height > 0
 
     def follow(self) -> None:
-        """Go to the end and follow it."""
         self.pager.go_to_end()
         self._show_page(is_at_end=True)
 
@@ -203,7 +202,6 @@ class TranscriptLines(Lines):
 
     @property
     def current(self) -> PageLine | None:
-        """The line under the cursor."""
         return self.page[self.cursor] if self.cursor < len(self.page) else None
 
     def show_choice(self, choice: EntryFilter) -> None:
@@ -216,7 +214,6 @@ class TranscriptLines(Lines):
         self._start_search_worker()
 
     def set_density(self, step: int) -> Density:
-        """Show more or less of each entry."""
         density = Density(max(0, min(len(Density) - 1, self.pager.density + step)))
         current = self.current
         self.pager.set_density(density)
@@ -238,14 +235,12 @@ class TranscriptLines(Lines):
     # Searching.
 
     def find(self, words: str, is_backwards: bool) -> None:
-        """Go to the next record that holds the words."""
         self.words = words
         self._begin_search(
             EntryFilter(words=words, roles=self.pager.entry_filter.roles), is_backwards, f"no further /{words}"
         )
 
     def find_error(self, is_backwards: bool) -> None:
-        """Go to the next record with an error."""
         self._begin_search(ERRORS, is_backwards, f"no {'earlier' if is_backwards else 'later'} error")
 
     @property
