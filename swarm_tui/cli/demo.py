@@ -74,7 +74,7 @@ def _farewell(folder: SweepFolder) -> str:
     spec, integration = opened.spec, opened.state.integration
     there, program = f"cd {shlex.quote(spec.repository)}", _program()
     lines = ["", f"The sample project is in {spec.repository}"]
-    if opened.has_living_engine:
+    if opened.has_running_engine:
         lines.append("The sweep goes on without the room.")
     elif integration.branch:
         lines.append(f"The integrated branch is {integration.branch} ({plain(integration.detail)})")

@@ -1,4 +1,4 @@
-"""The progress of a sweep on stderr: a bar split by state on a terminal, one plain line an event elsewhere."""
+"""Shows the progress of a sweep on stderr: a bar split by state on a terminal, else one plain line for each event."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ _BAR_WIDTH: Final = 60
 
 
 class Display(Protocol):
-    """Shows a sweep again and again."""
+    """Shows the present state of a sweep each time `show` is called."""
 
     def show(self, opened: OpenedSweep) -> None: ...
 
 
 @contextmanager
 def display_for(last_shown: LogLine | None = None) -> Iterator[Display]:
-    """Return the display that fits stderr; it begins after the line that was shown last."""
+    """Return a bar on a terminal, else plain lines; log lines up to `last_shown` are not printed again."""
     if not sys.stderr.isatty():
         yield PlainDisplay(last_shown)
         return
@@ -57,13 +57,13 @@ def display_for(last_shown: LogLine | None = None) -> Iterator[Display]:
 
 
 class NewLogLines:
-    """Reads each line of a log once, by the line itself: its time may repeat after a clock was set back."""
+    """Returns each line of a log once. Lines are compared by identity: times may repeat after a clock was set back."""
 
     def __init__(self, last_shown: LogLine | None) -> None:
         self._last_shown = last_shown
 
     def read(self, log: deque[LogLine]) -> list[LogLine]:
-        """Return the lines after the one that was read last; all of them when that is not kept any more."""
+        """Return the lines after the last one read, or all lines if the log no longer has that one."""
         new: list[LogLine] = []
         for line in reversed(log):
             if line is self._last_shown:
@@ -75,7 +75,7 @@ class NewLogLines:
 
 
 class PlainDisplay:
-    """One line for each thing that happened, for logs and pipes."""
+    """Prints one line for each line of the log, for files and pipes."""
 
     def __init__(self, last_shown: LogLine | None = None) -> None:
         self._new_lines = NewLogLines(last_shown)
@@ -88,7 +88,7 @@ class PlainDisplay:
 
 
 class BarDisplay:
-    """A bar, the counts, the slots and a forecast, redrawn in place; what needs a person is printed above it."""
+    """Redraws a bar, the counts, the slots and a forecast in place; warnings and errors are printed above it."""
 
     def __init__(self, live: Live, last_shown: LogLine | None = None) -> None:
         self._live = live
@@ -101,13 +101,13 @@ class BarDisplay:
             if line.level != "info":
                 name = f"{plain(line.test, 100)}: " if line.test else ""
                 self._live.console.print(Text(f"{name}{plain(line.text, 300)}", style="yellow"))
-        self._live.update(_picture(opened), refresh=True)
+        self._live.update(_render(opened), refresh=True)
 
 
-def _picture(opened: OpenedSweep) -> RenderableType:
+def _render(opened: OpenedSweep) -> RenderableType:
     from rich.text import Text
 
-    from swarm_tui.insight.forecast import forecast_end
+    from swarm_tui.insight.forecast import seconds_to_end_of_sweep
 
     state = opened.state
     now = time.time()
@@ -122,8 +122,8 @@ def _picture(opened: OpenedSweep) -> RenderableType:
         position = end
     numbers = Text(" ").join(Text(f"{mark.glyph}{count} {mark.word}", style) for mark, style, count in counts)
     elapsed = now - (state.started_at or now)
-    end_at = forecast_end(state, now)
-    left = f" · ~{clock(end_at - now)} left" if end_at is not None and end_at > now else ""
+    seconds_left = seconds_to_end_of_sweep(state, now)
+    left = f" · ~{clock(seconds_left)} left" if seconds_left is not None else ""
     line = Text(f"{opened.folder.name}  {clock(elapsed)}{left} · slots {state.active}/{state.slots}")
     if state.integration.state == "integrating":
         line.append(" · integrating")

@@ -28,7 +28,7 @@ def ask(
     """Append a request and wait for its answer; return what the engine says, SwarmError when it could not do it."""
     from swarm_tui.journal.requests import append_request
 
-    if not opened.has_living_engine:
+    if not opened.has_running_engine:
         name = opened.folder.name
         if opened.state.ended_why == "finished":
             hint = f"it is finished; `swarm-tui run --only-failed-of {name}` begins a sweep of what is still red"
@@ -44,7 +44,7 @@ def ask(
             raise SwarmError(answer.detail or "the engine could not do it")
         if answer is not None:
             return answer.detail
-        if not opened.has_living_engine:
+        if not opened.has_running_engine:
             raise SwarmError("the engine ended before it answered")
         time.sleep(_INTERVAL)
     raise SwarmError("the engine has not answered yet", "it will, when it is not busy any more")
@@ -53,7 +53,7 @@ def ask(
 def wait_for_end(opened: OpenedSweep) -> None:
     """Wait until no engine works on the sweep any more."""
     deadline = time.monotonic() + END_DEADLINE
-    while opened.has_living_engine:
+    while opened.has_running_engine:
         if time.monotonic() > deadline:
             raise SwarmError("the engine has not ended yet", "`swarm-tui status` shows what it waits for")
         time.sleep(_INTERVAL)

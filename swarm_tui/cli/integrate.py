@@ -33,10 +33,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from swarm_tui.cli.sweeps import chosen_sweep
-    from swarm_tui.journal.append import living_engine
+    from swarm_tui.journal.append import engine_process_id
 
     folder = chosen_sweep(arguments.sweep, Path.cwd())
-    if living_engine(folder.lock) is not None:
+    if engine_process_id(folder.lock) is not None:
         return _ask_engine(folder)
     from swarm_tui.engine.integrate_again import integrate_again
 

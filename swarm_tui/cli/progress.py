@@ -106,7 +106,7 @@ def _follow_on(opened: OpenedSweep, show: Callable[[OpenedSweep], None]) -> None
         show(opened)
         if opened.state.is_over:
             return
-        if time.monotonic() - silent_since > _SILENCE and not opened.has_living_engine:
+        if time.monotonic() - silent_since > _SILENCE and not opened.has_running_engine:
             raise SwarmError(_why_engine_died(opened), f"`swarm-tui resume {opened.folder.name}` takes it up again")
         time.sleep(_INTERVAL)
 

@@ -32,7 +32,7 @@ def run(arguments: argparse.Namespace) -> int:
     from swarm_tui.engine.resume import check_continued
     from swarm_tui.engine.start import start_engine
     from swarm_tui.errors import UsageError
-    from swarm_tui.journal.append import living_engine
+    from swarm_tui.journal.append import engine_process_id
     from swarm_tui.journal.requests import append_request
     from swarm_tui.model.requests import RequestKind
 
@@ -41,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
     opened = opened_sweep(arguments.sweep, Path.cwd())
     folder, spec = opened.folder, opened.spec
     asyncio.run(check_continued(folder, spec))
-    process_id = living_engine(folder.lock)
+    process_id = engine_process_id(folder.lock)
     if process_id is not None:
         raise UsageError(
             f"an engine works on {folder.name} already (process {process_id})", "`swarm-tui open` shows it"

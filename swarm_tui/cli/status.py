@@ -124,7 +124,7 @@ def describe_test(record: TestRecord) -> dict[str, Any]:
 def sweep_state(opened: OpenedSweep) -> str:
     """Return one word for a sweep: begun, running, integrating, finished, stopped, failed or lost."""
     state = opened.state
-    if opened.has_living_engine:
+    if opened.has_running_engine:
         return "integrating" if state.integration.state == "integrating" else "running"
     if state.started_at is None:
         return "begun"

@@ -23,7 +23,7 @@ def run(arguments: argparse.Namespace) -> int:
     from swarm_tui.model.requests import RequestKind
 
     opened = opened_sweep(arguments.sweep, Path.cwd())
-    if not opened.has_living_engine:
+    if not opened.has_running_engine:
         print_progress(f"no engine works on {opened.folder.name}: there is nothing to stop")
         return 0
     ask(opened, RequestKind.STOP_SWEEP)

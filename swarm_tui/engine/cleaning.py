@@ -46,7 +46,7 @@ class Leftovers:
 
 async def find_leftovers(opened: OpenedSweep) -> Leftovers:
     """Look for everything that `remove_leftovers` would remove."""
-    if opened.has_living_engine:
+    if opened.has_running_engine:
         name = opened.folder.name
         raise UsageError(f"an engine works on {name}", f"`swarm-tui stop {name}` first")
     if original_of(opened) is not None:

@@ -1,1 +1,1 @@
-"""What the records of a sweep tell together: who wants a person, what fails alike, when it ends. Pure."""
+"""What the records of a sweep show together: tests that need a person, patterns of failures, the forecast. Pure."""

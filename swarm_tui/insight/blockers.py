@@ -1,11 +1,11 @@
-"""Everything that needs something from outside its test: escalations and blocked outcomes, the same ones together."""
+"""Collects blockers, which agents cannot remove: escalations, blocked outcomes and questions, grouped by title."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from swarm_tui.insight.patterns import normalised
+from swarm_tui.insight.patterns import normalised_cause
 from swarm_tui.model.outcome import EscalationKind
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.states import Result, State
@@ -21,7 +21,7 @@ ORDER: Final = (KINDS[EscalationKind.BLOCKER], QUESTION, *KINDS.values())
 
 
 class Blocker(NamedTuple):
-    """One thing that somebody else must do."""
+    """One thing that somebody other than the agents must do."""
 
     kind: str
     title: str
@@ -30,11 +30,11 @@ class Blocker(NamedTuple):
 
 
 def find_blockers(records: Iterable[TestRecord]) -> list[Blocker]:
-    """Return all blockers: what stops work first, then those of the most tests."""
+    """Return all blockers, sorted by kind (those that stop work first), then by the number of their tests."""
     found: dict[tuple[str, str], list[tuple[str, str, str]]] = {}
     for record in sorted(records, key=lambda record: record.test):
-        for kind, title, detail in _needs_of(record):
-            found.setdefault((kind, normalised(title).casefold()), []).append((title, detail, record.test))
+        for kind, title, detail in _entries_of(record):
+            found.setdefault((kind, normalised_cause(title).casefold()), []).append((title, detail, record.test))
     blockers = [
         Blocker(
             kind=kind,
@@ -47,7 +47,7 @@ def find_blockers(records: Iterable[TestRecord]) -> list[Blocker]:
     return sorted(blockers, key=lambda blocker: (ORDER.index(blocker.kind), -len(blocker.tests), blocker.title))
 
 
-def _needs_of(record: TestRecord) -> Iterable[tuple[str, str, str]]:
+def _entries_of(record: TestRecord) -> Iterable[tuple[str, str, str]]:
     for escalation in record.harvest.escalations:
         yield KINDS[escalation.kind], escalation.title or record.reason or "(no title)", escalation.detail_markdown
     is_blocked = record.state is State.DONE and record.result is Result.BLOCKED
@@ -59,7 +59,7 @@ def _needs_of(record: TestRecord) -> Iterable[tuple[str, str, str]]:
 
 
 def blockers_as_markdown(blockers: Iterable[Blocker], sweep: str) -> str:
-    """Return the list as text to hand to someone."""
+    """Return the blockers as a Markdown document."""
     lines = [f"# What the sweep {plain(sweep, 100)} needs", ""]
     for blocker in blockers:
         lines.append(f"## {blocker.title} ({blocker.kind}, {len(blocker.tests)})")

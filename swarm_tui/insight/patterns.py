@@ -1,4 +1,4 @@
-"""What fails alike: failures, waits and blockers grouped by their normalised cause across tests."""
+"""Finds patterns: failures, questions and blockers of several tests with the same normalised cause."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FEWEST: Final = 2
 
 
 class Pattern(NamedTuple):
-    """Tests that stumble over the same thing."""
+    """Tests with the same cause of failure, question or blocker."""
 
     cause: str
     tests: tuple[str, ...]
@@ -38,7 +38,7 @@ class Pattern(NamedTuple):
 
 
 def raw_cause(record: TestRecord) -> str:
-    """Return what stands between a test and its end, in the words in which it was found; "" when nothing does."""
+    """Return why a test waits, fails or is blocked, as it was reported; "" for a test with no trouble."""
     if record.state is State.WAITING:
         return record.question or "waits for an answer"
     if record.state is State.DONE and record.result is Result.BLOCKED and record.harvest.escalations:
@@ -48,7 +48,7 @@ def raw_cause(record: TestRecord) -> str:
     if record.state is State.RUNNING:
         return _last_failure(record)
     if record.state is State.QUEUED and record.source == "engine":
-        # Its last launch failed; the other reasons why a test is queued again are no trouble.
+        # Its last launch failed. Other reasons why a test is queued again are no failures.
         return record.reason
     return ""
 
@@ -62,12 +62,12 @@ def _last_failure(record: TestRecord) -> str:
 def cause_of(record: TestRecord) -> str:
     """Return the normalised cause of a test; equal for tests that fail alike."""
     cause = raw_cause(record)
-    return normalised(cause) if cause else ""
+    return normalised_cause(cause) if cause else ""
 
 
 @lru_cache(maxsize=20_000)
-def normalised(text: str) -> str:
-    """Return a text without what differs from one occurrence to the next: numbers, ids, paths."""
+def normalised_cause(text: str) -> str:
+    """Return the first line of a text with numbers, ids and paths replaced by placeholders."""
     line = plain(text.strip().split("\n", 1)[0], 300)
     for pattern, replacement in _VARYING:
         line = pattern.sub(replacement, line)
@@ -76,13 +76,13 @@ def normalised(text: str) -> str:
 
 def find_patterns(records: Iterable[TestRecord]) -> list[Pattern]:
     """Return all patterns, those of the most tests first."""
-    alike: dict[str, list[TestRecord]] = {}
-    # By name, so that whoever collects the records in whatever order is told the same.
+    groups: dict[str, list[TestRecord]] = {}
+    # Sorted, so that the result does not depend on the order of the records.
     for record in sorted(records, key=lambda record: record.test):
         cause = cause_of(record)
         if cause:
-            alike.setdefault(cause, []).append(record)
-    patterns = [_pattern(cause, group) for cause, group in alike.items() if len(group) >= FEWEST]
+            groups.setdefault(cause, []).append(record)
+    patterns = [_pattern(cause, group) for cause, group in groups.items() if len(group) >= FEWEST]
     return sorted(patterns, key=lambda pattern: (-len(pattern.tests), pattern.cause))
 
 
@@ -128,7 +128,7 @@ def _common_folder(files: set[str]) -> str:
         if len(set(level)) > 1:
             break
         common.append(level[0])
-    # The tests' top folder is shared by all tests, so it says nothing.
+    # The top folder of the tests is common to all tests, so it is no common property.
     return "/".join(common) if len(common) > 1 else ""
 
 

@@ -63,7 +63,7 @@ def _acquire_lock(descriptor: int) -> bool:
             return True
 
 
-def living_engine(path: Path) -> int | None:
+def engine_process_id(path: Path) -> int | None:
     """Return the process id of the engine that holds the lock, or None when no engine lives (0: its id is unknown)."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, Final
 
-from swarm_tui.journal.story import log_line_of
+from swarm_tui.journal.log_lines import log_line_of
 from swarm_tui.model import events as happened
 from swarm_tui.model.state import Integration, LogLine, TestRecord, Try
 from swarm_tui.model.states import ACTIVE_STATES, State

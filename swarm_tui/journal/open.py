@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from swarm_tui.errors import UsageError
-from swarm_tui.journal.append import living_engine
+from swarm_tui.journal.append import engine_process_id
 from swarm_tui.journal.fold import SweepState
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.follow import BadLine, EventFollower
@@ -36,9 +36,9 @@ class OpenedSweep:
         return new.is_restarted
 
     @property
-    def has_living_engine(self) -> bool:
+    def has_running_engine(self) -> bool:
         """Whether an engine on this machine holds the sweep now."""
-        return living_engine(self.folder.lock) is not None
+        return engine_process_id(self.folder.lock) is not None
 
     def find_test(self, name: str) -> TestRecord:
         """Return the test that a person means: by node id, by agent, by the end of a node id, or by a part.

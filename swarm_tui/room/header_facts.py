@@ -17,7 +17,7 @@ def header_facts(store: Store, screen: RoomScreen | None = None) -> HeaderFacts:
     """Return the header's facts as they are now."""
     state, spec = store.state, store.opened.spec
     status, role = _status(store)
-    end = store.clock() if store.engine is EngineState.LIVING else state.ended_at or state.last_at
+    end = store.clock() if store.engine is EngineState.RUNNING else state.ended_at or state.last_at
     return HeaderFacts(
         sweep=plain(spec.sweep, 60),
         title=plain(spec.title, 60),

@@ -17,7 +17,7 @@ from swarm_tui.errors import JournalError
 from swarm_tui.insight.blockers import Blocker
 from swarm_tui.insight.insights import Insights
 from swarm_tui.insight.patterns import Pattern
-from swarm_tui.journal.append import living_engine
+from swarm_tui.journal.append import engine_process_id
 from swarm_tui.journal.fold import SweepState
 from swarm_tui.journal.folder import SweepFolder, is_newer_format
 from swarm_tui.journal.open import open_at_snapshot
@@ -36,7 +36,7 @@ SLICE: Final = 1 << 18
 class EngineState(StrEnum):
     """What is known of the engine of the sweep."""
 
-    LIVING = "living"
+    RUNNING = "running"
     GONE = "gone"
     """No engine holds the sweep, and none said goodbye."""
     ENDED = "ended"
@@ -182,8 +182,8 @@ class Store:
     def check_engine(self) -> bool:
         """Find out whether the engine lives; True when that is different from before."""
         state = self.state
-        if living_engine(self.folder.lock) is not None:
-            engine = EngineState.LIVING
+        if engine_process_id(self.folder.lock) is not None:
+            engine = EngineState.RUNNING
         elif state.ended_why is not None or state.started_at is None:
             engine = EngineState.ENDED
         elif state.engine_machine and state.engine_machine != platform.node():
@@ -209,7 +209,7 @@ class Store:
 
     def seconds_left(self) -> float | None:
         queued = self.state.counts[State.QUEUED.value]
-        if self.engine is not EngineState.LIVING or (self.state.is_held and queued):
+        if self.engine is not EngineState.RUNNING or (self.state.is_held and queued):
             return None
         return self._cached("left", lambda: self.insights.seconds_left(queued, self.state.slots, self.clock()))
 
@@ -227,7 +227,7 @@ class Store:
     def why_not_ask(self) -> str:
         """Return the reason why nothing can be asked of the engine now, or ""."""
         match self.engine:
-            case EngineState.LIVING:
+            case EngineState.RUNNING:
                 return ""
             case EngineState.ENDED:
                 return "the sweep is over: `swarm-tui resume` goes on with it"

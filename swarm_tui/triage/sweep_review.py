@@ -63,7 +63,7 @@ def _not_integrated(opened: OpenedSweep) -> UsageError:
                 f"sweep {name} has no fixes: no agent made a change that may be taken",
                 f"`swarm-tui status {name}` says how each test ended",
             )
-        case "integrating" if opened.has_living_engine:
+        case "integrating" if opened.has_running_engine:
             return UsageError(f"sweep {name} is being integrated", f"`swarm-tui open {name}` shows when it is done")
         case "failed":
             return UsageError(f"sweep {name} could not be integrated", plain(integration.detail) or again)

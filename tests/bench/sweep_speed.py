@@ -25,7 +25,7 @@ from swarm_tui.engine.engine import make_context
 from swarm_tui.engine.launch import create_request
 from swarm_tui.engine.order import Order, begin_sweep, prepare_sweep
 from swarm_tui.engine.schedule import CREATES_AT_ONCE
-from swarm_tui.journal.append import JournalWriter, living_engine
+from swarm_tui.journal.append import JournalWriter, engine_process_id
 from swarm_tui.journal.fold import SweepState
 from swarm_tui.journal.recover import recover_journal
 from swarm_tui.model.events import Harvested
@@ -61,7 +61,7 @@ def by_swarm(
     started = program.start("run", "--headless", "--integrator", "none", *words)
     runs = project.root / ".swarm" / "runs"
     until(lambda: runs.is_dir() and any(runs.glob("*/engine.lock")), "the engine")
-    process_id = until(lambda: living_engine(program.newest().lock) or 0, "the engine")
+    process_id = until(lambda: engine_process_id(program.newest().lock) or 0, "the engine")
     begun, used = time.time(), 0.0
     while started.poll() is None:
         used = _cpu_of(process_id) or used

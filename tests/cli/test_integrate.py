@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from swarm_tui.cli.main import run_command_line
-from swarm_tui.journal.append import EngineLock, JournalWriter, living_engine
+from swarm_tui.journal.append import EngineLock, JournalWriter, engine_process_id
 from swarm_tui.journal.folder import SweepFolder, create_runs_folder
 from swarm_tui.journal.requests import RequestFollower
 from swarm_tui.model.events import Integrating
@@ -84,7 +84,7 @@ def test_a_sweep_without_work_has_no_branch(folder: SweepFolder, capsys: pytest.
     captured = capsys.readouterr()
     assert '"impl_commit_hashes": {}' in captured.out
     assert "no integrated branch: no agent made a change" in captured.err
-    assert living_engine(folder.lock) is None
+    assert engine_process_id(folder.lock) is None
     # What is said then sends nobody round in circles.
     assert run_command_line(["fixes"]) == 2
     said = capsys.readouterr().err

@@ -1,13 +1,24 @@
-"""Without the room, everything that happens is told once, and why an engine has died."""
+"""Without the room, every event is shown once, with a forecast on a terminal, and why an engine has died."""
 
 from __future__ import annotations
 
+import io
+import time
 from collections import deque
 from pathlib import Path
 
-from swarm_tui.cli.display import NewLogLines
+from rich.console import Console
+from rich.live import Live
+
+from swarm_tui.cli.display import BarDisplay, NewLogLines
 from swarm_tui.cli.progress import why_engine_died
+from swarm_tui.journal.append import JournalWriter
+from swarm_tui.journal.folder import SweepFolder
+from swarm_tui.journal.open import open_sweep
+from swarm_tui.model import events as happened
 from swarm_tui.model.state import LogLine
+from swarm_tui.model.states import Result
+from swarm_tui.model.sweep import MngrSettings, SweepSpec
 
 
 def line(text: str, at: float = 1.0) -> LogLine:
@@ -36,3 +47,23 @@ def test_an_engine_without_last_words_had_no_room_for_them() -> None:
     assert why_engine_died("no tmux", Path("/s"), 0) == "the engine has ended: no tmux"
     assert why_engine_died("", Path("/s"), 0) == "the engine has died: the disk of /s is full"
     assert why_engine_died("", Path("/s"), 1 << 30) == "the engine has died"
+
+
+def test_a_terminal_shows_how_long_the_rest_will_take(tmp_path: Path) -> None:
+    folder = SweepFolder(tmp_path / "20261118-061200")
+    folder.write_spec(
+        SweepSpec(sweep=folder.name, repository="/r", base="abc", created_at=1.0, mngr=MngrSettings(path="mngr"))
+    )
+    times = iter([time.time() - 120.0] * 9 + [time.time()] * 3)
+    with JournalWriter(folder.events, clock=lambda: next(times)) as journal:
+        journal.append(happened.EngineStarted(pid=1, machine="m", version="1", slots=1))
+        for test in "abcde":
+            journal.append(happened.Queued(test=test))
+        for test in "abc":
+            journal.append(happened.Launched(test=test))
+        for test in "abc":
+            journal.append(happened.Harvested(test=test, result=Result.CLEAN))
+    terminal = io.StringIO()
+    with Live(console=Console(file=terminal, force_terminal=True, width=100), auto_refresh=False) as live:
+        BarDisplay(live).show(open_sweep(folder))
+    assert " · ~04:00 left · slots 0/1" in terminal.getvalue()

@@ -27,7 +27,7 @@ from swarm_tui.adapters.mngr import Mngr, mngr_environment
 from swarm_tui.adapters.provision import find_mngr
 from swarm_tui.adapters.tmux import Tmux
 from swarm_tui.engine.resume import LOST_ENDS
-from swarm_tui.journal.append import living_engine
+from swarm_tui.journal.append import engine_process_id
 from swarm_tui.journal.open import OpenedSweep
 from swarm_tui.journal.recover import recover_journal
 from swarm_tui.model.events import Harvested, Integrating, Launched, Queued
@@ -62,13 +62,13 @@ class Round:
         runs = self.program.folder / ".swarm" / "runs"
         if not runs.is_dir() or not any(runs.glob("*/engine.lock")):
             return False
-        return bool(living_engine(self.program.newest().lock) or self.program.opened().state.ended_why)
+        return bool(engine_process_id(self.program.newest().lock) or self.program.opened().state.ended_why)
 
     def _harass(self, dice: random.Random) -> None:
         for _ in range(dice.randint(2, 5)):
             time.sleep(dice.uniform(0.1, 6.0))
             self._strike(dice)
-            if living_engine(self.program.newest().lock) is None:
+            if engine_process_id(self.program.newest().lock) is None:
                 if self.program.opened().state.ended_why == "finished":
                     break
                 self._resume()
@@ -97,12 +97,12 @@ class Round:
 
     def _resume(self) -> None:
         done = self.program.start("resume", "--relaunch", "--headless")
-        until(lambda: living_engine(self.program.newest().lock) or done.poll() is not None, "the engine to resume")
+        until(lambda: engine_process_id(self.program.newest().lock) or done.poll() is not None, "the engine to resume")
 
     def _bring_to_end(self) -> None:
         end = time.monotonic() + ROUND_DEADLINE
         while time.monotonic() < end:
-            until(lambda: living_engine(self.program.newest().lock) is None, "the engine to end", ROUND_DEADLINE)
+            until(lambda: engine_process_id(self.program.newest().lock) is None, "the engine to end", ROUND_DEADLINE)
             opened = self.program.opened()
             is_lost = any(record.harvest.end in LOST_ENDS for record in opened.state.tests())
             is_integrated = opened.state.integration.state == "done"

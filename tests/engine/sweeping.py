@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from swarm_tui.journal.append import living_engine
+from swarm_tui.journal.append import engine_process_id
 from swarm_tui.journal.folder import SweepFolder, list_sweeps
 from swarm_tui.journal.open import OpenedSweep, open_sweep
 from tests.waiting import until
@@ -67,10 +67,10 @@ class Program:
 
 def kill_engine(folder: SweepFolder, number: int = signal.SIGKILL) -> None:
     """Kill the engine of a sweep, if one lives, and wait until it is gone."""
-    process_id = living_engine(folder.lock)
+    process_id = engine_process_id(folder.lock)
     if process_id:
         os.kill(process_id, number)
-        until(lambda: living_engine(folder.lock) is None, "the death of the engine")
+        until(lambda: engine_process_id(folder.lock) is None, "the death of the engine")
 
 
 def offline(records: str = "records", *more: str) -> Sequence[str]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from swarm_tui.journal.append import living_engine
+from swarm_tui.journal.append import engine_process_id
 from tests.conftest import IsolatedMngr
 from tests.engine.chaos import journal_problems
 from tests.engine.endings import FILE, make_endings
@@ -57,7 +57,7 @@ def test_an_engine_that_is_killed_twice_is_as_if_it_had_never_been(program: Prog
     kill_engine(program.newest())
     assert program.status()["state"] == "lost"
     program.start("resume", "--headless")
-    until(lambda: living_engine(program.newest().lock), "the engine to resume")
+    until(lambda: engine_process_id(program.newest().lock), "the engine to resume")
     until(lambda: state_of(program, "test_wrong_test") in ("launching", "running", "test_fix"), "another agent")
     kill_engine(program.newest())
     done = program.call("resume", "--headless", "--json")
@@ -153,4 +153,4 @@ def test_the_engine_lets_go_when_it_is_asked_to_end(program: Program) -> None:
     kill_engine(program.newest(), signal.SIGTERM)
     assert program.status()["state"] == "stopped"
     assert _process_of(program.opened().state.records[f"{FILE}::test_hangs"].agent)
-    assert living_engine(program.newest().lock) is None
+    assert engine_process_id(program.newest().lock) is None

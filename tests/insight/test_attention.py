@@ -1,8 +1,8 @@
-"""Who wants a person, and who first."""
+"""Which tests need a person, and in which order."""
 
-from swarm_tui.insight.attention import STUCK_AFTER, is_stuck, need_of, wants_a_person
+from swarm_tui.insight.attention import STUCK_AFTER, attention_order, is_stuck, needs_person
 from swarm_tui.insight.blockers import blockers_as_markdown, find_blockers
-from swarm_tui.insight.forecast import forecast
+from swarm_tui.insight.forecast import seconds_to_end
 from swarm_tui.model.harvest import HarvestReport
 from swarm_tui.model.outcome import Escalation, EscalationKind
 from swarm_tui.model.state import TestRecord, Try
@@ -30,13 +30,14 @@ def test_waiting_comes_before_blocked_before_failed_before_stuck() -> None:
         TestRecord("queued"),
         TestRecord("runs", state=State.RUNNING, since=NOW),
     ]
-    wanting = sorted((record for record in records if wants_a_person(record, NOW)), key=lambda r: need_of(r, NOW))
-    assert [record.test for record in wanting] == ["waiting", "blocked", "failed", "unresolved", "stuck"]
+    found = [record for record in records if needs_person(record, NOW)]
+    found.sort(key=lambda record: attention_order(record, NOW))
+    assert [record.test for record in found] == ["waiting", "blocked", "failed", "unresolved", "stuck"]
 
 
 def test_who_waits_longest_comes_first() -> None:
     long, short = TestRecord("a", state=State.WAITING, since=1.0), TestRecord("b", state=State.WAITING, since=2.0)
-    assert need_of(long, NOW) < need_of(short, NOW)
+    assert attention_order(long, NOW) < attention_order(short, NOW)
 
 
 def test_an_agent_that_speaks_or_tries_is_not_stuck() -> None:
@@ -73,8 +74,8 @@ def test_each_kind_has_its_own_words_and_what_stops_work_comes_first() -> None:
 
 
 def test_a_forecast_needs_a_few_ended_tests() -> None:
-    assert forecast([10.0, 10.0], [], 5, 1) is None
-    assert forecast([10.0, 10.0, 10.0], [], 4, 2) == 20.0
-    assert forecast([10.0] * 3, [4.0], 0, 2) == 6.0
-    assert forecast([10.0] * 3, [], 5, 0) is None
-    assert forecast([10.0] * 3, [], 0, 4) is None
+    assert seconds_to_end([10.0, 10.0], [], 5, 1) is None
+    assert seconds_to_end([10.0, 10.0, 10.0], [], 4, 2) == 20.0
+    assert seconds_to_end([10.0] * 3, [4.0], 0, 2) == 6.0
+    assert seconds_to_end([10.0] * 3, [], 5, 0) is None
+    assert seconds_to_end([10.0] * 3, [], 0, 4) is None

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swarm_tui.insight.patterns import cause_of, find_patterns, normalised
+from swarm_tui.insight.patterns import cause_of, find_patterns, normalised_cause
 from swarm_tui.model.harvest import HarvestReport
 from swarm_tui.model.outcome import Escalation
 from swarm_tui.model.state import TestRecord, Try
@@ -37,17 +37,17 @@ def failed(test: str, failure: str, **fields: object) -> TestRecord:
     ],
 )
 def test_texts_that_differ_in_details_are_alike(one: str, other: str) -> None:
-    assert normalised(one) == normalised(other)
+    assert normalised_cause(one) == normalised_cause(other)
 
 
 def test_other_words_are_another_cause() -> None:
-    assert normalised("fixture 'host' not found") != normalised("fixture 'disk' not found")
-    assert normalised("the cafebabe facade") == "the cafebabe facade"
+    assert normalised_cause("fixture 'host' not found") != normalised_cause("fixture 'disk' not found")
+    assert normalised_cause("the cafebabe facade") == "the cafebabe facade"
 
 
 @given(st.text(max_size=300))
 def test_a_cause_is_one_harmless_line(text: str) -> None:
-    cause = normalised(text)
+    cause = normalised_cause(text)
     assert plain(cause, 10_000) == cause
     assert "\n" not in cause
 

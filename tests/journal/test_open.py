@@ -117,7 +117,7 @@ def test_looking_changes_nothing(tmp_path: Path) -> None:
         file.write(b"garbage\n{torn")
     before = {path: path.read_bytes() for path in folder.root.iterdir()}
     opened = open_sweep(folder)
-    assert not opened.has_living_engine
+    assert not opened.has_running_engine
     assert (list(opened.state.records), len(opened.bad_lines)) == (["a"], 1)
     assert {path: path.read_bytes() for path in folder.root.iterdir()} == before
 
@@ -164,9 +164,9 @@ def test_the_engine_of_a_sweep_lives_while_it_holds_the_lock(tmp_path: Path) -> 
     opened = open_sweep(folder)
     lock = EngineLock(folder.lock)
     lock.acquire()
-    assert opened.has_living_engine
+    assert opened.has_running_engine
     lock.release()
-    assert not opened.has_living_engine
+    assert not opened.has_running_engine
 
 
 def test_requests_are_read_once_and_garbage_is_named(tmp_path: Path) -> None:

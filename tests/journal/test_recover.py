@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from swarm_tui.errors import JournalError, UsageError
-from swarm_tui.journal.append import EngineLock, JournalWriter, LineAppender, living_engine
+from swarm_tui.journal.append import EngineLock, JournalWriter, LineAppender, engine_process_id
 from swarm_tui.journal.follow import EventFollower
 from swarm_tui.journal.recover import recover_journal
 from swarm_tui.model import events as happened
@@ -183,14 +183,14 @@ def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None
 
 def test_two_engines_cannot_hold_one_sweep(tmp_path: Path) -> None:
     path = tmp_path / "engine.lock"
-    assert living_engine(path) is None
+    assert engine_process_id(path) is None
     first = EngineLock(path)
     first.acquire()
-    assert living_engine(path) == os.getpid()
+    assert engine_process_id(path) == os.getpid()
     with pytest.raises(UsageError, match=f"process {os.getpid()}"):
         EngineLock(path).acquire()
     first.release()
-    assert living_engine(path) is None
+    assert engine_process_id(path) is None
     EngineLock(path).acquire()
 
 
@@ -204,7 +204,7 @@ def test_somebody_who_only_looks_keeps_no_engine_from_its_sweep(tmp_path: Path) 
     lock = EngineLock(path)
     lock.acquire()
     leaves.join()
-    assert living_engine(path) == os.getpid()
+    assert engine_process_id(path) == os.getpid()
 
 
 def test_time_in_a_journal_never_runs_backwards(tmp_path: Path) -> None:
@@ -237,7 +237,7 @@ def test_an_engine_whose_number_cannot_be_read_lives_all_the_same(tmp_path: Path
     assert path.read_text() == f"{os.getpid()}\n"
     for content in ("", "no number\n"):
         path.write_text(content)
-        assert living_engine(path) == 0
+        assert engine_process_id(path) == 0
     with pytest.raises(UsageError, match=r"works on this sweep \(process no number\)"):
         EngineLock(path).acquire()
     lock.release()

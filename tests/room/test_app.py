@@ -72,17 +72,17 @@ async def test_the_cursor_stays_on_its_test_through_all_zooms(folder: SweepFolde
 async def test_w_leads_to_who_waits_then_to_who_is_blocked_then_to_the_others(folder: SweepFolder) -> None:
     async with room_on(folder, WIDE) as (app, pilot):
         grid, records = home(app).grid, app.store.state.records
-        wanting = app.store.insights.wanting(app.store.clock())
+        needing = app.store.insights.tests_needing_person(app.store.clock())
         await press(pilot, "j", "j")
         walked: list[str] = []
-        for _ in wanting:
+        for _ in needing:
             await press(pilot, "w")
             walked.append(grid.test or "")
         marks = [records[test].mark for test in walked]
         classes = [{"waiting": 0, "blocked": 1}.get(mark, 2) for mark in marks]
         assert classes[0] == 0
         assert classes == sorted(classes)
-        assert {record.test for record in wanting} == set(walked)
+        assert {record.test for record in needing} == set(walked)
         order = grid.order()
         ranks = [(kind, order.index(test)) for kind, test in zip(classes, walked, strict=True)]
         assert ranks == sorted(ranks)

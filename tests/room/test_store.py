@@ -125,7 +125,7 @@ def test_the_engine_is_known_by_its_lock(folder: SweepFolder) -> None:
     lock = EngineLock(folder.lock)
     lock.acquire()
     assert store.check_engine()
-    assert _engine(store) is EngineState.LIVING
+    assert _engine(store) is EngineState.RUNNING
     assert store.why_not_ask() == ""
     lock.release()
     write(folder, happened.EngineEnded())

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
-from swarm_tui.insight.attention import need_of
+from swarm_tui.insight.attention import attention_order
 from swarm_tui.insight.patterns import cause_of
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.states import MARKS
@@ -115,7 +115,7 @@ def _sort_key(sort: str, now: float) -> Callable[[TestRecord], Any] | None:
             places = {mark: place for place, mark in enumerate(MARKS)}
             return lambda record: places[record.mark]
         case "need":
-            return lambda record: need_of(record, now)
+            return lambda record: attention_order(record, now)
         case "duration":
             return lambda record: -_duration(record, now)
         case "cost":

@@ -51,7 +51,7 @@ def no_fixes_facts(store: Store) -> NoFixesFacts:
         working=state.active,
         waiting=counts[State.WAITING.value],
         queued=counts[State.QUEUED.value],
-        is_living=store.engine in (EngineState.LIVING, EngineState.ELSEWHERE),
+        is_living=store.engine in (EngineState.RUNNING, EngineState.ELSEWHERE),
         has_integrator=spec.integrator != "none",
         is_simulated=kind_of_sweep(spec).is_simulated,
         coming=tuple(

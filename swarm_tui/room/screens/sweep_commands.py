@@ -64,7 +64,7 @@ class SweepCommands:
         self._screen.room.push_screen(ConfirmScreen(question), send)
 
     def why_not_resume(self) -> str:
-        return "its engine lives" if self._screen.store.engine is EngineState.LIVING else ""
+        return "its engine lives" if self._screen.store.engine is EngineState.RUNNING else ""
 
     def resume(self) -> None:
         self._screen.show_message(self._screen.room.resume_sweep())
