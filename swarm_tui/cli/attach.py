@@ -1,4 +1,4 @@
-"""`swarm-tui attach`: a person in front of one agent's terminal, without the room."""
+"""`swarm-tui attach`: attaches this terminal to one agent, without the room."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def find_integrator(sweep: OpenedSweep, target: str) -> TestRecord | None:
-    """Return what stands for the integrator when a person means it, and no test is called so."""
+    """Return a record for the integrator if the target is its name; None if it is not, or if a test has that name."""
     from swarm_tui.engine.names import integrator_of
     from swarm_tui.model.state import TestRecord
     from swarm_tui.model.sweep import INTEGRATOR_SLUG
@@ -72,7 +72,7 @@ async def _attach(attacher: Attacher, folder: SweepFolder, record: TestRecord, *
     approach = await attacher.examine(record.agent)
     if not approach.is_there and not is_started:
         _show_last_screen(folder, record)
-        if not _agrees(approach, record):
+        if not _confirm_start(approach, record):
             return 1
         is_started = True
     prepared = await attacher.prepare(approach, is_started=is_started)
@@ -98,7 +98,7 @@ def _show_last_screen(folder: SweepFolder, record: TestRecord) -> None:
     print("its last screen:", *(f"  {line}" for line in lines), sep="\n", file=sys.stderr)
 
 
-def _agrees(approach: Approach, record: TestRecord) -> bool:
+def _confirm_start(approach: Approach, record: TestRecord) -> bool:
     print(
         f"{approach.agent} is stopped. Attaching starts its command again, from the beginning"
         + ("; the harvested result stays as it is." if record.is_finished else "."),
@@ -109,7 +109,7 @@ def _agrees(approach: Approach, record: TestRecord) -> bool:
 
 
 async def _print_state(attacher: Attacher, agent: str) -> None:
-    """Say how the agent was left behind: it may have ended while somebody looked."""
+    """Print what the agent does now: it may have ended while the terminal was attached."""
     try:
         approach = await attacher.examine(agent)
     except SwarmError as error:

@@ -1,4 +1,4 @@
-"""`swarm-tui clean`: removes a sweep's agents, their copies and refs, after saying what would be lost."""
+"""`swarm-tui clean`: removes a sweep's agents, their copies and refs, after listing what would be lost."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ def run(arguments: argparse.Namespace) -> int:
     if leftovers.is_nothing and not arguments.folder:
         print_progress(f"{opened.folder.name} has left nothing to clean")
         return 0
-    for line in _words(leftovers, opened.folder.root if arguments.folder else None):
+    for line in _removal_lines(leftovers, opened.folder.root if arguments.folder else None):
         print_progress(line)
     if not arguments.yes:
         if not sys.stdin.isatty():
             raise UsageError("nobody is there to be asked", "give --yes when this is what you want")
-        if not _is_agreed():
+        if not _confirm():
             print_progress("nothing was removed")
             return 1
     problems = asyncio.run(remove_leftovers(opened, leftovers))
@@ -62,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 1 if problems else 0
 
 
-def _words(leftovers: Leftovers, folder: Path | None) -> list[str]:
+def _removal_lines(leftovers: Leftovers, folder: Path | None) -> list[str]:
     lines = []
     if leftovers.agents:
         number = len(leftovers.agents)
@@ -82,6 +82,6 @@ def _words(leftovers: Leftovers, folder: Path | None) -> list[str]:
     return lines
 
 
-def _is_agreed() -> bool:
+def _confirm() -> bool:
     print("Remove? [y/N] ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")

@@ -13,7 +13,7 @@ class Command(NamedTuple):
     summary: str
 
 
-# In the order in which a person meets them.
+# In the order in which `swarm-tui --help` lists them.
 COMMANDS: Final[tuple[Command, ...]] = (
     Command("open", "swarm_tui.cli.open", "open the room on a sweep (what happens without a command)"),
     Command("simulate", "swarm_tui.cli.simulate", "watch a simulated sweep of any size: nothing is run"),

@@ -48,25 +48,25 @@ SWEEP_METAVAR: Final = "SWEEP"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("shell", choices=[*SCRIPTS, "words"], help="the shell; `words` is what the scripts call")
     typed = parser.add_argument("typed", nargs=argparse.REMAINDER, default=[], help=argparse.SUPPRESS)
-    # argparse would name it among what is missing, though it may be empty.
+    # Else argparse would report it as missing when it is empty.
     typed.required = False
 
 
 def run(arguments: argparse.Namespace) -> int:
     if arguments.shell == "words":
-        # Not every argparse takes the first -- away; the last one may be what is typed.
+        # Some versions of argparse keep the first --; a last one may be the word that is being typed.
         typed = arguments.typed[1:] if arguments.typed[:1] == ["--"] else arguments.typed
-        print("\n".join(complete(typed or [""], Path.cwd())))
+        print("\n".join(completions(typed or [""], Path.cwd())))
     else:
         print(SCRIPTS[arguments.shell], end="")
     return 0
 
 
-def complete(typed: list[str], folder: Path) -> list[str]:
-    """Return what the last of the typed words may become."""
-    *before, begun = typed
+def completions(typed: list[str], folder: Path) -> list[str]:
+    """Return the completions of the last of the typed words."""
+    *before, prefix = typed
     if not before:
-        return [command.name for command in COMMANDS if command.name.startswith(begun)]
+        return [command.name for command in COMMANDS if command.name.startswith(prefix)]
     command = COMMAND_BY_NAME.get(before[0])
     if command is None:
         return []
@@ -80,15 +80,15 @@ def complete(typed: list[str], folder: Path) -> list[str]:
     if option is not None and option.nargs is None:
         values = [str(choice) for choice in option.choices or ()]
         values += _sweeps(folder) if option.metavar == SWEEP_METAVAR else []
-        return [value for value in values if value.startswith(begun)]
+        return [value for value in values if value.startswith(prefix)]
     for action in parser._actions:
-        if action.help != argparse.SUPPRESS and begun.startswith("-"):
+        if action.help != argparse.SUPPRESS and prefix.startswith("-"):
             found += action.option_strings
         elif not action.option_strings and action.choices:
             found += [str(choice) for choice in action.choices]
         elif not action.option_strings and action.dest == SWEEP_ARGUMENT:
             found += _sweeps(folder)
-    return [word for word in found if word.startswith(begun)]
+    return [word for word in found if word.startswith(prefix)]
 
 
 def _subcommands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
@@ -99,7 +99,7 @@ def _subcommands(parser: argparse.ArgumentParser) -> dict[str, argparse.Argument
 
 
 def _sweeps(folder: Path) -> list[str]:
-    # Read from the folder's names alone: a completion that imports the models is felt at every Tab.
+    # Only folder names are read: importing the models would delay every Tab.
     for place in (folder, *folder.parents):
         runs = place / ".swarm" / "runs"
         if runs.is_dir():

@@ -1,4 +1,4 @@
-"""`swarm-tui demo`: a whole sweep on a sample project, in two minutes, without a model and without a trace."""
+"""`swarm-tui demo`: a whole sweep on a sample project, in two minutes, without a model."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ def run(arguments: argparse.Namespace) -> int:
     folder = asyncio.run(begin_demo(options, print_progress))
     if has_room:
         show_room(folder)
-        print_progress(_farewell(folder))
+        print_progress(_closing_message(folder))
         return 0
     code = follow_sweep(folder, is_json=arguments.json)
     if code == EXIT_INTERRUPTED:
         return code
-    print_progress(_farewell(folder))
+    print_progress(_closing_message(folder))
     return 0 if _is_finished(folder) else 1
 
 
@@ -67,18 +67,18 @@ def _is_finished(folder: SweepFolder) -> bool:
     return open_sweep(folder).state.ended_why == "finished"
 
 
-def _farewell(folder: SweepFolder) -> str:
+def _closing_message(folder: SweepFolder) -> str:
     from swarm_tui.journal.open import open_sweep
 
     opened = open_sweep(folder)
     spec, integration = opened.spec, opened.state.integration
-    there, program = f"cd {shlex.quote(spec.repository)}", _program()
+    in_folder, program = f"cd {shlex.quote(spec.repository)}", _program()
     lines = ["", f"The sample project is in {spec.repository}"]
     if opened.has_running_engine:
         lines.append("The sweep goes on without the room.")
     elif integration.branch:
         lines.append(f"The integrated branch is {integration.branch} ({plain(integration.detail)})")
-        lines += ["", f"  {there} && git log --oneline {spec.base_name}..{integration.branch}"]
+        lines += ["", f"  {in_folder} && git log --oneline {spec.base_name}..{integration.branch}"]
     elif integration.detail:
         lines.append(plain(integration.detail))
     commands = {
@@ -86,12 +86,12 @@ def _farewell(folder: SweepFolder) -> str:
         "": "the room, once more",
         "clean": "remove its agents, mngr home and tmux server",
     }
-    lines += [f"  {there} && {f'{program} {name}':<{len(program) + 7}}   {does}" for name, does in commands.items()]
+    lines += [f"  {in_folder} && {f'{program} {name}':<{len(program) + 7}}   {does}" for name, does in commands.items()]
     return "\n".join(lines)
 
 
 def _program() -> str:
-    """Return how swarm-tui is called from anywhere: by its name, if the shell finds it, else by its path."""
+    """Return the command that runs swarm-tui in any folder: its name if it is on PATH, else its path."""
     if shutil.which("swarm-tui") is not None:
         return "swarm-tui"
     script = Path(sys.argv[0]).absolute()

@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Examine this machine; with --fix, put right what is ours first."""
+    """Examine this machine; with --fix, install what is missing first."""
     import asyncio
 
     from swarm_tui.doctor.checks import Requirements, current_machine
@@ -50,12 +50,12 @@ def run(arguments: argparse.Namespace) -> int:
     requirements = Requirements(mngr=arguments.mngr, agent=arguments.agent, provider=arguments.provider)
     machine = current_machine()
 
-    async def consult() -> list[Check]:
+    async def examine() -> list[Check]:
         if arguments.fix:
             await install_missing(requirements, machine, lambda line: print(line, file=sys.stderr, flush=True))
         return await run_checks(requirements, machine)
 
-    checks = asyncio.run(consult())
+    checks = asyncio.run(examine())
     is_well = all(check.ok for check in checks)
     if arguments.json:
         print(json.dumps({"ok": is_well, "checks": [_as_json(check) for check in checks]}, indent=2))
@@ -70,7 +70,7 @@ def _as_json(check: Check) -> dict[str, str | bool]:
 
 
 def _as_text(check: Check, width: int) -> str:
-    """Return a finding as lines that fit the terminal: what was found, and unless that is enough, what is needed."""
+    """Return a finding as lines that fit the terminal: what was found and, unless that suffices, what is needed."""
     mark = "✗" if not check.ok else "!" if check.fix else "✓"
     margin = " " * (width + 4)
     columns = max(MIN_COLUMNS, shutil.get_terminal_size().columns)

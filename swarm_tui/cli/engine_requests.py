@@ -1,4 +1,4 @@
-"""Asks something of a living engine and waits for its answer."""
+"""Sends a request to the running engine of a sweep and waits for its answer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ END_DEADLINE: Final = 600.0
 _INTERVAL: Final = 0.1
 
 
-def ask(
+def send_request(
     opened: OpenedSweep,
     kind: RequestKind,
     *,
@@ -25,7 +25,7 @@ def ask(
     slots: int | None = None,
     text: str | None = None,
 ) -> str:
-    """Append a request and wait for its answer; return what the engine says, SwarmError when it could not do it."""
+    """Append a request, wait until it is carried out, and return the detail of the answer; else raise SwarmError."""
     from swarm_tui.journal.requests import append_request
 
     if not opened.has_running_engine:
@@ -38,7 +38,7 @@ def ask(
     request = append_request(opened.folder, kind, tests=tests, slots=slots, text=text)
     deadline = time.monotonic() + ANSWER_DEADLINE
     while time.monotonic() < deadline:
-        opened.catch_up()
+        opened.read_new_events()
         answer = opened.state.answers.get(request.id)
         if answer is not None and not answer.is_done:
             raise SwarmError(answer.detail or "the engine could not do it")

@@ -1,4 +1,4 @@
-"""`swarm-tui fixes`: the fixes of a sweep or a branch, what reverting some of them gives, and making it so."""
+"""`swarm-tui fixes`: the fixes of a sweep or a branch, the effect of reverting some of them, and applying that plan."""
 
 from __future__ import annotations
 
@@ -72,12 +72,12 @@ def run(arguments: argparse.Namespace) -> int:
         result: dict[str, Any] = {}
         if arguments.apply is not None:
             result = _apply(review, sweep, arguments, chosen, preview)
-        _print(review, verdicts, preview, arguments, sweep, result)
+        _print_plan(review, verdicts, preview, arguments, sweep, result)
     return 0 if preview.is_clean else 1
 
 
 def _wants_screen(arguments: argparse.Namespace) -> bool:
-    """Whether a person sits there and has asked for nothing that is printed."""
+    """Return whether to open the room: there is a terminal, and no option asks for a plan or for printed output."""
     is_printed = arguments.list or arguments.json or arguments.diff or arguments.pr_body
     is_printed = is_printed or arguments.apply is not None
     is_planned = bool(arguments.revert or arguments.keep or arguments.why)
@@ -93,7 +93,7 @@ def _show_screen(arguments: argparse.Namespace) -> int:
 
         return open_fixes(folder.root)
     name = f"{plain(arguments.base, 40)}..{plain(arguments.target or 'HEAD', 40)}"
-    # Modules are no garbage: the room looks for some again when it stands.
+    # Collecting garbage among imported modules only costs time; the room enables it again when it has started.
     gc.disable()
     with splash(name, panel="Ranked"):
         from swarm_tui.adapters.git import Repository
@@ -101,15 +101,15 @@ def _show_screen(arguments: argparse.Namespace) -> int:
 
         repository = Repository.open(Path.cwd())
 
-        def open_it() -> Review:
+        def open_branch() -> Review:
             return Review.open(repository, arguments.base, arguments.target or "HEAD", is_all=arguments.all)
 
-        # What is wrong with the branch is said here, on the command line, before a screen hides it.
-        with open_it() as first:
+        # Opened once before the room starts, so that an error is reported on the command line.
+        with open_branch() as first:
             from swarm_tui.room.entry import open_review
 
-            waiting = [first]
-            return open_review(lambda: waiting.pop() if waiting else open_it(), name)
+            opened = [first]
+            return open_review(lambda: opened.pop() if opened else open_branch(), name)
 
 
 def _find_folder(target: str | None) -> SweepFolder:
@@ -122,7 +122,7 @@ def _find_folder(target: str | None) -> SweepFolder:
 
 @contextmanager
 def _open_review(arguments: argparse.Namespace) -> Iterator[tuple[Review, str]]:
-    """Return the review that the arguments mean, and the name of its sweep (empty without one)."""
+    """Yield the review that the arguments name, and the name of its sweep ("" without one)."""
     from swarm_tui.adapters.git import Repository
     from swarm_tui.triage.review import Review
     from swarm_tui.triage.sweep_review import review_sweep
@@ -160,7 +160,7 @@ def _names(given: Iterable[str]) -> list[str]:
 
 
 def _find_fix(review: Review, name: str) -> Fix:
-    """Return the fix that is named by its rank, such as 3 or #3, or by any revision."""
+    """Return the fix that a rank, such as 3 or #3, or a revision names."""
     commit: str | None = ""
     by_rank = {str(fix.rank): fix for fix in review.fixes}
     found = by_rank.get(name.removeprefix("#"))
@@ -194,7 +194,7 @@ def _apply(
 
 
 def _print_diff(review: Review, preview: Preview) -> None:
-    """Print what the plan does to the base: harmless on a terminal, else as it is, for `git apply`."""
+    """Print the diff from the base to the plan: as plain text on a terminal, else as git wrote it, for `git apply`."""
     from swarm_tui.triage.review_text import conflict_summary
 
     if preview.tree is None:
@@ -206,7 +206,7 @@ def _print_diff(review: Review, preview: Preview) -> None:
         sys.stdout.buffer.write(review.raw_diff_of(review.branch.base_tree, preview.tree))
 
 
-def _print(
+def _print_plan(
     review: Review,
     verdicts: dict[str, Verdict],
     preview: Preview,

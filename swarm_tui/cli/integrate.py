@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from swarm_tui.cli.progress import print_progress
 from swarm_tui.errors import SwarmError
 from swarm_tui.model.text import plain
 
@@ -40,9 +40,9 @@ def run(arguments: argparse.Namespace) -> int:
         return _ask_engine(folder)
     from swarm_tui.engine.integrate_again import integrate_again
 
-    _say(f"integrating sweep {folder.name}")
+    print_progress(f"integrating sweep {folder.name}")
     state = integrate_again(folder, arguments.integrator)
-    return _tell(folder, state, is_json=arguments.json)
+    return _print_result(folder, state, is_json=arguments.json)
 
 
 def _ask_engine(folder: SweepFolder) -> int:
@@ -50,11 +50,11 @@ def _ask_engine(folder: SweepFolder) -> int:
     from swarm_tui.model.requests import RequestKind
 
     append_request(folder, RequestKind.INTEGRATE)
-    _say(f"the engine of {folder.name} is asked to integrate when its last test is harvested")
+    print_progress(f"the engine of {folder.name} is asked to integrate when its last test is harvested")
     return 0
 
 
-def _tell(folder: SweepFolder, state: SweepState, *, is_json: bool) -> int:
+def _print_result(folder: SweepFolder, state: SweepState, *, is_json: bool) -> int:
     from swarm_tui.model.outcome import INTEGRATOR_OUTCOME_FILE
 
     integration = state.integration
@@ -63,9 +63,5 @@ def _tell(folder: SweepFolder, state: SweepState, *, is_json: bool) -> int:
     if is_json:
         print((folder.integrator / INTEGRATOR_OUTCOME_FILE).read_text(encoding="utf-8"), end="")
     detail = plain(integration.detail, 300)
-    _say(f"{integration.branch}: {detail}" if integration.branch else f"no integrated branch: {detail}")
+    print_progress(f"{integration.branch}: {detail}" if integration.branch else f"no integrated branch: {detail}")
     return 0 if integration.branch else 1
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)

@@ -30,7 +30,7 @@ class CommandModule(Protocol):
 
 
 class CommandParser(argparse.ArgumentParser):
-    """Says what is wrong with a command line in one sentence; argparse would print all options before it."""
+    """Reports errors in one sentence; argparse would print all options before it."""
 
     def error(self, message: str) -> NoReturn:
         hint = f"`{self.prog} --help` tells more"
@@ -44,7 +44,7 @@ def run_command_line(words: Sequence[str]) -> int:
     try:
         code = _dispatch(list(words))
         if sys.stdout is not None:
-            # Here, and not when Python ends: what cannot be written is an error like any other.
+            # Flushed here and not at exit, so that a failed write is reported like any other error.
             sys.stdout.flush()
         return code
     except SwarmError as error:
@@ -54,24 +54,24 @@ def run_command_line(words: Sequence[str]) -> int:
         _print_error("interrupted")
         return EXIT_INTERRUPTED
     except BrokenPipeError:
-        # The reader has left (`swarm-tui status | head`): nobody is there to be told.
-        _give_up_output()
+        # The reader has closed the pipe (`swarm-tui status | head`).
+        _discard_output()
         return 1
     except OSError as error:
-        _give_up_output()
+        _discard_output()
         place = f"{error.filename}: " if error.filename else ""
         _print_error(f"{place}{error.strerror or error}")
         return 1
 
 
 def _print_error(text: str) -> None:
-    # Where nobody can be told, the exit code still tells.
+    # If stderr cannot be written, the exit code still reports the error.
     with contextlib.suppress(OSError):
         print(f"swarm-tui: {text}", file=sys.stderr, flush=True)
 
 
-def _give_up_output() -> None:
-    """Have Python find nothing that it would try to write again at its end."""
+def _discard_output() -> None:
+    """Redirect stdout to /dev/null: when Python exits, it would try again to write what it could not write."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

@@ -51,7 +51,7 @@ def show_room(folder: SweepFolder, *, is_ascii: bool = False) -> int:
     """Open the room on a sweep."""
     from swarm_tui.room.splash import splash
 
-    # Modules are no garbage: the room looks for some again when it has read the sweep.
+    # Collecting garbage among imported modules only costs time; the room enables it again when it has started.
     gc.disable()
     with splash(folder.name, is_ascii=is_ascii):
         from swarm_tui.room.entry import open_room
@@ -68,11 +68,11 @@ def _first_run(is_ascii: bool) -> int:
 
 
 def has_terminal() -> bool:
-    """Whether a person sits there: the room reads stdin and draws on stderr."""
+    """Return whether the room can be shown: it reads stdin and draws on stderr."""
     return sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()
 
 
 def require_terminal() -> None:
-    """Refuse to draw where nobody sees it."""
+    """Raise UsageError without a terminal."""
     if not has_terminal():
         raise UsageError("the room needs a terminal", "`swarm-tui status` prints where the sweep stands")

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 EXIT_WELL, EXIT_FAILED, EXIT_INTERRUPTED = 0, 1, 130
 _INTERVAL: Final = 0.1
-# After the last event the engine needs a moment to let go; longer, and it has died.
-_SILENCE: Final = 2.0
-# With less, not even the engine's last words could be written down.
-_NO_ROOM: Final = 1 << 16
+# After its last event an engine needs a moment to release its lock; if this takes longer, it has died.
+_RELEASE_TIME: Final = 2.0
+# With less free space than this an engine cannot even log its last error.
+_DISK_FULL: Final = 1 << 16
 
 
 def print_progress(text: str) -> None:
@@ -39,25 +39,25 @@ def exit_code_of(counts: Counter[str], is_whole: bool) -> int:
 def follow_sweep(folder: SweepFolder, *, is_json: bool = False, known: OpenedSweep | None = None) -> int:
     """Show a sweep until its engine is done; ctrl+c once explains, twice stops the sweep, three times leaves.
 
-    What was `known` already before an engine took it up again is not told anew.
+    Log lines that are in `known`, the sweep before it was resumed, are not printed again.
     """
     from swarm_tui.cli.display import display_for
     from swarm_tui.journal.open import open_sweep
 
     opened = known or open_sweep(folder)
-    told = opened.state.log[-1] if known and opened.state.log else None
+    last_shown = opened.state.log[-1] if known and opened.state.log else None
     interrupts = 0
-    with display_for(told) as display:
+    with display_for(last_shown) as display:
         while True:
             try:
-                _follow_on(opened, display.show)
+                _show_until_end(opened, display.show)
                 break
             except KeyboardInterrupt:
                 interrupts += 1
                 if interrupts == 3:
                     return EXIT_INTERRUPTED
-                _interrupted(opened, interrupts)
-    for line in _ending(opened):
+                _handle_interrupt(opened, interrupts)
+    for line in _closing_lines(opened):
         print_progress(line)
     if is_json:
         from swarm_tui.cli.status import describe_sweep
@@ -67,21 +67,21 @@ def follow_sweep(folder: SweepFolder, *, is_json: bool = False, known: OpenedSwe
     return EXIT_INTERRUPTED if interrupts > 1 else exit_code_of(opened.state.counts, is_whole)
 
 
-def _ending(opened: OpenedSweep) -> list[str]:
-    """Return what is still open at the end, and what was left out of the integrated branch."""
+def _closing_lines(opened: OpenedSweep) -> list[str]:
+    """Return the lines about open tests, and about what was left out of the integrated branch."""
     from swarm_tui.cli.sweep_summary import integration_lines, left_out_lines, open_lines
     from swarm_tui.triage.sweep_review import read_integrator_outcome
 
     outcome, _ = read_integrator_outcome(opened.folder)
     if opened.state.integration.state == "failed":
-        # What lies there is of an earlier integration.
+        # The outcome in the folder is that of an earlier integration.
         outcome = None
     lines = [*open_lines(opened.state.tests()), *left_out_lines(outcome.failed if outcome else ())]
     lines += integration_lines(opened.state.integration, opened.folder.name)
     return ["", *lines] if lines else []
 
 
-def _interrupted(opened: OpenedSweep, times: int) -> None:
+def _handle_interrupt(opened: OpenedSweep, times: int) -> None:
     from swarm_tui.journal.requests import append_request
     from swarm_tui.model.requests import RequestKind
 
@@ -95,18 +95,18 @@ def _interrupted(opened: OpenedSweep, times: int) -> None:
         print_progress("\nStopping: what is done is harvested, the rest can be resumed. ctrl+c again leaves at once.")
 
 
-def _follow_on(opened: OpenedSweep, show: Callable[[OpenedSweep], None]) -> None:
-    """Show what is new until the engine has let go."""
+def _show_until_end(opened: OpenedSweep, show: Callable[[OpenedSweep], None]) -> None:
+    """Show new events until the engine has ended; raise SwarmError when it has died."""
     silent_since = time.monotonic()
     seen = -1
     while True:
-        opened.catch_up()
+        opened.read_new_events()
         if opened.state.last_seq != seen:
             seen, silent_since = opened.state.last_seq, time.monotonic()
         show(opened)
         if opened.state.is_over:
             return
-        if time.monotonic() - silent_since > _SILENCE and not opened.has_running_engine:
+        if time.monotonic() - silent_since > _RELEASE_TIME and not opened.has_running_engine:
             raise SwarmError(_why_engine_died(opened), f"`swarm-tui resume {opened.folder.name}` takes it up again")
         time.sleep(_INTERVAL)
 
@@ -119,7 +119,7 @@ def _why_engine_died(opened: OpenedSweep) -> str:
 
 
 def why_engine_died(last_line: str, root: Path, free: int) -> str:
-    """Return what is known of an engine's end, from the last line of its log and the room that is left on the disk."""
+    """Return why an engine has ended, from the last line of its log and the free space on its disk."""
     if last_line:
         return f"the engine has ended: {last_line}"
-    return f"the engine has died: the disk of {root} is full" if free < _NO_ROOM else "the engine has died"
+    return f"the engine has died: the disk of {root} is full" if free < _DISK_FULL else "the engine has died"

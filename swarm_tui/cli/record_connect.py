@@ -1,4 +1,4 @@
-"""`swarm-tui record-connect`: the way to an agent that records what is seen there; mngr calls it."""
+"""`swarm-tui record-connect`: attaches to an agent and records its terminal; mngr calls it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
             "there is no agent to connect to",
             f"mngr names it in {AGENT_VARIABLE}: mngr connect AGENT --connect-command 'swarm-tui record-connect'",
         )
-    cast = arguments.output or place_of_recording(agent, arguments.sweep, Path.cwd())
+    cast = arguments.output or recording_path(agent, arguments.sweep, Path.cwd())
     environment = {name: value for name, value in os.environ.items() if name not in ("TMUX", "TMUX_PANE")}
     code = record_program(connect_command(agent, environment), cast, environment=environment, title=agent)
     if cast.is_file():
@@ -56,8 +56,8 @@ def connect_command(agent: str, environment: dict[str, str]) -> list[str]:
     return ["mngr", "connect", agent]
 
 
-def place_of_recording(agent: str, sweep: str | None, folder: Path) -> Path:
-    """Return a new file for a recording: with the agent in its sweep, else in the user's state folder."""
+def recording_path(agent: str, sweep: str | None, folder: Path) -> Path:
+    """Return the path of a new recording: in the agent's folder of its sweep, else in the user's state folder."""
     name = f"connect-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.cast"
     kept = _recordings_of_agent(agent, sweep, folder)
     if kept is not None:

@@ -46,10 +46,10 @@ def run(arguments: argparse.Namespace) -> int:
     elif arguments.serve is None:
         print(written.page)
     if arguments.serve is not None:
-        serve_folder(folder, arguments.serve, lambda address: _tell(address, arguments.json))
+        serve_folder(folder, arguments.serve, lambda address: _print_address(address, arguments.json))
     return 0
 
 
-def _tell(address: str, is_json: bool) -> None:
+def _print_address(address: str, is_json: bool) -> None:
     print(address, file=sys.stderr if is_json else sys.stdout, flush=True)
     print("served to this machine only; ctrl+c ends it", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""`swarm-tui request`: asks a living engine for something: stop, retry, hold, release, slots, a message."""
+"""`swarm-tui request`: sends the running engine a request: stop, retry, hold, release, slots, a message."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from swarm_tui.cli.engine_requests import ask
+    from swarm_tui.cli.engine_requests import send_request
     from swarm_tui.cli.progress import print_progress
     from swarm_tui.cli.sweeps import opened_sweep
     from swarm_tui.model.requests import RequestKind
@@ -41,14 +41,14 @@ def run(arguments: argparse.Namespace) -> int:
     if action in _NEED_TESTS and not arguments.what:
         raise UsageError(f"which tests are to {action}?", "name them")
     opened = opened_sweep(arguments.sweep, Path.cwd())
-    slots = _number(arguments.what) if action == "slots" else None
+    slots = _slots_of(arguments.what) if action == "slots" else None
     tests = [] if action == "slots" else [opened.find_test(name).test for name in arguments.what]
-    detail = ask(opened, RequestKind(action), tests=tests, slots=slots, text=arguments.text)
+    detail = send_request(opened, RequestKind(action), tests=tests, slots=slots, text=arguments.text)
     print_progress(detail or "done")
     return 0
 
 
-def _number(words: list[str]) -> int:
+def _slots_of(words: list[str]) -> int:
     if len(words) != 1 or not words[0].isdigit() or int(words[0]) < 1:
         raise UsageError("how many slots?", "`swarm-tui request slots 8`")
     return int(words[0])

@@ -1,4 +1,4 @@
-"""`swarm-tui resume`: takes a sweep up again, whatever has ended its engine."""
+"""`swarm-tui resume`: starts an engine again for a sweep, however the last one ended."""
 
 from __future__ import annotations
 

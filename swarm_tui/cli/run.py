@@ -1,4 +1,4 @@
-"""`swarm-tui run`: collects the tests, starts an agent for each, and shows how it goes."""
+"""`swarm-tui run`: collects the tests, starts an agent for each, and shows the progress."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`swarm-tui simulate`: a believable sweep of any size, played live into a folder, and the room on it."""
+"""`swarm-tui simulate`: plays a simulated sweep of any size into a folder, and opens the room on it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`swarm-tui status`: where every test of a sweep stands, for people and for machines."""
+"""`swarm-tui status`: the state of every test of a sweep, for people and for machines."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def describe_sweep(opened: OpenedSweep, records: Iterable[TestRecord] | None = None) -> dict[str, Any]:
-    """Return what a machine is told of a sweep."""
+    """Return a sweep as data for JSON."""
     state, spec = opened.state, opened.spec
     tests = list(state.tests() if records is None else records)
     return {
@@ -70,7 +70,7 @@ def describe_sweep(opened: OpenedSweep, records: Iterable[TestRecord] | None = N
 
 
 def hard_to_use(opened: OpenedSweep) -> list[tuple[str, Escalation]]:
-    """Return what agents could not write, or wrote wrongly: where the program's interface stood in their way."""
+    """Return the tests and their escalations about an interface that was hard to use."""
     return [
         (record.test, each)
         for record in opened.state.tests()
@@ -80,18 +80,18 @@ def hard_to_use(opened: OpenedSweep) -> list[tuple[str, Escalation]]:
 
 
 def hard_to_use_lines(opened: OpenedSweep) -> list[str]:
-    """Return the same as lines; none when nothing was hard."""
+    """Return these escalations as lines, under a heading."""
     found = hard_to_use(opened)
     lines = [f"hard to use here: {len(found)}"] if found else []
     for _, each in found:
-        told, *more = plain_lines(each.detail_markdown).split("\n")
+        first, *more = plain_lines(each.detail_markdown).split("\n")
         lines.append(f"  {plain(each.title, 200)}")
-        lines += [f"      {plain(line, 300)}" for line in (told, *more[:6]) if line.strip()]
+        lines += [f"      {plain(line, 300)}" for line in (first, *more[:6]) if line.strip()]
     return lines
 
 
 def describe_test(record: TestRecord) -> dict[str, Any]:
-    """Return what a machine is told of one test."""
+    """Return a test as data for JSON."""
     return {
         "test": record.test,
         "agent": record.agent,
@@ -128,7 +128,7 @@ def sweep_state(opened: OpenedSweep) -> str:
         return "integrating" if state.integration.state == "integrating" else "running"
     if state.started_at is None:
         return "begun"
-    # Without its last word, an engine that is gone was killed: `resume` takes the sweep up again.
+    # An engine that ended without an event was killed: `resume` continues the sweep.
     return state.ended_why or "lost"
 
 

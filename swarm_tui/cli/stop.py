@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from swarm_tui.cli.engine_requests import ask, wait_for_end
+    from swarm_tui.cli.engine_requests import send_request, wait_for_end
     from swarm_tui.cli.progress import print_progress
     from swarm_tui.cli.sweeps import opened_sweep
     from swarm_tui.model.requests import RequestKind
@@ -26,7 +26,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not opened.has_running_engine:
         print_progress(f"no engine works on {opened.folder.name}: there is nothing to stop")
         return 0
-    ask(opened, RequestKind.STOP_SWEEP)
+    send_request(opened, RequestKind.STOP_SWEEP)
     print_progress(f"{opened.folder.name} is stopping: what is handed in is harvested, the other agents are stopped")
     wait_for_end(opened)
     print_progress(f"stopped; `swarm-tui resume {opened.folder.name}` takes it up again")

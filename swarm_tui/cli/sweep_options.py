@@ -1,4 +1,4 @@
-"""The options of every command that begins a sweep, what is ordered by them, and how the sweep is shown then."""
+"""The options that the commands share which begin a sweep, and how they show it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def add_options(parser: argparse.ArgumentParser, command: str) -> dict[str, argparse._ArgumentGroup]:
-    """Declare the options of a command that begins a sweep; return the groups, for what the command has besides."""
+    """Declare the options of a command that begins a sweep; return the argument groups by title."""
     groups: dict[str, argparse._ArgumentGroup] = {}
     for option in OPTIONS:
         if command in option.flag.commands:
@@ -30,7 +30,7 @@ def add_options(parser: argparse.ArgumentParser, command: str) -> dict[str, argp
 
 
 def add_option(parser: argparse._ActionsContainer, field: str, **changed: Any) -> None:
-    """Declare one option by the name of its field, with what this command has differently."""
+    """Declare one option by the name of its field; `changed` replaces settings of argparse."""
     option = next(option for option in OPTIONS if option.field == field)
     flag, origin = option.flag, get_origin(option.type)
     settings: dict[str, Any] = {"dest": field, "default": option.default, "help": flag.help}
@@ -39,7 +39,7 @@ def add_option(parser: argparse._ActionsContainer, field: str, **changed: Any) -
     elif choices := _choices_of(option.type):
         settings["choices"] = choices
     else:
-        settings |= {"type": _reader_of(option), "metavar": flag.metavar}
+        settings |= {"type": _parser_of(option), "metavar": flag.metavar}
         if origin in (tuple, Mapping):
             settings |= {"action": "append", "default": []}
     parser.add_argument(flag.name, **settings | changed)
@@ -52,7 +52,7 @@ def _choices_of(declared: Any) -> list[str]:
     return []
 
 
-def _reader_of(option: Option) -> Callable[[str], Any]:
+def _parser_of(option: Option) -> Callable[[str], Any]:
     parse = option.flag.parse
     if parse is None:
         return option.type if option.type in (int, float) else str
@@ -67,7 +67,7 @@ def _reader_of(option: Option) -> Callable[[str], Any]:
 
 
 def add_mngr_option(parser: argparse._ActionsContainer) -> None:
-    """Declare which mngr is used: an option of this machine, which no sweep remembers."""
+    """Declare --mngr, which depends on the machine and is not kept with the sweep."""
     parser.add_argument("--mngr", metavar="PATH", help="the mngr to use (default: SWARM_MNGR, PATH, our own)")
 
 
@@ -77,7 +77,7 @@ def add_display_options(parser: argparse._ActionsContainer) -> None:
 
 
 def order_of(arguments: argparse.Namespace, **besides: Any) -> Order:
-    """Return what is ordered by the options, and by what one command has besides."""
+    """Return the order that the options describe; `besides` are fields that only one command has."""
     from swarm_tui.engine.order import Order
 
     given = {field.name: getattr(arguments, field.name) for field in fields(RunOptions) if field.name in arguments}
@@ -88,7 +88,7 @@ def order_of(arguments: argparse.Namespace, **besides: Any) -> Order:
 
 
 def show_sweep(folder: SweepFolder, arguments: argparse.Namespace, known: OpenedSweep | None = None) -> int:
-    """Show a sweep that works now: in the room, or without a terminal as progress until its end."""
+    """Show a running sweep: in the room, or without a terminal as progress until its end."""
     from swarm_tui.cli.open import has_terminal, show_room
 
     if has_terminal() and not arguments.headless:

@@ -1,4 +1,4 @@
-"""What a sweep says when it has come to its end: what is still open and why, and what the integrator left out."""
+"""The lines that are printed at the end of a sweep: open tests and why, and what the integrator left out."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from swarm_tui.model.states import MARKS, PULLED_RESULTS, Result, State
 from swarm_tui.model.text import plain
 
 NAMED: Final = 20
-"""Tests named for one cause; the others are counted, `swarm-tui status` names them all."""
+"""How many tests are named for one cause. The others are counted; `swarm-tui status` names them all."""
 
 
 def is_open(record: TestRecord) -> bool:
-    """Whether nothing came of a test: it is not clean, and no work on it could be taken."""
+    """Return whether a test is neither clean nor has work that can be integrated."""
     return record.result is not Result.CLEAN and record.result not in PULLED_RESULTS
 
 
@@ -39,7 +39,7 @@ def _cause(record: TestRecord) -> str:
 
 
 def integration_lines(integration: Integration, sweep: str) -> Iterator[str]:
-    """Return why there is no integrated branch, and what makes it."""
+    """Return why there is no integrated branch, and the command that makes it."""
     if integration.state == "failed":
         yield f"not integrated: {plain(integration.detail, 500)}"
         yield f"  `swarm-tui integrate {sweep}` does it again"

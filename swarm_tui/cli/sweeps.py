@@ -1,4 +1,4 @@
-"""Finds the sweep that a command line means, in the repository that one stands in."""
+"""Finds the sweep that a command line names, in the repository of the current folder."""
 
 from __future__ import annotations
 

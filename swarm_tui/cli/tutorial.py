@@ -70,7 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
         case "check":
             return _check(arguments)
         case "install-command":
-            return _install(arguments.dir)
+            return _install_command(arguments.dir)
         case _:
             return sweep_tutorial(arguments)
 
@@ -116,7 +116,7 @@ def _check_comments(path: Path, names: Sequence[str], *, as_json: bool) -> int:
     return 1 if waiting else 0
 
 
-def _install(folder: Path | None) -> int:
+def _install_command(folder: Path | None) -> int:
     from swarm_tui.cli.sweeps import repository_root
     from swarm_tui.tutorial.slash_command import install_slash_command
 

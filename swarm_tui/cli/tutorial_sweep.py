@@ -56,12 +56,12 @@ def sweep_tutorial(arguments: argparse.Namespace) -> int:
     print_progress(f"sweep {folder.name}: {blocks} for {len(tests)} agents{removed}, {spec.slots} slots")
     start_engine(folder, spec.agent_environment)
     code = show_sweep(folder, arguments)
-    _tell_end(folder)
+    _print_closing_lines(folder)
     return code
 
 
-def _tell_end(folder: SweepFolder) -> None:
-    """Say what the program's interface made hard, and how its blocks are walked."""
+def _print_closing_lines(folder: SweepFolder) -> None:
+    """Print what was hard to use, and the command that reviews the blocks."""
     from swarm_tui.cli.progress import print_progress
     from swarm_tui.cli.status import hard_to_use_lines
     from swarm_tui.journal.open import open_sweep

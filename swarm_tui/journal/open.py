@@ -25,7 +25,7 @@ class OpenedSweep:
     follower: EventFollower
     bad_lines: list[BadLine] = field(default_factory=list)
 
-    def catch_up(self, limit: int = 1 << 26) -> bool:
+    def read_new_events(self, limit: int = 1 << 26) -> bool:
         """Apply what was appended since the last call; return whether the journal began anew and the state with it."""
         new = self.follower.read(limit)
         if new.is_restarted:
@@ -70,5 +70,5 @@ def open_at_snapshot(folder: SweepFolder) -> OpenedSweep:
 
 def open_sweep(folder: SweepFolder) -> OpenedSweep:
     opened = open_at_snapshot(folder)
-    opened.catch_up()
+    opened.read_new_events()
     return opened

@@ -239,7 +239,7 @@ class RoomApp(App[str]):
     async def _follow(self) -> None:
         is_frozen = False
         while True:
-            has_more = self.store.catch_up()
+            has_more = self.store.read_new_events()
             now = time.monotonic()
             if not has_more or now - self._flushed_at > FLUSH_SECONDS:
                 self._flush_changes(now)
@@ -260,7 +260,7 @@ class RoomApp(App[str]):
         screen = self.room_screen
         if screen is None or not screen.is_mounted:
             return
-        if change.tests or change.facts or is_second:
+        if change.tests or change.scopes or is_second:
             self._flushed_at = now
             screen.apply_change(change)
             self._show_answers(screen, change)

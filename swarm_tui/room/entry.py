@@ -30,7 +30,7 @@ def open_room(folder: Path, *, ascii: bool = False, settings: Settings | None = 
     gc.disable()
     store = Store(SweepFolder(folder))
     end = time.monotonic() + FIRST_LOOK_SECONDS
-    while store.catch_up() and time.monotonic() < end:
+    while store.read_new_events() and time.monotonic() < end:
         pass
     app = RoomApp(store, settings or read_settings(), is_ascii=ascii)
     return _run(app)

@@ -55,6 +55,6 @@ def _status(store: Store) -> tuple[str, str]:
         return ("engine failed" if state.ended_why == "failed" else state.ended_why), role
     if state.stale_reason:
         return "stale", "warning"
-    if store.is_from_newer:
+    if store.is_from_newer_version:
         return "from a newer swarm-tui", "warning"
     return "", ""

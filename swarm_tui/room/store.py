@@ -1,7 +1,7 @@
-"""The room's state of one sweep: fold and follow over its folder, and what changed since the last call.
+"""Keeps the state of one sweep for the room: folds new events, and collects what changed since the last call.
 
-Everything on the screen comes from here. Nothing here draws, and nothing here is changed by a screen:
-a screen asks the engine (`ask`) and the engine's events change the state.
+All that the screens show of the sweep comes from here. A screen never changes it: it sends a request to the engine
+(`send_request`), and the engine's events change the state.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from swarm_tui.model.states import State
 Insight = TypeVar("Insight")
 
 SLICE: Final = 1 << 18
-"""How much of a journal is read at once: about 10 ms of work, so that keys are answered while a long one loads."""
+"""How many bytes of a journal are read at once: 10 ms of work, so that keys are handled while a long one loads."""
 
 
 class EngineState(StrEnum):
@@ -38,14 +38,14 @@ class EngineState(StrEnum):
 
     RUNNING = "running"
     GONE = "gone"
-    """No engine holds the sweep, and none said goodbye."""
+    """No engine holds the lock of the sweep, and the last one has recorded no end."""
     ENDED = "ended"
     ELSEWHERE = "elsewhere"
-    """It ran on another machine: whether it lives cannot be known from here."""
+    """It ran on another machine, so that its lock says nothing here."""
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PendingRequest:
     """A request that the engine has not answered yet."""
 
     request: Request
@@ -60,37 +60,37 @@ class Answer:
     is_done: bool
 
 
-class Fact(Enum):
-    """What can have changed besides single tests."""
+class ChangeScope(Enum):
+    """What has changed besides single tests."""
 
     EVERYTHING = "everything"
-    """The journal was opened or began anew, or a screen has come up."""
+    """The journal was opened or replaced, or another screen is shown."""
     JOURNAL = "journal"
-    """Something was appended, if only a line of the log."""
+    """Something was appended, possibly only a line of the log."""
     VIEW = "view"
-    """How a person looks at the sweep: filter, options, size of the terminal. The sweep itself has not changed."""
+    """The filter, the options, or the size of the terminal. The sweep itself has not changed."""
 
 
 @dataclass(frozen=True, slots=True)
 class SweepChanged:
-    """What changed since the screen was brought up to date last; without anything, only time has passed."""
+    """What has changed since the screen was updated last; empty when only time has passed."""
 
     tests: frozenset[str] = frozenset()
     """Tests with another record, another mark or another pending request."""
-    facts: frozenset[Fact] = frozenset()
+    scopes: frozenset[ChangeScope] = frozenset()
     answers: tuple[Answer, ...] = ()
 
     @property
     def is_everything(self) -> bool:
-        return Fact.EVERYTHING in self.facts
+        return ChangeScope.EVERYTHING in self.scopes
 
     @property
     def is_view(self) -> bool:
-        return Fact.VIEW in self.facts
+        return ChangeScope.VIEW in self.scopes
 
 
-EVERYTHING_CHANGED: Final = SweepChanged(facts=frozenset({Fact.EVERYTHING}))
-VIEW_CHANGED: Final = SweepChanged(facts=frozenset({Fact.VIEW}))
+EVERYTHING_CHANGED: Final = SweepChanged(scopes=frozenset({ChangeScope.EVERYTHING}))
+VIEW_CHANGED: Final = SweepChanged(scopes=frozenset({ChangeScope.VIEW}))
 
 
 class Store:
@@ -103,9 +103,9 @@ class Store:
         self.engine = EngineState.ENDED
         self.problem = ""
         self.is_loaded = False
-        self.pending: dict[str, Asked] = {}
+        self.pending: dict[str, PendingRequest] = {}
         self.room_log: list[LogLine] = []
-        self._facts: set[Fact] = {Fact.EVERYTHING}
+        self._scopes: set[ChangeScope] = {ChangeScope.EVERYTHING}
         self._answers: list[Answer] = []
         self._slice = SLICE
         self.insights = Insights()
@@ -119,8 +119,8 @@ class Store:
         return self.opened.state
 
     @property
-    def is_from_newer(self) -> bool:
-        """Whether a newer swarm-tui wrote this sweep: then some of it may not be understood here."""
+    def is_from_newer_version(self) -> bool:
+        """Whether a newer swarm-tui wrote this sweep, so that parts of it may be unknown here."""
         return is_newer_format(self.opened.spec) or self.state.unknown_events > 0
 
     def record(self, test: str | None) -> TestRecord | None:
@@ -138,11 +138,11 @@ class Store:
 
     # Reading.
 
-    def catch_up(self) -> bool:
-        """Read a slice of what was appended; True when more is waiting."""
+    def read_new_events(self) -> bool:
+        """Read a slice of the new events; return whether there are more."""
         offset = self.opened.follower.offset
         try:
-            is_restarted = self.opened.catch_up(self._slice)
+            is_restarted = self.opened.read_new_events(self._slice)
             size = self.folder.events.stat().st_size
         except FileNotFoundError:
             self._set_problem("" if self.folder.root.is_dir() else f"{self.folder.root} has vanished")
@@ -154,16 +154,16 @@ class Store:
         self._set_problem("")
         has_moved = self.opened.follower.offset != offset
         if has_moved:
-            self._facts.add(Fact.JOURNAL)
+            self._scopes.add(ChangeScope.JOURNAL)
         if is_restarted:
-            self._facts.add(Fact.EVERYTHING)
+            self._scopes.add(ChangeScope.EVERYTHING)
             self.insights = Insights()
         changed = self.state.drain_changed()
         self.insights.update(self.state.records[test] for test in changed)
         self._changed |= changed
         has_more = size > self.opened.follower.offset
         if has_more and not has_moved and size - offset > self._slice:
-            # One line longer than the slice; a torn last line is not, it is waited for.
+            # A line is longer than the slice. An incomplete last line is shorter: its end will be read later.
             self._slice *= 4
             return True
         self._slice = SLICE
@@ -175,12 +175,12 @@ class Store:
     def _set_problem(self, problem: str) -> None:
         if problem != self.problem:
             self.problem = problem
-            self._facts.add(Fact.JOURNAL)
+            self._scopes.add(ChangeScope.JOURNAL)
             if problem:
                 self.note("error", problem)
 
     def check_engine(self) -> bool:
-        """Find out whether the engine lives; True when that is different from before."""
+        """Check whether the engine runs; return whether its state has changed."""
         state = self.state
         if engine_process_id(self.folder.lock) is not None:
             engine = EngineState.RUNNING
@@ -195,16 +195,16 @@ class Store:
         return is_different
 
     def drain(self) -> SweepChanged:
-        change = SweepChanged(frozenset(self._changed), frozenset(self._facts), tuple(self._answers))
-        self._changed, self._facts, self._answers = set(), set(), []
+        change = SweepChanged(frozenset(self._changed), frozenset(self._scopes), tuple(self._answers))
+        self._changed, self._scopes, self._answers = set(), set(), []
         return change
 
     def patterns(self) -> list[Pattern]:
-        """Return what fails alike, at most a second old while the sweep changes."""
+        """Return the patterns, computed at most once a second."""
         return self._cached("patterns", self.insights.patterns)
 
     def blockers(self) -> list[Blocker]:
-        """Return what somebody else must do, at most a second old while the sweep changes."""
+        """Return the blockers, computed at most once a second."""
         return self._cached("blockers", self.insights.blockers)
 
     def seconds_left(self) -> float | None:
@@ -222,10 +222,10 @@ class Store:
         self._insights[name] = (now, self.state.last_seq, insight)
         return insight
 
-    # Asking.
+    # Requests.
 
-    def why_not_ask(self) -> str:
-        """Return the reason why nothing can be asked of the engine now, or ""."""
+    def why_no_requests(self) -> str:
+        """Return the reason why the engine cannot get requests now, or ""."""
         match self.engine:
             case EngineState.RUNNING:
                 return ""
@@ -238,44 +238,44 @@ class Store:
                     f"the engine runs on {self.state.engine_machine or 'another machine'}: this is a view of its folder"
                 )
 
-    def ask(
+    def send_request(
         self, kind: RequestKind, tests: Iterable[str] = (), *, slots: int | None = None, text: str | None = None
     ) -> Request:
-        """Ask something of the engine; what it answers comes with a later `drain`."""
+        """Send a request to the engine; its answer comes with a later `drain`."""
         request = append_request(self.folder, kind, tests=tests, slots=slots, text=text)
-        self.pending[request.id] = Asked(request, self.clock())
+        self.pending[request.id] = PendingRequest(request, self.clock())
         return request
 
     def pending_for(self, test: str) -> RequestKind | None:
-        """Return what was asked for this test and is not answered yet."""
-        for asked in self.pending.values():
-            if test in asked.request.tests:
-                return asked.request.kind
+        """Return the kind of a request about this test that the engine has not answered yet."""
+        for pending in self.pending.values():
+            if test in pending.request.tests:
+                return pending.request.kind
         return None
 
     @property
     def wanted_slots(self) -> int:
-        """How many slots there will be when everything asked is done."""
-        wanted = [asked.request.slots for asked in self.pending.values() if asked.request.slots is not None]
+        """The number of slots when all pending requests are carried out."""
+        wanted = [pending.request.slots for pending in self.pending.values() if pending.request.slots is not None]
         return wanted[-1] if wanted else self.state.slots
 
     def note(self, level: str, text: str, test: str = "") -> None:
-        """Write a line into the log of this room: what failed here explains itself there."""
+        """Add a line to the log of this room, such as the details of an error."""
         self.room_log.append(LogLine(self.clock(), level, text, test))
         del self.room_log[:-1000]
-        self._facts.add(Fact.JOURNAL)
+        self._scopes.add(ChangeScope.JOURNAL)
 
     def _collect_answers(self) -> None:
         for name in [name for name in self.pending if name in self.state.answers]:
-            asked = self.pending.pop(name)
+            pending = self.pending.pop(name)
             answer = self.state.answers[name]
-            what = request_words(asked.request)
+            what = request_words(pending.request)
             if answer.is_done:
                 text = f"{what}: done" + (f", {answer.detail}" if answer.detail else "")
             else:
                 text = f"{what}: {answer.detail or 'the engine could not'}"
             self._answers.append(Answer(text, answer.is_done))
-            self._changed.update(asked.request.tests)
+            self._changed.update(pending.request.tests)
 
 
 def request_words(request: Request) -> str:

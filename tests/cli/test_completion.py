@@ -8,33 +8,33 @@ from pathlib import Path
 import pytest
 
 from swarm_tui.cli.commands import COMMANDS
-from swarm_tui.cli.completion import SCRIPTS, complete
+from swarm_tui.cli.completion import SCRIPTS, completions
 
 
 def test_commands_are_completed(tmp_path: Path) -> None:
-    assert complete([""], tmp_path) == [command.name for command in COMMANDS]
-    assert complete(["comp"], tmp_path) == ["completion"]
-    assert complete(["nothing", ""], tmp_path) == []
+    assert completions([""], tmp_path) == [command.name for command in COMMANDS]
+    assert completions(["comp"], tmp_path) == ["completion"]
+    assert completions(["nothing", ""], tmp_path) == []
 
 
 def test_choices_and_options_are_completed(tmp_path: Path) -> None:
-    assert complete(["completion", "f"], tmp_path) == ["fish"]
-    assert complete(["completion", "--h"], tmp_path) == ["--help"]
+    assert completions(["completion", "f"], tmp_path) == ["fish"]
+    assert completions(["completion", "--h"], tmp_path) == ["--help"]
 
 
 def test_sweeps_are_completed_from_anywhere_below(tmp_path: Path) -> None:
     (tmp_path / ".swarm" / "runs" / "20261118-061200").mkdir(parents=True)
     (tmp_path / "src").mkdir()
-    assert complete(["status", "2026"], tmp_path / "src") == ["20261118-061200"]
+    assert completions(["status", "2026"], tmp_path / "src") == ["20261118-061200"]
 
 
 def test_the_value_of_an_option_is_completed_and_nothing_beside(tmp_path: Path) -> None:
     (tmp_path / ".swarm" / "runs" / "20261118-061200").mkdir(parents=True)
-    assert complete(["run", "--only", ""], tmp_path) == ["red"]
-    assert complete(["run", "--only-failed-of", "2"], tmp_path) == ["20261118-061200"]
-    assert complete(["report", "-o", ""], tmp_path) == [], "a folder: the shell knows those"
-    assert complete(["report", "--json", ""], tmp_path) == ["20261118-061200"]
-    assert complete(["run", "--", "--o"], tmp_path) == [], "pytest's own"
+    assert completions(["run", "--only", ""], tmp_path) == ["red"]
+    assert completions(["run", "--only-failed-of", "2"], tmp_path) == ["20261118-061200"]
+    assert completions(["report", "-o", ""], tmp_path) == [], "a folder: the shell knows those"
+    assert completions(["report", "--json", ""], tmp_path) == ["20261118-061200"]
+    assert completions(["run", "--", "--o"], tmp_path) == [], "pytest's own"
 
 
 @pytest.mark.parametrize("shell", sorted(SCRIPTS))

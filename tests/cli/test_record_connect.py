@@ -13,7 +13,7 @@ import pytest
 
 from swarm_tui.adapters.mngr_messages import CreateRequest
 from swarm_tui.cli.main import run_command_line
-from swarm_tui.cli.record_connect import connect_command, place_of_recording
+from swarm_tui.cli.record_connect import connect_command, recording_path
 from swarm_tui.errors import SwarmError
 from tests.conftest import IsolatedMngr
 from tests.report.sweeps import SWEEP, make_sweep
@@ -71,15 +71,13 @@ def test_a_recording_goes_to_its_agent_in_its_sweep_or_to_the_state_folder(
     inside = tmp_path / "project" / "e2e"
     inside.mkdir()
     recordings = made.folder.agent(agent) / "recordings"
-    assert place_of_recording(agent, None, inside).parent == recordings
-    assert place_of_recording(agent, SWEEP[:8], inside).parent == recordings
-    assert (
-        place_of_recording(f"swarm-{SWEEP}-not-pulled-yet", None, inside).parent.parent.parent == recordings.parents[1]
-    )
-    elsewhere = place_of_recording("somebody", None, tmp_path)
+    assert recording_path(agent, None, inside).parent == recordings
+    assert recording_path(agent, SWEEP[:8], inside).parent == recordings
+    assert recording_path(f"swarm-{SWEEP}-not-pulled-yet", None, inside).parent.parent.parent == recordings.parents[1]
+    elsewhere = recording_path("somebody", None, tmp_path)
     assert elsewhere.parent == tmp_path / "state" / "swarm-tui" / "recordings" / "somebody"
     with pytest.raises(SwarmError, match="no name of an agent"):
-        place_of_recording("../../evil", SWEEP, inside)
+        recording_path("../../evil", SWEEP, inside)
 
 
 def test_a_local_agent_is_reached_by_tmux_and_a_remote_one_by_mngr() -> None:

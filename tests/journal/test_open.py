@@ -129,12 +129,12 @@ def test_a_journal_that_began_anew_begins_the_state_anew(tmp_path: Path) -> None
     with open(folder.events, "ab") as file:
         file.write(b"garbage\n")
     opened = open_sweep(folder)
-    assert not opened.catch_up()
+    assert not opened.read_new_events()
     assert (list(opened.state.records), len(opened.bad_lines)) == (["a"], 1)
     folder.events.unlink()
     with JournalWriter(folder.events) as writer:
         writer.append(happened.Queued(test="b"))
-    assert opened.catch_up()
+    assert opened.read_new_events()
     assert (list(opened.state.records), opened.bad_lines) == (["b"], [])
 
 
@@ -146,7 +146,7 @@ def test_a_hundred_bad_lines_are_kept_and_no_more(tmp_path: Path) -> None:
     for _ in range(2):
         with open(folder.events, "ab") as file:
             file.write(b"garbage\n" * 5)
-        opened.catch_up()
+        opened.read_new_events()
         assert len(opened.bad_lines) == 100
 
 

@@ -83,7 +83,7 @@ def make_sweep(
 async def room_on(sweep: AgentSweep, size: tuple[int, int] = (110, 30)) -> AsyncIterator[tuple[RoomApp, Pilot[str]]]:
     """Return the room on a sweep."""
     store = Store(sweep.folder)
-    while store.catch_up():
+    while store.read_new_events():
         pass
     app = RoomApp(store, Settings(notify="none"))
     async with app.run_test(size=size) as pilot:

@@ -104,7 +104,7 @@ def sweep_of(scene: Scene) -> AbstractContextManager[SweepFolder]:
 def open_store(folder: SweepFolder) -> Store:
     """Return the store of a sweep, read to its end, with a clock that stands still."""
     store = Store(folder, clock=lambda: NOW + 3.0)
-    while store.catch_up():
+    while store.read_new_events():
         pass
     return store
 

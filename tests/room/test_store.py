@@ -14,7 +14,7 @@ from swarm_tui.model import events as happened
 from swarm_tui.model.requests import RequestKind
 from swarm_tui.model.states import Result, State
 from swarm_tui.model.sweep import MngrSettings, SweepSpec
-from swarm_tui.room.store import Answer, EngineState, Fact, Store, SweepChanged
+from swarm_tui.room.store import Answer, ChangeScope, EngineState, Store, SweepChanged
 
 
 @pytest.fixture
@@ -39,19 +39,19 @@ def _engine(store: Store) -> EngineState:
 def test_it_tells_what_changed_once(folder: SweepFolder) -> None:
     write(folder, happened.Queued(test="a"), happened.Queued(test="b"))
     store = Store(folder)
-    assert not store.catch_up()
+    assert not store.read_new_events()
     assert store.is_loaded
     first = store.drain()
-    assert first == SweepChanged(frozenset({"a", "b"}), frozenset({Fact.EVERYTHING, Fact.JOURNAL}))
+    assert first == SweepChanged(frozenset({"a", "b"}), frozenset({ChangeScope.EVERYTHING, ChangeScope.JOURNAL}))
     write(folder, happened.Launched(test="b"))
-    store.catch_up()
-    assert store.drain() == SweepChanged(frozenset({"b"}), frozenset({Fact.JOURNAL}))
+    store.read_new_events()
+    assert store.drain() == SweepChanged(frozenset({"b"}), frozenset({ChangeScope.JOURNAL}))
     assert store.drain() == SweepChanged()
 
 
 def test_a_folder_without_a_journal_is_an_empty_sweep(folder: SweepFolder) -> None:
     store = Store(folder)
-    assert not store.catch_up()
+    assert not store.read_new_events()
     assert store.is_loaded
     assert store.problem == ""
     assert store.engine is EngineState.ENDED
@@ -60,27 +60,27 @@ def test_a_folder_without_a_journal_is_an_empty_sweep(folder: SweepFolder) -> No
 def test_a_journal_that_begins_anew_is_read_anew(folder: SweepFolder) -> None:
     write(folder, happened.Queued(test="a"), happened.Queued(test="b"))
     store = Store(folder)
-    store.catch_up()
+    store.read_new_events()
     store.drain()
     folder.events.unlink()
     write(folder, happened.Queued(test="c"))
-    store.catch_up()
-    assert store.drain() == SweepChanged(frozenset({"c"}), frozenset({Fact.EVERYTHING, Fact.JOURNAL}))
+    store.read_new_events()
+    assert store.drain() == SweepChanged(frozenset({"c"}), frozenset({ChangeScope.EVERYTHING, ChangeScope.JOURNAL}))
     assert list(store.state.records) == ["c"]
 
 
 def test_a_folder_that_vanishes_is_told_and_what_was_known_stays(folder: SweepFolder) -> None:
     write(folder, happened.Queued(test="a"))
     store = Store(folder)
-    store.catch_up()
+    store.read_new_events()
     shutil.rmtree(folder.root)
-    store.catch_up()
+    store.read_new_events()
     assert "vanished" in store.problem
     assert list(store.state.records) == ["a"]
     assert store.log()[-1].level == "error"
     folder.root.mkdir()
     write(folder, happened.Queued(test="a"), happened.Queued(test="b"))
-    store.catch_up()
+    store.read_new_events()
     assert store.problem == ""
     assert list(store.state.records) == ["a", "b"]
 
@@ -89,8 +89,8 @@ def test_events_of_a_newer_version_are_passed_over_and_told(folder: SweepFolder)
     LineAppender(folder.events).append(b'{"seq": 1, "at": 1, "type": "teleported", "test": "a"}')
     write(folder, happened.Queued(test="a"))
     store = Store(folder)
-    store.catch_up()
-    assert store.is_from_newer
+    store.read_new_events()
+    assert store.is_from_newer_version
     assert list(store.state.records) == ["a"]
 
 
@@ -98,7 +98,7 @@ def test_a_line_longer_than_a_slice_is_read(folder: SweepFolder) -> None:
     write(folder, happened.Noted(text="x" * 1_500_000), happened.Queued(test="a"))
     store = Store(folder)
     for _ in range(10):
-        if not store.catch_up():
+        if not store.read_new_events():
             break
     assert list(store.state.records) == ["a"]
 
@@ -107,10 +107,10 @@ def test_a_torn_line_waits_for_its_end(folder: SweepFolder) -> None:
     line = json.dumps({"seq": 1, "at": 1, "type": "queued", "test": "a"}).encode() + b"\n"
     folder.events.write_bytes(line[:20])
     store = Store(folder)
-    assert not store.catch_up()
+    assert not store.read_new_events()
     assert not store.state.records
     folder.events.write_bytes(line)
-    store.catch_up()
+    store.read_new_events()
     assert list(store.state.records) == ["a"]
 
 
@@ -118,18 +118,18 @@ def test_the_engine_is_known_by_its_lock(folder: SweepFolder) -> None:
 
     write(folder, happened.EngineStarted(pid=1, machine=platform.node()))
     store = Store(folder)
-    store.catch_up()
+    store.read_new_events()
     store.check_engine()
     assert _engine(store) is EngineState.GONE
-    assert "R starts" in store.why_not_ask()
+    assert "R starts" in store.why_no_requests()
     lock = EngineLock(folder.lock)
     lock.acquire()
     assert store.check_engine()
     assert _engine(store) is EngineState.RUNNING
-    assert store.why_not_ask() == ""
+    assert store.why_no_requests() == ""
     lock.release()
     write(folder, happened.EngineEnded())
-    store.catch_up()
+    store.read_new_events()
     store.check_engine()
     assert _engine(store) is EngineState.ENDED
 
@@ -137,28 +137,28 @@ def test_the_engine_is_known_by_its_lock(folder: SweepFolder) -> None:
 def test_of_another_machines_engine_nothing_is_claimed(folder: SweepFolder) -> None:
     write(folder, happened.EngineStarted(pid=1, machine="far-away"))
     store = Store(folder)
-    store.catch_up()
+    store.read_new_events()
     store.check_engine()
     assert store.engine is EngineState.ELSEWHERE
-    assert "far-away" in store.why_not_ask()
+    assert "far-away" in store.why_no_requests()
 
 
 def test_what_was_asked_is_pending_until_it_is_answered(folder: SweepFolder) -> None:
     write(folder, happened.Queued(test="a"))
     store = Store(folder)
-    store.catch_up()
-    request = store.ask(RequestKind.STOP, ["a"])
-    more = store.ask(RequestKind.SLOTS, slots=7)
+    store.read_new_events()
+    request = store.send_request(RequestKind.STOP, ["a"])
+    more = store.send_request(RequestKind.SLOTS, slots=7)
     assert [asked.id for asked in RequestFollower(folder).read()[0]] == [request.id, more.id]
     assert store.pending_for("a") is RequestKind.STOP
     assert store.wanted_slots == 7
     write(folder, happened.RequestAnswered(request=request.id))
     write(folder, happened.RequestAnswered(request=more.id, is_done=False, detail="the host is full"))
-    store.catch_up()
+    store.read_new_events()
     assert store.pending_for("a") is None
     assert store.drain() == SweepChanged(
         frozenset({"a"}),
-        frozenset({Fact.EVERYTHING, Fact.JOURNAL}),
+        frozenset({ChangeScope.EVERYTHING, ChangeScope.JOURNAL}),
         (Answer("stop 1 test: done", is_done=True), Answer("7 slots: the host is full", is_done=False)),
     )
     assert store.wanted_slots == 0
@@ -174,12 +174,12 @@ def test_patterns_and_cost_follow_the_journal(folder: SweepFolder) -> None:
             happened.Spent(test=test, dollars=1.5),
             happened.Harvested(test=test, result=Result.FAILED, reason=f"broke at {ord(test)}"),
         )
-    store.catch_up()
+    store.read_new_events()
     (pattern,) = store.patterns()
     assert pattern.tests == ("a", "b")
     assert store.insights.cost == 3.0
     write(folder, happened.Queued(test="a", reason="again"))
-    store.catch_up()
+    store.read_new_events()
     now[0] += 2.0
     assert store.patterns() == []
     assert store.state.records["a"].state is State.QUEUED

@@ -93,12 +93,12 @@ class EngineRequests:
     def send(self, kind: RequestKind, tests: Sequence[str] = (), *, slots: int | None = None) -> None:
         """Send a request; the screen shows it as pending until the engine has answered."""
         store = self._screen.store
-        reason = store.why_not_ask()
+        reason = store.why_no_requests()
         if reason:
             self._screen.show_message(reason, "warning")
             return
         try:
-            store.ask(kind, tests, slots=slots)
+            store.send_request(kind, tests, slots=slots)
         except SwarmError as error:
             store.note("error", f"{kind.value} could not be asked: {error}")
             self._screen.show_message(str(error), "error")

@@ -37,7 +37,7 @@ class SweepCommands:
         )  # fmt: skip
 
     def _why_no_engine(self) -> str:
-        return self._screen.store.why_not_ask()
+        return self._screen.store.why_no_requests()
 
     def _add_slots(self, number: int) -> None:
         slots = max(0, self._screen.store.wanted_slots + number)
