@@ -32,21 +32,23 @@ class Observation:
 
 
 @dataclass(frozen=True, slots=True)
-class OpenRequest:
-    """Something that an agent asks through a hook that waits for the answer."""
+class AnswerFile:
+    """A file in an agent's state folder that brings an answer to what the agent asks, without its terminal."""
 
-    id: str
-    tool: str = ""
-    questions: tuple[str, ...] = ()
-    """What is asked, where that wants more than a yes or a no."""
+    path: str
+    content: bytes
 
 
 class AgentObserver(Protocol):
     """Reads the files of one agent. Everything in them is hostile."""
 
     @property
-    def open_request(self) -> OpenRequest | None:
-        """What it asks now, where an answer can be brought to it."""
+    def typing_problem(self) -> str:
+        """Why text must not be typed into the agent's terminal now; empty when it may be."""
+        ...
+
+    def answer(self, text: str, by: str) -> AnswerFile | None:
+        """Return the answer to what the agent asks through a hook; None when it asks nothing there."""
         ...
 
     @property

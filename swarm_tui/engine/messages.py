@@ -7,13 +7,14 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
+from swarm_tui.agents.observation import AnswerFile
 from swarm_tui.agents.offline.records import BadRecord, find_record
 from swarm_tui.engine.context import EngineContext
 from swarm_tui.engine.live_agents import LiveAgents
 from swarm_tui.engine.watch import Watch
 from swarm_tui.errors import SwarmError
 from swarm_tui.model.events import MessageSent
-from swarm_tui.places.place import PlaceUnreachable
+from swarm_tui.places.place import AgentAddress, AgentFile, PlaceUnreachable
 
 _ATTEMPTS: Final = 3
 _PAUSE: Final = 5.0
@@ -21,7 +22,7 @@ _NO_ANSWER_RECORDED: Final = "Go on as you think best."
 
 
 class MessageSender:
-    """Types texts into the terminals of the agents that are watched."""
+    """Brings texts to the agents that are watched."""
 
     def __init__(self, context: EngineContext, live_agents: LiveAgents) -> None:
         self._context = context
@@ -50,18 +51,38 @@ class MessageSender:
             await asyncio.sleep(_PAUSE)
 
     async def send(self, tests: Sequence[str], text: str, *, by: str) -> list[str]:
-        """Type a text into the agents' terminals; return why it did not reach some of them."""
-        agent_of = {
-            test: self._context.state.record_of(test).agent for test in tests if test in self._live_agents.watches
-        }
+        """Bring a text to agents; return why it did not reach some of them.
+
+        It answers what an agent asks through a hook; to the others it is typed.
+        """
+        watches = {test: self._live_agents.watches[test] for test in tests if test in self._live_agents.watches}
+        agent_of = {test: watch.address.name for test, watch in watches.items()}
         problems = [f"{test} has no living agent" for test in tests if test not in agent_of]
         errors = await self._why_unread(agent_of.values())
-        readers = [agent for agent in agent_of.values() if agent not in errors]
-        if readers:
-            errors |= await self._type(readers, text)
+        typed = []
+        for watch in watches.values():
+            agent, observer = watch.address.name, watch.observer
+            answer = observer.answer(text, by) if observer is not None else None
+            if agent in errors:
+                continue
+            if answer is not None:
+                errors |= await self._write_answer(watch.address, answer)
+            elif observer is not None and observer.typing_problem:
+                errors[agent] = observer.typing_problem
+            else:
+                typed.append(agent)
+        if typed:
+            errors |= await self._type(typed, text)
         for test, agent in agent_of.items():
             self._context.record(MessageSent(test=test, text=text, by=by, error=errors.get(agent, "")))
         return problems + [f"{agent}: {error}" for agent, error in errors.items()]
+
+    async def _write_answer(self, address: AgentAddress, answer: AnswerFile) -> dict[str, str]:
+        try:
+            await self._context.place.write_file(AgentFile(address, answer.path), answer.content)
+        except (OSError, SwarmError) as error:
+            return {address.name: f"the answer could not be written: {error}"}
+        return {}
 
     async def _why_unread(self, agents: Iterable[str]) -> dict[str, str]:
         """Return the agents that would not read a text, and why: a shell they left would run it as a command."""

@@ -165,8 +165,11 @@ class SweepRunner:
         """Record what is new in the files of all living agents; begin to harvest those that are done or overdue."""
         watches = [watch for test, watch in self.live_agents.watches.items() if test not in self._busy]
         await self._record_new_events(watches, now)
+        clock = time.time()
         for watch in watches:
-            end = End.ARCHIVE if watch.has_archive else watch.overdue_end(now)
+            end = watch.overdue_end(now) if not watch.has_archive else None
+            if watch.is_ready_to_harvest(now, clock):
+                end = End.ARCHIVE
             if end is not None:
                 self._begin(watch.task.key, self._harvest(watch.task.key, end))
 

@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 from swarm_tui.agents.contract import ARCHIVE_PATH, TRIES_PATH
 from swarm_tui.agents.judging import End
-from swarm_tui.agents.observation import Observation, OpenRequest
+from swarm_tui.agents.observation import AgentObserver, Observation
 from swarm_tui.agents.transcript_summary import TranscriptSummary
 from swarm_tui.engine.agent_task import AgentTask
 from swarm_tui.engine.file_tail import FileTail
@@ -27,6 +27,8 @@ CONFIRMATIONS: Final = 2
 SEARCH_INTERVAL: Final = 1.0
 SAID_INTERVAL: Final = 1.0
 SPENT_INTERVAL: Final = 5.0
+# So long after its hand-in an agent may go on with its last turn.
+LAST_WORDS_LIMIT: Final = 15.0
 # A dialog of a full-screen program stands at the end of the screen.
 DIALOG_LINES: Final = 20
 _Watched = Literal[State.RUNNING, State.WAITING]
@@ -50,8 +52,8 @@ class Watch:
     waiting_since: float | None = None
     waited: float = 0.0
     questions: int = 0
-    has_archive: bool = False
-    """Whether the agent has handed in its work."""
+    handed_in_at: float | None = None
+    """When the agent's archive was seen first."""
     _tries: FileTail = field(init=False)
     _reader: TryReader = field(init=False)
     _transcript: str | None = None
@@ -84,9 +86,22 @@ class Watch:
         self._was_active = True
 
     @property
-    def open_request(self) -> OpenRequest | None:
-        """What the agent asks by a hook, which an answer can reach without its terminal."""
-        return self._observed_files.observer.open_request if self._observed_files is not None else None
+    def observer(self) -> AgentObserver | None:
+        """What tells from the agent's own files what it does."""
+        return self._observed_files.observer if self._observed_files is not None else None
+
+    @property
+    def has_archive(self) -> bool:
+        """Whether the agent has handed in its work."""
+        return self.handed_in_at is not None
+
+    def is_ready_to_harvest(self, now: float, clock: float) -> bool:
+        """Return whether the work was handed in, and the agent's turn is over: until then its log lacks the end."""
+        if self.handed_in_at is None:
+            return False
+        observation = self.observer.observe(clock) if self.observer is not None else None
+        is_over = observation is None or observation.needs_person
+        return is_over or now >= self.handed_in_at + LAST_WORDS_LIMIT
 
     def is_searched(self, now: float) -> bool:
         """Return whether the agent's files are to be looked for now."""
@@ -122,7 +137,8 @@ class Watch:
     def new_events(self, slices: Sequence[FileSlice | None], now: float) -> list[KnownEvent]:
         """Return the events that follow from the answers to `read_requests`."""
         rest = iter(slices)
-        self.has_archive = next(rest) is not None
+        has_archive = next(rest) is not None
+        self.handed_in_at = (self.handed_in_at or now) if has_archive else None
         events: list[KnownEvent] = list(self._reader.read(self._tries.read_lines(next(rest))))
         for log in self._logs.values():
             self._summary.read(log.read_lines(next(rest)))
@@ -158,6 +174,8 @@ class Watch:
         state, times = self._process
         self._process = (process, times + 1 if process == state else 1)
         self._was_active = self._was_active or process == "RUNNING"
+        if self.has_archive and process in ("RUNNING", "WAITING"):
+            return None, None
         if process in ("RUNNING", "WAITING") and (observation := self._observation(clock, screen)):
             return self._record_observation(observation, now), None
         if process == "RUNNING" or process == "REPLACED":

@@ -153,6 +153,13 @@ class LocalPlace:
             os.close(descriptor)
         return True
 
+    async def write_file(self, file: AgentFile, content: bytes) -> None:
+        path = Path(_path(file))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft = path.with_name(f".{path.name}.draft")
+        draft.write_bytes(content)
+        draft.replace(path)
+
     # Their copies.
 
     async def run(self, agent: AgentAddress, words: Sequence[str], *, timeout: float = 60.0) -> Finished:

@@ -139,6 +139,10 @@ class Place(Protocol):
         """
         ...
 
+    async def write_file(self, file: AgentFile, content: bytes) -> None:
+        """Write a small file whole, or not at all; its folder is made. OSError when it cannot be written."""
+        ...
+
     async def run(self, agent: AgentAddress, words: Sequence[str], *, timeout: float = 60.0) -> Finished:
         """Run a command in the agent's copy of the repository."""
         ...

@@ -76,6 +76,7 @@ def make_project(
             "shop.py": SHOP,
             "tests/test_shop.py": "\n\n".join(["from shop import *  # noqa\n", *bodies]),
             "conftest.py": "",
+            "pytest.ini": "[pytest]\n",
             ".claude/settings.json": settings,
             ".gitignore": textwrap.dedent("""\
                 __pycache__/

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from swarm_tui.agents.claude.hook import EVENTS_PATH
-from swarm_tui.agents.observation import Observation, ObservedFile, OpenRequest
+from swarm_tui.agents.claude.hook import ANSWERS_FOLDER, EVENTS_PATH
+from swarm_tui.agents.observation import AnswerFile, Observation, ObservedFile
 from swarm_tui.model.text import plain, plain_lines
 
 DEBUG_PATH: Final = "plugin/swarm/claude_debug.log"
@@ -24,9 +24,12 @@ QUESTION_LIMIT: Final = 2_000
 OPTIONS_SHOWN: Final = 20
 REQUESTS_KEPT: Final = 200
 
+_ID: Final = re.compile(r"[\w-]{1,60}")
 _FAILED_ATTEMPT: Final = re.compile(rb"API error \(attempt (\d+)/(\d+)\): (\S+)")
 _ANSWERED: Final = b"first byte after"
 _TELLING_INPUTS: Final = ("command", "file_path", "path", "url", "pattern")
+_YES: Final = frozenset({"y", "yes", "ok", "allow"})
+_NO: Final = frozenset({"n", "no", "deny"})
 _DIALOGS: Final = {
     "permission prompt": "a permission dialog is open in its terminal",
     "input needed": "a question is open in its terminal",
@@ -40,8 +43,8 @@ class _Request:
 
     question: str
     options: tuple[str, ...] = ()
-    tool: str = ""
     questions: tuple[str, ...] = ()
+    """What is asked, where that wants more than a yes or a no."""
 
 
 @dataclass(slots=True)
@@ -63,10 +66,17 @@ class ClaudeObserver:
     """The number of a failed request, the most there are, and its status."""
 
     @property
-    def open_request(self) -> OpenRequest | None:
-        for identity, request in self._requests.items():
-            return OpenRequest(identity, request.tool, request.questions)
-        return None
+    def typing_problem(self) -> str:
+        # mngr would press Escape first, and that rejects what the dialog asks.
+        is_dialog = self._status == "waiting" and not self._requests
+        return "a dialog is open in its terminal: attach, and answer it there" if is_dialog else ""
+
+    def answer(self, text: str, by: str) -> AnswerFile | None:
+        if not self._requests:
+            return None
+        identity, request = next(iter(self._requests.items()))
+        content = json.dumps({**_answer_to(request, text.strip()), "by": by}).encode()
+        return AnswerFile(f"{ANSWERS_FOLDER}/{identity}.json", content)
 
     def add_lines(self, name: str, lines: Sequence[bytes]) -> None:
         for line in lines:
@@ -128,8 +138,9 @@ class ClaudeObserver:
     def _add_event(self, event: dict[str, Any]) -> None:
         match event.get("event"):
             case "asked":
-                if len(self._requests) < REQUESTS_KEPT:
-                    self._requests[str(event.get("id"))] = _request(event)
+                identity = _text(event.get("id"))
+                if _ID.fullmatch(identity) and len(self._requests) < REQUESTS_KEPT:
+                    self._requests[identity] = _request(event)
             case "closed":
                 self._requests.pop(str(event.get("id")), None)
             case "UserPromptSubmit":
@@ -153,21 +164,34 @@ def _request(event: dict[str, Any]) -> _Request:
         options = [option for question in questions[:1] for option in _list(question.get("options"))]
         labels = [_text(option.get("label")) for option in options if isinstance(option, dict)]
         asked = "\n".join(texts) or "it asks a question"
-        return _Request(asked, tuple(labels[:OPTIONS_SHOWN]), tool, texts)
+        return _Request(asked, tuple(labels[:OPTIONS_SHOWN]), texts)
     if tool == "ExitPlanMode":
-        return _Request(f"it wants to carry out its plan:\n{_text(given.get('plan'))}", ("yes", "no"), tool)
+        return _Request(f"it wants to carry out its plan:\n{_text(given.get('plan'))}", ("yes", "no"))
     if event.get("kind") == "Elicitation":
         return _Request(_text(event.get("message")) or "a tool server asks for input", ("yes", "no"))
     detail = next(
         (_text(given[key]) for key in ("command", "file_path", "path", "url", "pattern") if given.get(key)), ""
     )
     who = f"its subagent {_text(event['subagent'])}" if event.get("subagent") else "it"
-    return _Request(f"{who} wants to use {tool or 'a tool'}{': ' if detail else ''}{detail}", ("yes", "no"), tool)
+    return _Request(f"{who} wants to use {tool or 'a tool'}{': ' if detail else ''}{detail}", ("yes", "no"))
 
 
 def _started_at(session: dict[str, Any]) -> float:
     started = session.get("startedAt")
     return float(started) if isinstance(started, int | float) else float("inf")
+
+
+def _answer_to(request: _Request, text: str) -> dict[str, Any]:
+    """Return what a person's text says to a request: an option by its number or its words, yes, or no with a reason."""
+    number = int(text) - 1 if text.isascii() and text.isdigit() else -1
+    chosen = request.options[number] if 0 <= number < len(request.options) else text
+    if request.questions:
+        return {"verdict": "answer", "answers": dict.fromkeys(request.questions, chosen)}
+    first, _, rest = chosen.partition(" ")
+    word = first.lower().rstrip(",.:;!")
+    if word in _YES:
+        return {"verdict": "allow"}
+    return {"verdict": "deny", "text": rest.strip() if word in _NO else chosen}
 
 
 def _object(raw: bytes) -> dict[str, Any]:

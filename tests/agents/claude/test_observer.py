@@ -160,3 +160,47 @@ def test_hostile_text_is_made_harmless() -> None:
     found = observed("waiting", BASH | {"input": {"command": "\x1b]0;owned\x07echo \x1b[2Jhi"}})
     assert found is not None
     assert found.question == "it wants to use Bash: echo hi"
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("yes", {"verdict": "allow"}),
+        ("Y", {"verdict": "allow"}),
+        ("1", {"verdict": "allow"}),
+        ("2", {"verdict": "deny", "text": ""}),
+        ("no, use the cache", {"verdict": "deny", "text": "use the cache"}),
+        ("use the cache", {"verdict": "deny", "text": "use the cache"}),
+    ],
+)
+def test_a_text_is_an_answer_to_the_request(text: str, answer: dict[str, str]) -> None:
+    observer = ClaudeObserver()
+    observer.add_lines(EVENTS.name, [json.dumps(BASH).encode()])
+    file = observer.answer(text, "Ann")
+    assert file is not None
+    assert file.path == "plugin/swarm/claude_answers/1.json"
+    assert json.loads(file.content) == {**answer, "by": "Ann"}
+
+
+def test_a_question_is_answered_by_a_digit_or_in_words() -> None:
+    observer = ClaudeObserver()
+    given = {"questions": [{"question": "Which rate?", "options": [{"label": "19"}, {"label": "16"}]}]}
+    observer.add_lines(EVENTS.name, [json.dumps(BASH | {"tool": "AskUserQuestion", "input": given}).encode()])
+    for text, chosen in (("2", "16"), ("ask the boss", "ask the boss"), ("7", "7")):
+        file = observer.answer(text, "Ann")
+        assert file is not None
+        assert json.loads(file.content)["answers"] == {"Which rate?": chosen}
+
+
+def test_nothing_is_typed_into_a_dialog_and_nothing_answered_that_was_not_asked() -> None:
+    observer = ClaudeObserver()
+    assert (observer.answer("yes", "Ann"), observer.typing_problem) == (None, "")
+    observer.set_contents(SESSION.name, {"sessions/7.json": b'{"status":"waiting"}'})
+    assert "attach" in observer.typing_problem
+
+
+@pytest.mark.parametrize("identity", ["../../../etc/x", "a/b", "", 7, None, "x" * 100])
+def test_an_id_that_leads_elsewhere_is_no_request(identity: object) -> None:
+    observer = ClaudeObserver()
+    observer.add_lines(EVENTS.name, [json.dumps(BASH | {"id": identity}).encode()])
+    assert observer.answer("yes", "Ann") is None

@@ -1,0 +1,169 @@
+"""Sweeps by the real Claude Code: every situation an agent gets into, without anybody there and with somebody."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from swarm_tui.agents.claude.session_log import dollars_of
+from swarm_tui.journal.fold import SweepState
+from swarm_tui.model.state import TestRecord
+from swarm_tui.model.states import Result, State
+from tests.claude.lab import ClaudeLab, claude_lab
+from tests.isolation import IsolatedMngr, isolate_mngr
+from tests.waiting import until
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def mngr(mngr_path: str) -> Iterator[IsolatedMngr]:
+    with isolate_mngr(mngr_path) as isolated:
+        yield isolated
+
+
+class Sweep:
+    """A sweep that runs in the background."""
+
+    def __init__(self, lab: ClaudeLab, *words: str) -> None:
+        self.lab = lab
+        self.process = lab.program.start("run", "--headless", "--agent", "claude", *words)
+
+    def state(self) -> SweepState:
+        return self.lab.program.opened().state
+
+    def record(self, name: str) -> TestRecord:
+        return next(record for record in self.state().tests() if record.test.endswith(f"::test_{name}"))
+
+    def wait_for(self, name: str, condition: Callable[[TestRecord], object]) -> TestRecord:
+        def has_come() -> TestRecord | None:
+            try:
+                record = self.record(name)
+            except (IndexError, StopIteration):
+                return None
+            return record if condition(record) else None
+
+        found = until(has_come, f"test_{name}", seconds=180.0, told=self.story)
+        assert found is not None
+        return found
+
+    def answer(self, name: str, text: str) -> None:
+        done = self.lab.program.call("request", "message", f"test_{name}", "--text", text)
+        assert done.returncode == 0, done.stderr
+
+    def end(self) -> int:
+        return self.process.wait(timeout=240)
+
+    def story(self) -> str:
+        try:
+            return json.dumps(json.loads(self.lab.program.call("status", "--json").stdout), indent=1)
+        except ValueError:
+            return "no sweep yet"
+
+
+@pytest.fixture
+def sweep(mngr: IsolatedMngr, claude: Path, tmp_path: Path) -> Iterator[Callable[..., Sweep]]:
+    labs: list[Any] = []
+
+    def begin(tests: list[str], *words: str, **variables: str) -> Sweep:
+        lab = claude_lab(mngr, claude, tmp_path / "shop", tests, variables)
+        labs.append(lab)
+        return Sweep(lab.__enter__(), *words)
+
+    yield begin
+    for lab in labs:
+        lab.__exit__(None, None, None)
+
+
+def test_a_sweep_needs_no_flags(sweep: Callable[..., Sweep]) -> None:
+    tests = ["total_clean", "vat_fixed", "discount_garbage", "currency_limited", "stock_subagent"]
+    running = sweep(tests, "--slots", "5")
+    limited = running.wait_for("currency_limited", lambda record: record.condition)
+    assert limited.state is State.RUNNING
+    assert limited.condition.startswith("API error 429, tries again (")
+    assert running.end() == 0, running.story()
+    state = running.state()
+    results = {record.test.partition("::test_")[2]: record.result for record in state.tests()}
+    assert results == {
+        "total_clean": Result.CLEAN,
+        "vat_fixed": Result.IMPL_FIX,
+        "discount_garbage": Result.IMPL_FIX,
+        "currency_limited": Result.IMPL_FIX,
+        "stock_subagent": Result.IMPL_FIX,
+    }
+    assert (state.integration.state, state.integration.fixes) == ("done", 4)
+    folder = running.lab.program.newest()
+    for record in state.tests():
+        assert record.dollars is not None
+        assert record.dollars > 0
+        # The whole transcript: the hand-in is its last call, and its words are the last that the model says.
+        transcript = (folder.agent(record.agent) / "transcript.jsonl").read_text()
+        assert '"All is handed in."' in transcript, record.test
+    assert running.state().integrator is not None
+
+
+def test_a_person_is_needed_and_answers_without_a_terminal(sweep: Callable[..., Sweep]) -> None:
+    tests = ["receipt_permission", "stock_question", "vat_options", "discount_beside"]
+    running = sweep(tests, "--slots", "4", "--integrator", "none")
+    asked = running.wait_for("receipt_permission", lambda record: record.state is State.WAITING)
+    assert (asked.question, asked.options) == (
+        "it wants to use Bash: curl -s http://127.0.0.1:9/prices",
+        ("yes", "no"),
+    )
+    running.answer("receipt_permission", "no, there is no network")
+    beside = running.wait_for("discount_beside", lambda record: record.state is State.WAITING)
+    assert beside.source == "hook"
+    running.answer("discount_beside", "yes")
+    options = running.wait_for("vat_options", lambda record: record.state is State.WAITING)
+    assert (options.question, options.options) == ("Which rate is right?", ("19 percent", "16 percent"))
+    running.answer("vat_options", "1")
+    question = running.wait_for("stock_question", lambda record: record.state is State.WAITING)
+    assert question.question == "May stock be negative on purpose, for orders that are late?"
+    running.answer("stock_question", "No, never.")
+    assert running.end() == 0, running.story()
+    heard = [text for request in running.lab.model.requests for text in (*request.tool_results, *request.user_texts)]
+    assert any("there is no network" in text for text in heard)
+    assert any('"Which rate is right?"="19 percent"' in text for text in heard)
+    assert any("No, never." in text for text in heard)
+
+
+def test_with_ask_everything_is_asked_and_with_skip_nothing(sweep: Callable[..., Sweep]) -> None:
+    running = sweep(["vat_fixed"], "--permissions", "ask", "--integrator", "none")
+    asked = running.wait_for("vat_fixed", lambda record: record.state is State.WAITING)
+    assert asked.question.startswith("it wants to use Bash: ")
+    assert running.lab.program.call("stop").returncode == 0
+    running.end()
+
+
+def test_a_refused_key_is_a_question_and_no_work(sweep: Callable[..., Sweep]) -> None:
+    running = sweep(["vat_refused"], "--integrator", "none")
+    refused = running.wait_for("vat_refused", lambda record: record.state is State.WAITING)
+    assert "403" in refused.question
+    assert running.lab.program.call("stop").returncode == 0
+    running.end()
+
+
+def test_without_a_login_nothing_is_begun(mngr: IsolatedMngr, claude: Path, tmp_path: Path) -> None:
+    with claude_lab(mngr, claude, tmp_path / "shop", ["total_clean"], {"ANTHROPIC_API_KEY": ""}) as lab:
+        del lab.program.environment["ANTHROPIC_API_KEY"]
+        done = lab.program.call("run", "--headless")
+        assert (done.returncode, done.stderr.count("\n")) == (2, done.stderr.count("\n"))
+        assert "Claude is not logged in here" in done.stderr
+        assert not (lab.project.root / ".swarm").exists()
+        assert asyncio.run(mngr.adapter.list_agents()).agents == ()
+
+
+def test_the_sum_is_claudes_own(sweep: Callable[..., Sweep]) -> None:
+    running = sweep(["total_priced"], "--integrator", "none")
+    assert running.end() == 0, running.story()
+    record = running.record("total_priced")
+    usage = {"input_tokens": 1_200, "cache_creation_input_tokens": 30_000, "cache_read_input_tokens": 250_000}
+    # The two turns that read the prompt are counted by the server.
+    priced = sum(dollars_of("claude-opus-5-5", usage | {"output_tokens": 700 + number}) or 0 for number in range(6))
+    assert record.dollars is not None
+    assert priced < record.dollars < priced + 1.0
