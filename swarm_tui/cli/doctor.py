@@ -44,8 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Examine this machine; with --fix, install what is missing first."""
     import asyncio
 
-    from swarm_tui.doctor.checks import Requirements, current_machine
-    from swarm_tui.doctor.examine import install_missing, run_checks
+    from swarm_tui.doctor.checks import Requirements, current_machine, install_missing, run_checks
 
     requirements = Requirements(mngr=arguments.mngr, agent=arguments.agent, provider=arguments.provider)
     machine = current_machine()

@@ -85,9 +85,8 @@ def _list_blocks(path: Path, *, as_json: bool) -> int:
 
 
 def _check(arguments: argparse.Namespace) -> int:
-    from swarm_tui.tutorial.check import check_tutorial
+    from swarm_tui.tutorial.check import check_tutorial, choose_blocks, narrow_check
     from swarm_tui.tutorial.files import read_blocks, read_tests
-    from swarm_tui.tutorial.narrowing import choose_blocks, narrow_check
     from swarm_tui.tutorial.output import check_as_json, check_as_text
 
     path, is_lenient = arguments.file, arguments.lenient
@@ -102,8 +101,8 @@ def _check(arguments: argparse.Namespace) -> int:
 
 def _check_comments(path: Path, names: Sequence[str], *, as_json: bool) -> int:
     from swarm_tui.tutorial.blocks import parse_blocks, parse_unfilled
+    from swarm_tui.tutorial.check import choose_blocks
     from swarm_tui.tutorial.files import read_text
-    from swarm_tui.tutorial.narrowing import choose_blocks
     from swarm_tui.tutorial.output import comments_as_json, comments_as_text
 
     text = read_text(path)

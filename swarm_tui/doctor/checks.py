@@ -1,12 +1,14 @@
-"""The checks of the doctor: each examines one thing, and says what to do when it is not as needed."""
+"""The checks of the doctor: each examines one thing, and says what to do when it is not as needed; runs them all."""
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Final
 
 from swarm_tui.adapters.environment import scrubbed_environment
@@ -15,11 +17,11 @@ from swarm_tui.adapters.interpreters import find_interpreter
 from swarm_tui.adapters.mngr import Mngr, current_settings, mngr_environment
 from swarm_tui.adapters.packages import how_to_get
 from swarm_tui.adapters.process import run_process
-from swarm_tui.adapters.provision import NEEDED_PYTHON, PLUGIN_PACKAGES, FoundMngr, find_mngr
+from swarm_tui.adapters.provision import NEEDED_PYTHON, PLUGIN_PACKAGES, FoundMngr, find_mngr, install_mngr
 from swarm_tui.adapters.tmux import Tmux
 from swarm_tui.agents.kinds import DEFAULT_AGENT_TYPE, AgentKind, kind_of
 from swarm_tui.agents.login import check_login, check_program
-from swarm_tui.errors import AdapterError, ProgramMissing, SwarmError
+from swarm_tui.errors import AdapterError, ProgramMissing, SwarmError, UsageError
 from swarm_tui.model.text import plain
 from swarm_tui.places.local_agents import list_processes
 
@@ -289,3 +291,26 @@ def current_machine() -> Machine:
     except OSError:
         return Machine(dict(os.environ), None)
     return Machine(dict(os.environ), (size.columns, size.lines))
+
+
+async def run_checks(requirements: Requirements, machine: Machine) -> list[Check]:
+    """Return all findings, in the order of the checks."""
+    return list(chain.from_iterable(await asyncio.gather(*(check(requirements, machine) for check in CHECKS))))
+
+
+async def install_missing(requirements: Requirements, machine: Machine, progress: Callable[[str], None]) -> None:
+    """Install mngr and the required plugins into the private environment where they are missing."""
+    plugin = kind_of(DEFAULT_AGENT_TYPE).plugin
+    wanted = (plugin, "modal") if requirements.provider == "modal" else (plugin,)
+    try:
+        found = await find_mngr(requirements.mngr, machine.environment)
+    except ProgramMissing as error:
+        if requirements.mngr or machine.environment.get("SWARM_MNGR"):
+            raise UsageError(error.message, "name another one, or none: then swarm-tui puts one in place") from error
+        await install_mngr(progress, plugins=wanted, environment=machine.environment)
+        return
+    if found.origin != "private":
+        return
+    missing = {check.name for check in await run_checks(requirements, machine) if not check.ok}
+    if any(f"mngr plugin {plugin}" in missing for plugin in wanted):
+        await install_mngr(progress, plugins=wanted, environment=machine.environment)

@@ -335,32 +335,6 @@ class SweepState:
 
 
 _HANDLERS: Final[dict[type, Callable[[SweepState, Any], None]]] = {
-    happened.EngineStarted: SweepState._engine_started,
-    happened.EngineEnded: SweepState._engine_ended,
-    happened.Queued: SweepState._queued,
-    happened.Launching: SweepState._launching,
-    happened.Launched: SweepState._launched,
-    happened.LaunchFailed: SweepState._launch_failed,
-    happened.Seen: SweepState._seen,
-    happened.ProbeFailed: SweepState._probe_failed,
-    happened.ProbeRecovered: SweepState._probe_recovered,
-    happened.TryStarted: SweepState._try_started,
-    happened.TryFinished: SweepState._try_finished,
-    happened.ForeignImports: SweepState._foreign_imports,
-    happened.Said: SweepState._said,
-    happened.Spent: SweepState._spent,
-    happened.Harvesting: SweepState._harvesting,
-    happened.Harvested: SweepState._harvested,
-    happened.Stopped: SweepState._stopped,
-    happened.AgentsStopped: SweepState._agents_stopped,
-    happened.SlotsChanged: SweepState._slots_changed,
-    happened.QueueHeld: SweepState._queue_held,
-    happened.QueueReleased: SweepState._queue_released,
-    happened.MessageSent: SweepState._message_sent,
-    happened.RequestAnswered: SweepState._request_answered,
-    happened.Integrating: SweepState._integrating,
-    happened.IntegratorSaid: SweepState._integrator_said,
-    happened.Integrated: SweepState._integrated,
-    happened.IntegrationFailed: SweepState._integration_failed,
-    happened.Noted: SweepState._noted,
+    kind: getattr(SweepState, f"_{kind.model_fields['type'].default}") for kind in happened.KNOWN_EVENTS
 }
+"""The method for each kind of event, which is named as the kind is in the journal."""

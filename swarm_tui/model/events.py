@@ -6,7 +6,7 @@ that died in between can ask mngr what became of it.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
@@ -321,6 +321,7 @@ KnownEvent = Annotated[
 ]
 
 Event = KnownEvent | UnknownEvent
+KNOWN_EVENTS: Final[tuple[type[EventBase], ...]] = get_args(get_args(KnownEvent)[0])
 
 _EVENT: Final[TypeAdapter[Any]] = TypeAdapter(KnownEvent)
 _UNKNOWN: Final = TypeAdapter(UnknownEvent)

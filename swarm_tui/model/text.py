@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from typing import Final
 
 # Whole escape sequences go (CSI, OSC, DCS and their kin), so that no half of one remains as litter.
@@ -18,6 +19,8 @@ _INVISIBLE: Final = re.compile("[\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\U
 _LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 REPLACEMENT: Final = "\ufffd"
+LINE_BYTES: Final = 4_000
+"""A terminal in line mode cuts what lies beyond 4,095 bytes of one line."""
 
 
 def plain_lines(text: str) -> str:
@@ -40,3 +43,19 @@ def plain(text: str, limit: int = 2_000) -> str:
 
 def _is_unprintable(character: str) -> bool:
     return unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp")
+
+
+def fit_to_terminal(text: str) -> str:
+    """Return the text without control characters, lines that are too long broken at spaces; no word is lost."""
+    lines = plain_lines(text).strip("\n").split("\n")
+    return "\n".join(part for line in lines for part in _broken(line.rstrip()))
+
+
+def _broken(line: str) -> Iterator[str]:
+    while len(line.encode()) > LINE_BYTES:
+        head = line.encode()[:LINE_BYTES].decode("utf-8", "ignore")
+        space = head.rfind(" ")
+        cut = space if space > 0 else len(head)
+        yield line[:cut].rstrip()
+        line = line[cut:].lstrip()
+    yield line

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
@@ -17,12 +18,46 @@ from swarm_tui.model.states import MARKS, Result, State
 from swarm_tui.report.details import Details, read_details
 from swarm_tui.report.diffs import CommitDiffs
 from swarm_tui.report.integrated import read_integration
-from swarm_tui.report.lanes import AgentSpan, assign_lanes
 from swarm_tui.report.safe_text import safe_line, safe_lines
 
 LOG_LINES: Final = 500
 _COUNTED: Final = re.compile(r" \(\d+ tests?\)$")
 _MARKS_OF_NEED: Final = (State.WAITING.value, Result.BLOCKED.value, Result.FAILED.value, Result.UNRESOLVED.value)
+
+
+class AgentSpan(NamedTuple):
+    """One test from the launch of its agent to its end."""
+
+    start: float
+    end: float
+    test: int
+    """Its index in the list of tests."""
+
+
+class LaneSpan(NamedTuple):
+    """A span and its lane."""
+
+    span: AgentSpan
+    lane: int
+
+
+def assign_lanes(spans: Iterable[AgentSpan]) -> list[LaneSpan]:
+    """Return every span with the lowest lane that is free at its start, so that lanes count agents at work."""
+    placed: list[LaneSpan] = []
+    free: list[int] = []
+    busy: list[tuple[float, int]] = []
+    lanes = 0
+    for span in sorted(spans):
+        while busy and busy[0][0] <= span.start:
+            heapq.heappush(free, heapq.heappop(busy)[1])
+        if free:
+            lane = heapq.heappop(free)
+        else:
+            lane = lanes
+            lanes += 1
+        heapq.heappush(busy, (max(span.end, span.start), lane))
+        placed.append(LaneSpan(span, lane))
+    return placed
 
 
 class RowDetails(NamedTuple):

@@ -58,8 +58,8 @@ SCREENS: Final = (
     ScreenEntry("1", "sweep", "Sweep", "swarm_tui.room.screens.sweep:SweepScreen"),
     ScreenEntry("2", "agent", "Agent", "swarm_tui.room.screens.agent:AgentScreen"),
     ScreenEntry("3", "fixes", "Fixes", "swarm_tui.room.screens.fixes:FixesScreen"),
-    ScreenEntry("4", "patterns", "Patterns", "swarm_tui.room.screens.patterns:PatternsScreen"),
-    ScreenEntry("5", "blocked", "Blocked", "swarm_tui.room.screens.blocked:BlockedScreen"),
+    ScreenEntry("4", "patterns", "Patterns", "swarm_tui.room.screens.groups:PatternsScreen"),
+    ScreenEntry("5", "blocked", "Blocked", "swarm_tui.room.screens.groups:BlockedScreen"),
     ScreenEntry("6", "log", "Log", "swarm_tui.room.screens.log:LogScreen"),
     ScreenEntry("7", "tail", "Tail", "swarm_tui.room.screens.tail:TailScreen"),
 )

@@ -313,12 +313,12 @@ class RoomApp(App[str]):
         self.push_screen(PickScreen("Theme", [Choosable(name, name) for name in names], current=self.theme), change)
 
     def open_help(self, screen: RoomScreen) -> None:
-        from swarm_tui.room.screens.help import HelpScreen
+        from swarm_tui.room.screens.searchable_list import HelpScreen
 
         self.push_screen(HelpScreen(screen), lambda action: screen.perform(action) if action is not None else None)
 
     def open_palette(self, screen: RoomScreen) -> None:
-        from swarm_tui.room.screens.palette import PaletteScreen
+        from swarm_tui.room.screens.searchable_list import PaletteScreen
 
         self.push_screen(PaletteScreen(screen), lambda command: command() if command is not None else None)
 

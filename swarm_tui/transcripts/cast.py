@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from array import array
 from bisect import bisect_right
@@ -12,6 +11,7 @@ from typing import Any, Final
 
 from swarm_tui.errors import SwarmError
 from swarm_tui.model.text import plain
+from swarm_tui.transcripts.entries import loads_or_none
 from swarm_tui.transcripts.window import FileSource, RecordSpan, Window
 
 LINE_LIMIT: Final = 1 << 22
@@ -33,7 +33,7 @@ class Recording:
         # The file does not grow any more, so its last line is complete without a newline.
         self._window.poll(math.inf)
         first = self._window.after(0)
-        header = _loads(self._window.read(first, LINE_LIMIT)) if first is not None else None
+        header = loads_or_none(self._window.read(first, LINE_LIMIT)) if first is not None else None
         if first is None or not isinstance(header, dict):
             raise BadRecording(f"{path.name} is no recording", "its first line is no header")
         self.version = header.get("version")
@@ -62,7 +62,7 @@ class Recording:
     def event(self, index: int) -> tuple[str, str]:
         """Return the kind of an event ("o": printed, "r": resized, "m": marker) and its data."""
         span = RecordSpan(self._spans[2 * index], self._spans[2 * index + 1])
-        event = _loads(self._window.read(span, LINE_LIMIT))
+        event = loads_or_none(self._window.read(span, LINE_LIMIT))
         assert isinstance(event, list), "only lines that were read as events are kept"
         return str(event[1]), str(event[2])
 
@@ -75,7 +75,7 @@ class Recording:
             raw = self._window.read(span, LINE_LIMIT)
             if not raw.strip() or raw.startswith(b"#"):
                 continue
-            at = _time_of_event(_loads(raw))
+            at = _time_of_event(loads_or_none(raw))
             if at is None or len(self.times) >= EVENTS_LIMIT:
                 self.broken_lines += 1
                 continue
@@ -149,10 +149,3 @@ def _number(value: Any) -> float | None:
 
 def _size(value: Any, fallback: int) -> int:
     return min(value, SIZE_LIMIT) if isinstance(value, int) and value > 0 else fallback
-
-
-def _loads(raw: bytes) -> Any:
-    try:
-        return json.loads(raw)
-    except (ValueError, RecursionError):
-        return None

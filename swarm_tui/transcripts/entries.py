@@ -106,7 +106,7 @@ def parse_record(raw: bytes, length: int | None = None) -> tuple[Entry, ...]:
     note = f"a record of {file_size(length or 0)}: only its beginning is shown" if is_cut else ""
     start = raw.lstrip()[:1]
     if start == b"{":
-        record = _loads_beginning(raw) if is_cut else _loads(raw)
+        record = _loads_beginning(raw) if is_cut else loads_or_none(raw)
         if isinstance(record, dict):
             try:
                 entries = _entries_of(record)
@@ -154,11 +154,12 @@ def parse_time(value: Any) -> float | None:
 
 def record_time(raw: bytes) -> float | None:
     """Return the time of a record, or None when it has none."""
-    record = _loads(raw)
+    record = loads_or_none(raw)
     return _time_of(record) if isinstance(record, dict) else None
 
 
-def _loads(raw: bytes) -> Any:
+def loads_or_none(raw: bytes) -> Any:
+    """Return the value of a JSON text, or None for one that is broken or nested too deeply."""
     try:
         return json.loads(raw)
     except (ValueError, RecursionError):

@@ -76,11 +76,14 @@ class SearchStep(NamedTuple):
     found: RecordSpan | None = None
 
 
-def has_match(window: Window, entry_filter: EntryFilter, span: RecordSpan) -> bool:
-    raw = window.read(span)
-    if not entry_filter.may_match(raw):
-        return False
-    return bool(entry_filter.matching(parse_record(raw, _length(window, span, raw))))
+def entries_of(span: RecordSpan, raw: bytes) -> tuple[Entry, ...]:
+    """Return the entries of a record; `raw` is its beginning where it is longer than the limit."""
+    length = span.end - span.start
+    return parse_record(raw, length if length > RECORD_LIMIT else None)
+
+
+def _matches(entry_filter: EntryFilter, span: RecordSpan, raw: bytes) -> bool:
+    return entry_filter.may_match(raw) and bool(entry_filter.matching(entries_of(span, raw)))
 
 
 def search_after(window: Window, entry_filter: EntryFilter, offset: int) -> Iterator[SearchStep]:
@@ -106,7 +109,7 @@ def search_before(window: Window, entry_filter: EntryFilter, offset: int) -> Ite
 def _matching_spans(window: Window, entry_filter: EntryFilter, slab: RecordSpan) -> list[RecordSpan]:
     if slab.end - slab.start > SLAB + 2 * RECORD_LIMIT:
         # A huge record is in it: only its beginning is read, record by record.
-        return [span for span in _spans(window, slab) if has_match(window, entry_filter, span)]
+        return [span for span in _spans(window, slab) if _matches(entry_filter, span, window.read(span))]
     content = window.source.pread(slab.end - slab.start, slab.start)
     if not entry_filter.may_match(content):
         return []
@@ -115,8 +118,7 @@ def _matching_spans(window: Window, entry_filter: EntryFilter, slab: RecordSpan)
     for line in _lines(content):
         span = RecordSpan(start, start + len(line))
         start = span.end
-        raw = line[:RECORD_LIMIT].rstrip(b"\r\n")
-        if entry_filter.may_match(raw) and entry_filter.matching(parse_record(raw, _length(window, span, raw))):
+        if _matches(entry_filter, span, line[:RECORD_LIMIT].rstrip(b"\r\n")):
             found.append(span)
     return found
 
@@ -131,10 +133,6 @@ def _spans(window: Window, slab: RecordSpan) -> Iterator[RecordSpan]:
         if span.start >= slab.end:
             return
         yield span
-
-
-def _length(window: Window, span: RecordSpan, raw: bytes) -> int | None:
-    return span.end - span.start if span.end - span.start > RECORD_LIMIT else None
 
 
 class Matches:

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from swarm_tui.transcripts.entries import Entry, Role, parse_record
-from swarm_tui.transcripts.filters import EntryFilter
-from swarm_tui.transcripts.window import RECORD_LIMIT, ByteSource, RecordSpan, Window, WindowChange
+from swarm_tui.transcripts.entries import Entry, Role
+from swarm_tui.transcripts.filters import EntryFilter, entries_of
+from swarm_tui.transcripts.window import ByteSource, RecordSpan, Window, WindowChange
 
 RECORDS_AT_FIRST: Final = 60
 """The records of each agent, its last ones, with which the stream begins."""
@@ -102,8 +102,7 @@ class MergedTail:
     def _append(self, agent: str, spans: Iterable[RecordSpan]) -> None:
         window = self._windows[agent]
         for span in spans:
-            length = span.end - span.start
-            for entry in parse_record(window.read(span), length if length > RECORD_LIMIT else None):
+            for entry in entries_of(span, window.read(span)):
                 at = entry.at if entry.at is not None else self._last_at[agent]
                 self._last_at[agent] = max(at, self._last_at[agent])
                 self._number += 1

@@ -7,9 +7,17 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from swarm_tui.transcripts.entries import Entry, Role, parse_record
-from swarm_tui.transcripts.filters import EVERYTHING, EntryFilter, Matches, SearchStep, search_after, search_before
+from swarm_tui.transcripts.filters import (
+    EVERYTHING,
+    EntryFilter,
+    Matches,
+    SearchStep,
+    entries_of,
+    search_after,
+    search_before,
+)
 from swarm_tui.transcripts.layout import Density, Line, lay_out
-from swarm_tui.transcripts.window import RECORD_LIMIT, RecordSpan, Window, WindowChange
+from swarm_tui.transcripts.window import RecordSpan, Window, WindowChange
 
 LAYOUTS_KEPT: Final = 512
 LAYOUT_CHARACTERS_KEPT: Final = 1 << 19
@@ -194,9 +202,7 @@ class Pager:
 
     def entries_of(self, span: RecordSpan) -> tuple[Entry, ...]:
         """Return all entries of one record; results have the name of their tool."""
-        raw = self.window.read(span)
-        length = span.end - span.start
-        entries = parse_record(raw, length if length > RECORD_LIMIT else None)
+        entries = entries_of(span, self.window.read(span))
         for entry in entries:
             if entry.role is Role.CALL and entry.call:
                 self._remember_tool(entry.call, entry.tool)

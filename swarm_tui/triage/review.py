@@ -24,7 +24,6 @@ import threading
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
-from types import TracebackType
 from typing import Final, Self
 
 from swarm_tui.adapters.git import Repository
@@ -121,9 +120,7 @@ class Review:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     # Fixes and verdicts

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 
+from swarm_tui.errors import UsageError
+from swarm_tui.model.text import plain
 from swarm_tui.tutorial.blocks import Block, comparable_lines, parse_blocks
 from swarm_tui.tutorial.citations import BrokenFile, ShadowedTest, TestFile, TestFunction
 from swarm_tui.tutorial.similarity import SimilarityIndex, line_difference
@@ -166,3 +168,36 @@ def _near_misses(
             block, score = similar
             found.append(NearMiss(test, block, round(score, 2), line_difference(key, block.key)))
     return tuple(found)
+
+
+def choose_blocks(blocks: Sequence[Block], names: Sequence[str]) -> tuple[Block, ...]:
+    """Return the blocks with these lines or titles; raise UsageError for a name that fits none."""
+    chosen = set()
+    for name in names:
+        fitting = [number for number, block in enumerate(blocks) if _is_named(block, name)]
+        if not fitting:
+            raise UsageError(
+                f"no block is {plain(name, 80)!r}", "name it by its line or its title: `blocks` lists them"
+            )
+        chosen.update(fitting)
+    return tuple(blocks[number] for number in sorted(chosen))
+
+
+def narrow_check(check: TutorialCheck, blocks: Collection[Block]) -> TutorialCheck:
+    """Return the findings of a check about these blocks only."""
+    lines = {block.line for block in blocks}
+    near = tuple(miss for miss in check.near_misses if miss.block.line in lines)
+    tests = {(miss.test.file, miss.test.name) for miss in near}
+    return replace(
+        check,
+        blocks=len(lines),
+        uncited_blocks=tuple(block for block in check.uncited_blocks if block.line in lines),
+        unmatched_tests=tuple(each for each in check.unmatched_tests if (each.test.file, each.test.name) in tests),
+        near_misses=near,
+        duplicate_blocks=tuple(same for same in check.duplicate_blocks if any(block.line in lines for block in same)),
+        shadowed_tests=(),
+    )
+
+
+def _is_named(block: Block, name: str) -> bool:
+    return name == str(block.line) or name.strip() == block.title.strip()

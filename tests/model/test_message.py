@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swarm_tui.model.message import LINE_BYTES, fit_to_terminal
+from swarm_tui.model.text import LINE_BYTES, fit_to_terminal
 
 
 @given(

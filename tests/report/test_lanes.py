@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swarm_tui.report.lanes import AgentSpan, assign_lanes
+from swarm_tui.report.content import AgentSpan, assign_lanes
 
 times = st.floats(0, 100, allow_nan=False)
 spans = st.lists(st.tuples(times, times), max_size=30).map(

@@ -11,7 +11,7 @@ from swarm_tui.room.app import first_zoom
 from swarm_tui.room.draw.arrange import Zoom
 from swarm_tui.room.draw.footer import draw_footer
 from swarm_tui.room.draw.parts import text_of, width_of
-from swarm_tui.room.keys_page import keys_page
+from tests.room.keys_page import keys_page
 
 DEADLY = {"ctrl+q", "ctrl+t", "ctrl+z"}
 """mngr's tmux binds the first two to destroying and stopping an agent."""

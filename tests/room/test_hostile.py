@@ -16,13 +16,18 @@ from swarm_tui.model.requests import RequestKind
 from swarm_tui.model.state import LogLine, TestRecord, Try
 from swarm_tui.model.states import Result, State
 from swarm_tui.model.sweep import MngrSettings, SweepSpec
-from swarm_tui.room.draw.blocked import draw_blocker_detail, draw_blocker_row
 from swarm_tui.room.draw.cells import Cell, draw_chips, draw_dots, draw_table_row
+from swarm_tui.room.draw.groups import (
+    draw_blocker_detail,
+    draw_blocker_row,
+    draw_pattern_detail,
+    draw_pattern_row,
+    draw_strip,
+)
 from swarm_tui.room.draw.layout import CellRun
-from swarm_tui.room.draw.log import draw_log_line
 from swarm_tui.room.draw.parts import Line, Part, text_of, width_of
-from swarm_tui.room.draw.patterns import draw_pattern_detail, draw_pattern_row, draw_strip
 from swarm_tui.room.draw.side import draw_side, side_title
+from swarm_tui.room.draw.streams import draw_log_line
 from tests.room.scenes import Scene, press, room_on, text_on_screen
 
 HOSTILE = (

@@ -6,9 +6,8 @@ import pytest
 
 from swarm_tui.errors import UsageError
 from swarm_tui.tutorial.blocks import parse_blocks
-from swarm_tui.tutorial.check import check_tutorial
+from swarm_tui.tutorial.check import check_tutorial, choose_blocks, narrow_check
 from swarm_tui.tutorial.citations import find_tests
-from swarm_tui.tutorial.narrowing import choose_blocks, narrow_check
 from tests.tutorial.test_open_work import cite
 
 BLOCKS = parse_blocks("# one\nrun one\n\n# two\nrun two\n\n# two\nrun two again\n")

@@ -15,11 +15,9 @@ from swarm_tui.model.text import plain
 from swarm_tui.room.actions import Action
 from swarm_tui.room.draw.agent import draw_about, draw_tabs
 from swarm_tui.room.draw.parts import Part
-from swarm_tui.room.screens.agent_screen_panel import AgentScreenPanel
-from swarm_tui.room.screens.agent_transcript import AgentTranscript
+from swarm_tui.room.screens.agent_panels import AgentScreenPanel, AgentTranscript, TriesPanel
 from swarm_tui.room.screens.base import RoomScreen
 from swarm_tui.room.screens.paging_commands import PagingCommands
-from swarm_tui.room.screens.tries_panel import TriesPanel
 from swarm_tui.room.store import VIEW_CHANGED, SweepChanged
 from swarm_tui.room.widgets.band import Band
 from swarm_tui.room.widgets.lines import Lines

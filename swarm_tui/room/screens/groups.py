@@ -1,4 +1,4 @@
-"""A screen of what concerns several tests at once: a list, all about the entry in it, actions on all of its tests."""
+"""Screens 4 and 5: what fails alike, and who needs something from outside; a list, one entry in full, its actions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,12 @@ from typing import ClassVar, Generic, Protocol, TypeVar
 from textual.containers import Container
 from textual.widget import Widget
 
+from swarm_tui.insight.blockers import Blocker, blockers_as_markdown
+from swarm_tui.insight.patterns import Pattern
+from swarm_tui.model.formatting import counted
+from swarm_tui.room.actions import Action
 from swarm_tui.room.draw.arrange import fits_words
+from swarm_tui.room.draw.groups import draw_blocker_detail, draw_blocker_row, draw_pattern_detail, draw_pattern_row
 from swarm_tui.room.draw.parts import Line, Part, wrap_text
 from swarm_tui.room.screens.base import RoomScreen
 from swarm_tui.room.store import VIEW_CHANGED, SweepChanged
@@ -117,3 +122,101 @@ class GroupListScreen(RoomScreen, Generic[Entry]):
     @abstractmethod
     def show_tests(self) -> None:
         """Show the tests of the entry in the grid."""
+
+
+class PatternsScreen(GroupListScreen[Pattern]):
+    """What fails alike, with what the tests share: the largest pattern first."""
+
+    NAME = "patterns"
+    TITLE_WORD = "patterns"
+    WHY_NO_ENTRY = "there is no pattern under the cursor"
+    WHEN_EMPTY = "No tests end alike: what several of them have in common comes up here."
+
+    def own_actions(self) -> tuple[Action, ...]:
+        return (
+            Action("patterns.open", ("enter",), "show tests", "Show the tests of this pattern in the grid",
+                   self.show_tests, self.why_no_entry, is_listed=False, rank=0),
+            Action("patterns.act", ("x",), "act on all", "Stop, retry, hold or release all tests of this pattern",
+                   self.requests.choose, self.why_no_entry),
+            Action("patterns.mark", ("space",), "mark", "Mark the tests of this pattern in the grid", self.mark_tests,
+                   self.why_no_entry),
+        )  # fmt: skip
+
+    def find_entries(self) -> Sequence[Pattern]:
+        return self.store.patterns()
+
+    def key_of(self, entry: Pattern) -> str:
+        return entry.cause
+
+    def draw_row(self, entry: Pattern, width: int) -> Line:
+        return draw_pattern_row(entry, width)
+
+    def detail_title(self, entry: Pattern) -> str:
+        return f"{len(entry.tests):,} {entry.kind} alike"
+
+    def draw_detail(self, entry: Pattern, width: int) -> list[Line]:
+        return draw_pattern_detail(entry, self.store.records_of(entry.tests), width)
+
+    def name_to_copy(self) -> str:
+        pattern = self.current()
+        return pattern.example if pattern is not None else ""
+
+    def show_tests(self) -> None:
+        tests = self.current_tests()
+        self.room.show_only(tests, f"these {len(tests)} alike")
+
+    def mark_tests(self) -> None:
+        """Mark the tests of this pattern in the grid, or unmark them when all of them are marked."""
+        tests = frozenset(self.current_tests())
+        marks = self.room.marks
+        self.room.change_marks(marks.changed_to(marks.tests - tests if tests <= marks.tests else marks.tests | tests))
+        self.show_message(f"{len(self.room.marks.tests):,} tests are marked in the grid; z undoes")
+
+
+class BlockedScreen(GroupListScreen[Blocker]):
+    """Who needs something from outside its test, and what; a list to hand to someone."""
+
+    NAME = "blocked"
+    TITLE_WORD = "blocked"
+    WHY_NO_ENTRY = "nothing is blocked here"
+    WHEN_EMPTY = "Nothing is blocked. What only a person can get out of the way comes up here."
+
+    def own_actions(self) -> tuple[Action, ...]:
+        return (
+            Action("blocked.open", ("enter",), "show", "Show this test in the grid", self.show_tests, self.why_no_entry,
+                   is_listed=False, rank=0),
+            Action("blocked.act", ("x",), "act", "Stop, retry, hold or release the tests of this blocker",
+                   self.requests.choose, self.why_no_entry),
+            Action("blocked.copy_list", ("c",), "copy list", "Copy the whole list as Markdown, to hand to someone",
+                   self.copy_list, lambda: "" if self.entries else "the list is empty"),
+        )  # fmt: skip
+
+    def find_entries(self) -> Sequence[Blocker]:
+        return self.store.blockers()
+
+    def key_of(self, entry: Blocker) -> str:
+        return f"{entry.kind} {entry.title}"
+
+    def draw_row(self, entry: Blocker, width: int) -> Line:
+        return draw_blocker_row(entry, width)
+
+    def detail_title(self, entry: Blocker) -> str:
+        return counted(len(entry.tests), "test")
+
+    def draw_detail(self, entry: Blocker, width: int) -> list[Line]:
+        return draw_blocker_detail(entry, width)
+
+    def name_to_copy(self) -> str:
+        blocker = self.current()
+        return blocker.title if blocker is not None else ""
+
+    def show_tests(self) -> None:
+        tests = self.current_tests()
+        if len(tests) == 1:
+            self.room.show_test(tests[0])
+        else:
+            self.room.show_only(tests, f"these {len(tests)} blocked")
+
+    def copy_list(self) -> None:
+        self.app.copy_to_clipboard(blockers_as_markdown(self.entries, self.store.opened.spec.sweep))
+        self.show_message(f"copied as Markdown: {counted(len(self.entries), 'entry', 'entries')}")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from swarm_tui.model.state import LogLine
 from swarm_tui.room.actions import Action
 from swarm_tui.room.draw.arrange import fits_words
-from swarm_tui.room.draw.log import draw_log_line
 from swarm_tui.room.draw.parts import Line
+from swarm_tui.room.draw.streams import draw_log_line
 from swarm_tui.room.screens.stream import StreamLines, StreamScreen
 from swarm_tui.room.store import SweepChanged
 

@@ -13,9 +13,8 @@ from textual.screen import ModalScreen
 from textual.widgets import TextArea
 
 from swarm_tui.model.formatting import counted
-from swarm_tui.model.message import fit_to_terminal
 from swarm_tui.model.state import TestRecord
-from swarm_tui.model.text import plain, plain_lines
+from swarm_tui.model.text import fit_to_terminal, plain, plain_lines
 from swarm_tui.room.draw.glyphs import glyph_of, role_of, word_of
 from swarm_tui.room.draw.parts import Line, Part, cut_line, wrap_text
 from swarm_tui.room.widgets.lines import TextLines

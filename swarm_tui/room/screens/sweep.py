@@ -13,7 +13,7 @@ from textual.widget import Widget
 
 from swarm_tui.model.state import TestRecord
 from swarm_tui.room.actions import Action, screen_entry
-from swarm_tui.room.draw.patterns import draw_strip
+from swarm_tui.room.draw.groups import draw_strip
 from swarm_tui.room.screens.attention_walk import AttentionWalk
 from swarm_tui.room.screens.base import RoomScreen
 from swarm_tui.room.screens.grid_commands import GridCommands

@@ -11,7 +11,7 @@ from swarm_tui.model.states import State
 from swarm_tui.room.actions import Action
 from swarm_tui.room.draw.cells import short_name
 from swarm_tui.room.draw.parts import Line
-from swarm_tui.room.draw.tail import draw_tail_line
+from swarm_tui.room.draw.streams import draw_tail_line
 from swarm_tui.room.screens.stream import StreamLines, StreamScreen
 from swarm_tui.room.store import SweepChanged
 from swarm_tui.room.widgets.lines import Lines
