@@ -89,6 +89,12 @@ class Tmux:
     async def resize_window(self, session: str, width: int, height: int) -> None:
         await self._run("resize-window", "-t", _window(session), "-x", str(width), "-y", str(height))
 
+    async def forget_variables(self, names: Sequence[str]) -> None:
+        """Remove variables from those that new terminals inherit: the server keeps what its first client had."""
+        words = [word for name in names for word in ("set-environment", "-g", "-u", name, ";")]
+        if words:
+            await self._run(*words[:-1])
+
     async def protect_session(self, session: str) -> None:
         """Set a key table of its own for a session, without mngr's destructive keys.
 

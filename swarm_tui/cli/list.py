@@ -45,7 +45,7 @@ def _date(at: float | None) -> str:
 
 
 def _describe(folder: Any) -> dict[str, Any]:
-    from swarm_tui.cli.status import sweep_state
+    from swarm_tui.cli.status import cost_of, sweep_state
     from swarm_tui.errors import SwarmError
     from swarm_tui.journal.open import open_sweep
 
@@ -62,5 +62,6 @@ def _describe(folder: Any) -> dict[str, Any]:
         "created": opened.spec.created_at,
         "base": opened.spec.base,
         "integrated": state.integration.branch if state.integration.state == "done" else None,
+        **cost_of(opened),
         "counts": {mark: count for mark, count in state.counts.items() if count},
     }

@@ -58,6 +58,7 @@ def describe_sweep(opened: OpenedSweep, records: Iterable[TestRecord] | None = N
         "title": spec.title,
         "agent": spec.agent_type,
         "slots": state.slots or spec.slots,
+        **cost_of(opened),
         "started": state.started_at,
         "ended": state.ended_at,
         "reason": state.ended_reason,
@@ -66,6 +67,19 @@ def describe_sweep(opened: OpenedSweep, records: Iterable[TestRecord] | None = N
             {"test": test, "title": each.title, "detail": each.detail_markdown} for test, each in hard_to_use(opened)
         ],
         "tests": [describe_test(record) for record in tests],
+    }
+
+
+def cost_of(opened: OpenedSweep) -> dict[str, Any]:
+    """Return what the agents of a sweep have used, the integrator included; None where none of them says it."""
+    state = opened.state
+    records = [*state.tests(), *([state.integrator] if state.integrator is not None else [])]
+    dollars = [record.dollars for record in records if record.dollars is not None]
+    tokens = [record.tokens for record in records if record.tokens is not None]
+    return {
+        "dollars": round(sum(dollars), 6) if dollars else None,
+        "tokens": sum(tokens) if tokens else None,
+        "is_cost_imputed": opened.spec.is_cost_imputed,
     }
 
 

@@ -70,9 +70,10 @@ async def launch(context: EngineContext, task: AgentTask, attempt: int) -> None:
 
 
 async def protect(context: EngineContext, agent: str) -> None:
-    """Keep mngr's deadly keys from the agent's session; an agent without this protection is still an agent."""
+    """Disable mngr's destructive keys in the agent's session, and keep its login from the sessions of others."""
     try:
         await context.place.protect_session(session_of(context.spec, agent))
+        await context.place.forget_variables(context.spec.agent_environment)
     except AdapterError as error:
         context.note(f"{agent} could not be kept from mngr's ctrl+q and ctrl+t: {error}", level="warning")
 

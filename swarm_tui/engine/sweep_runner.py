@@ -70,6 +70,8 @@ class SweepRunner:
         self._to_stop: dict[str, tuple[str, bool]] = {}
         """Tests to be stopped: why, and whether they are queued again."""
         self._is_stale = False
+        self._is_overfull = False
+        """Whether as many agents wait for an answer as there are slots."""
         self._status_due = 0.0
         self.group: asyncio.TaskGroup
 
@@ -223,11 +225,16 @@ class SweepRunner:
         state = self.context.state
         if self.is_stopping or state.is_held or not self.queue:
             return
+        waiting = state.counts[State.WAITING.value]
+        if waiting >= state.slots and not self._is_overfull:
+            most = 2 * state.slots
+            self.context.note(f"{waiting} agents wait for an answer: others are launched, until {most} live at once")
+        self._is_overfull = waiting >= state.slots
         chosen = choose_launches(
             self.queue,
             state.records,
             slots=state.slots,
-            taken=slots_taken(state.active, state.counts[State.WAITING.value], state.slots),
+            taken=slots_taken(state.active, waiting, state.slots),
             creating=len(self._creating),
             not_before=self._not_before,
             now=now,

@@ -192,6 +192,9 @@ class LocalPlace:
     async def protect_session(self, session: str) -> None:
         await self.tmux.protect_session(session)
 
+    async def forget_variables(self, names: Sequence[str]) -> None:
+        await self.tmux.forget_variables(names)
+
     async def record_terminal(self, session: str, cast: Path) -> None:
         from swarm_tui.adapters.recorder import record_pane
 

@@ -172,6 +172,10 @@ class Place(Protocol):
         """Disable the keys in an agent's terminal by which mngr destroys and stops agents."""
         ...
 
+    async def forget_variables(self, names: Sequence[str]) -> None:
+        """Keep variables that one agent was given from the terminals of others."""
+        ...
+
     async def record_terminal(self, session: str, cast: Path) -> None:
         """Record what an agent's terminal shows, from now to its end, into a new file on this machine."""
         ...

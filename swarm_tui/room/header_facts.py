@@ -28,6 +28,7 @@ def header_facts(store: Store, screen: RoomScreen | None = None) -> HeaderFacts:
         wanted_slots=store.wanted_slots,
         active=state.active,
         dollars=store.insights.cost,
+        is_cost_imputed=spec.is_cost_imputed,
         counts=state.counts,
         shown_pills=screen.room.shown_pills if screen is not None else frozenset(),
         status=status,

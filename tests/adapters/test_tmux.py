@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -100,6 +100,24 @@ async def test_screens_come_in_one_call_and_a_missing_one_does_not_take_the_othe
     assert "\x1b[31mred" in (screens["mngr-a"] or "")
     assert "longer name" in (screens["mngr-a-1"] or "")
     assert await tmux.capture([]) == {}
+
+
+async def test_variables_of_the_first_client_can_be_kept_from_new_terminals(tmux: Tmux) -> None:
+    first = Tmux(tmux.environment | {"A_KEY": "secret", "B_KEY": "secret", "KEPT": "yes"})
+    await new_session(first, "mngr-a")
+    await tmux.forget_variables(["A_KEY", "B_KEY", "NEVER_SET"])
+    await new_session(tmux, "mngr-b", "env; cat")
+
+    async def shown() -> str:
+        return (await tmux.capture(["mngr-b"], history=200)).get("mngr-b") or ""
+
+    await eventually(lambda: _contains(shown, "KEPT=yes"), "the environment on the screen")
+    assert "A_KEY" not in await shown()
+    assert "B_KEY" not in await shown()
+
+
+async def _contains(shown: Callable[[], Awaitable[str]], text: str) -> bool:
+    return text in await shown()
 
 
 async def test_a_hostile_name_is_refused_before_tmux_reads_it(tmux: Tmux) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swarm_tui.engine.schedule import CREATES_AT_ONCE, LAUNCH_ATTEMPTS, back_off, choose_launches
+from swarm_tui.engine.schedule import CREATES_AT_ONCE, LAUNCH_ATTEMPTS, back_off, choose_launches, slots_taken
 from swarm_tui.model import state
 from swarm_tui.model.states import State
 
@@ -37,6 +37,23 @@ def test_a_few_are_created_at_a_time() -> None:
 
 def test_fewer_slots_than_agents_launch_nothing() -> None:
     assert choose(2, taken=5) == []
+
+
+def test_a_waiting_agent_keeps_its_slot_until_as_many_wait_as_there_are_slots() -> None:
+    assert [slots_taken(0, waiting, slots=3) for waiting in range(8)] == [0, 1, 2, 0, 1, 2, 3, 4]
+    assert slots_taken(2, 1, slots=3) == 3
+    assert slots_taken(2, 3, slots=3) == 2
+
+
+@given(slots=st.integers(1, 20), steps=st.lists(st.booleans(), max_size=80))
+def test_agents_that_all_wait_never_become_more_than_two_a_slot(slots: int, steps: list[bool]) -> None:
+    active = waiting = 0
+    for is_launching in steps:
+        if is_launching and slots_taken(active, waiting, slots) < slots:
+            active += 1
+        elif active:
+            active, waiting = active - 1, waiting + 1
+        assert active + waiting <= 2 * slots
 
 
 def test_held_tests_and_those_that_back_off_let_others_pass() -> None:

@@ -18,6 +18,7 @@ class FakePlace(LocalPlace):
         super().__init__(MngrSettings(path="mngr", host_dir=str(mngr.root), home=str(mngr.root)))
         self._mngr = mngr
         self.protected: set[str] = set()
+        self.forgotten: tuple[str, ...] = ()
 
     async def agent_statuses(self) -> AgentStatuses:
         return AgentStatuses({name: _status(agent) for name, agent in self._mngr.agents.items()})
@@ -32,6 +33,9 @@ class FakePlace(LocalPlace):
 
     async def protect_session(self, session: str) -> None:
         self.protected.add(session)
+
+    async def forget_variables(self, names: Sequence[str]) -> None:
+        self.forgotten = tuple(names)
 
     async def record_terminal(self, session: str, cast: Path) -> None:
         cast.parent.mkdir(parents=True, exist_ok=True)

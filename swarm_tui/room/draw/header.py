@@ -25,6 +25,8 @@ class HeaderFacts:
     wanted_slots: int
     active: int
     dollars: float | None
+    is_cost_imputed: bool
+    """A subscription pays: the dollars are what the tokens would cost without one."""
     counts: Mapping[str, int]
     shown_pills: frozenset[str]
     """The pills that filter; empty when all states are shown."""
@@ -55,7 +57,7 @@ def _facts_line(facts: HeaderFacts, width: int) -> Line:
         slots.append(Part(f"→{facts.wanted_slots}", "pending"))
     entries.append(slots)
     if facts.dollars is not None:
-        entries.append([Part(money(facts.dollars))])
+        entries.append([Part(f"{money(facts.dollars)}{' imputed' if facts.is_cost_imputed else ''}")])
     right = [*whole_entries(entries, max(0, width - width_of(left) - 3), 3), Part(" ")]
     if about and width_of(left) + len(about) + width_of(right) + 4 <= width:
         left += [Part("  "), Part(about, "dim")]
