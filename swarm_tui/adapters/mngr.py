@@ -83,11 +83,9 @@ class MngrAdapter(Protocol):
 
     async def create(self, request: CreateRequest, timeout: float = CREATE_TIMEOUT) -> Created:
         """Create an agent; raise AgentExists when there is one of that name."""
-        ...
 
     async def list_agents(self, provider: str | None = "local") -> AgentListing:
         """Return the agents of a provider; of all providers with None."""
-        ...
 
     async def stop(self, names: Sequence[str]) -> ActionReport: ...
 
@@ -99,11 +97,9 @@ class MngrAdapter(Protocol):
 
     async def set_config(self, key: str, value: str) -> None:
         """Write a value into the user's settings."""
-        ...
 
     def connect_command(self, name: str) -> list[str]:
         """Return the command line that attaches this terminal to the agent's."""
-        ...
 
 
 class Mngr:

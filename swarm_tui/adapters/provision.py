@@ -91,8 +91,7 @@ async def install_mngr(
         await _make_environment(folder, variables, progress, own_python)
     packages = [_MNGR_PACKAGE, *(PLUGIN_PACKAGES[plugin] for plugin in plugins)]
     progress(f"installing {', '.join(packages)} into {folder}")
-    words = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input", *packages]
-    await _checked_run(words, "pip could not install mngr")
+    await _checked_run(_pip_install(python, *packages), "pip could not install mngr")
     path = str(folder / "bin" / "mngr")
     version = await _mngr_version(path)
     if not is_supported(version):
@@ -126,17 +125,12 @@ async def _install_uv(folder: Path, progress: Callable[[str], None], python: str
     folder.parent.mkdir(parents=True, exist_ok=True)
     shutil.rmtree(folder, ignore_errors=True)
     await _checked_run([python, "-m", "venv", str(folder)], "the environment for uv could not be made")
-    pip = [
-        str(folder / "bin" / "python"),
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--disable-pip-version-check",
-        "--no-input",
-    ]
-    await _checked_run([*pip, "uv"], "pip could not install uv")
+    await _checked_run(_pip_install(folder / "bin" / "python", "uv"), "pip could not install uv")
     return folder / "bin" / "uv"
+
+
+def _pip_install(python: Path, *packages: str) -> list[str]:
+    return [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input", *packages]
 
 
 async def _is_working_environment(python: Path) -> bool:

@@ -21,7 +21,6 @@ class AgentTask(Protocol):
     @property
     def key(self) -> str:
         """The test, as the journal names it, or INTEGRATOR."""
-        ...
 
     @property
     def kind(self) -> AgentKind: ...
@@ -29,34 +28,27 @@ class AgentTask(Protocol):
     @property
     def timeout(self) -> float:
         """How many seconds the agent may work."""
-        ...
 
     @property
     def launch_attempts(self) -> int: ...
 
     def folder(self, context: EngineContext) -> Path:
         """Return the folder of the sweep into which the agent's work is pulled; it is there."""
-        ...
 
     def commits_ref(self, context: EngineContext) -> str:
         """Return the ref under which the agent's commits are fetched into the user's repository."""
-        ...
 
     def create_request(self, context: EngineContext, record: TestRecord, address: AgentAddress) -> CreateRequest:
         """Return what mngr is asked for; the files that it names are written."""
-        ...
 
     async def finish(self, context: EngineContext, pulled: Pulled, end: End) -> AgentTask | None:
         """Judge and record what the agent has handed in; return the task that is to be done instead, if any."""
-        ...
 
     async def give_up(self, context: EngineContext, attempt: int, reason: str) -> AgentTask | None:
         """Record that the agent could not be launched; return the task that is to be done instead, if any."""
-        ...
 
     def record_stop(self, context: EngineContext, reason: str) -> None:
         """Record that the agent was stopped before its end."""
-        ...
 
 
 async def harvest(

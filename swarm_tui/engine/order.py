@@ -217,11 +217,16 @@ def compose_spec(order: Order, found: Found, preconditions: Preconditions) -> Sw
 
 def _check_launch(spec: SweepSpec, test: SweptTest) -> None:
     """Find out now what would make every launch fail: the prompt, and paths that cannot be given to an agent."""
-    from swarm_tui.adapters.mngr_messages import CreateRequest
-
     record = TestRecord(test=test.test, agent=test.agent, branch=test.branch, file=test.file)
     template = Path(spec.mapper_prompt) if spec.mapper_prompt else MAPPER_TEMPLATE
     render_prompt(template, task_for(spec, record))
+    check_request(spec, test)
+
+
+def check_request(spec: SweepSpec, test: SweptTest) -> None:
+    """Raise UsageError for names, labels and paths of a sweep that cannot be given to an agent."""
+    from swarm_tui.adapters.mngr_messages import CreateRequest
+
     task_file = SweepFolder(runs_folder(Path(spec.repository)) / spec.sweep).agent(test.agent) / "task.json"
     environment = environment_for(spec, agent_address(spec, place_for(spec).host_dir, test.agent, 1), task_file)
     CreateRequest(

@@ -22,16 +22,13 @@ from swarm_tui.engine.collect import (
     path_below,
     refuse_errors,
 )
-from swarm_tui.engine.launch import environment_for
-from swarm_tui.engine.names import agent_address
-from swarm_tui.engine.order import Order, check_preconditions, compose_spec, report_uncommitted
+from swarm_tui.engine.order import Order, check_preconditions, check_request, compose_spec, report_uncommitted
 from swarm_tui.engine.tutorial_task import tutorial_prompt
 from swarm_tui.errors import UsageError
-from swarm_tui.journal.folder import SweepFolder, runs_folder
+from swarm_tui.journal.folder import runs_folder
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.sweep import SweepSpec, SweptTest, derive_tests
 from swarm_tui.model.text import plain
-from swarm_tui.places.choose import place_for
 from swarm_tui.tutorial.committed import CommittedTutorial, CommittedTutorialReader
 from swarm_tui.tutorial.open_work import (
     Action,
@@ -169,16 +166,6 @@ def _checked_material(path: Path) -> str:
 
 def _check_launch(spec: SweepSpec, repository: Repository, test: SweptTest) -> None:
     """Find out now what would make every launch fail: the prompt, and paths that cannot be given to an agent."""
-    from swarm_tui.adapters.mngr_messages import CreateRequest
-
     record = TestRecord(test=test.test, agent=test.agent, branch=test.branch, file=test.file, block=test.block)
-    root = runs_folder(Path(spec.repository)) / spec.sweep
-    tutorial_prompt(spec, repository, record, root / "swarm-tui")
-    task_file = SweepFolder(root).agent(test.agent) / "task.json"
-    CreateRequest(
-        name=test.agent,
-        source=Path(spec.repository),
-        labels=spec.labels,
-        environment=environment_for(spec, agent_address(spec, place_for(spec).host_dir, test.agent, 1), task_file),
-        passed_environment=spec.agent_environment,
-    )
+    tutorial_prompt(spec, repository, record, runs_folder(Path(spec.repository)) / spec.sweep / "swarm-tui")
+    check_request(spec, test)

@@ -55,7 +55,6 @@ class ByteSource(Protocol):
 
     def status(self) -> Status | None:
         """Return identity and size, or None when it is not there."""
-        ...
 
     def reopen(self) -> None: ...
 

@@ -46,17 +46,7 @@ def fetch_bundle(repository: Repository, bundle: Path, *, branch: str, into: str
     if source not in heads or (source == "HEAD" and len(heads) > 1):
         names = ", ".join(plain(name, 60) for name in list(heads)[:3]) or "nothing"
         raise UsageError(f"{plain(bundle.name, 80)} does not hold the branch {branch}", f"it holds {names}")
-    repository.run(
-        "-c",
-        "fetch.fsckObjects=true",
-        "fetch",
-        "--quiet",
-        "--no-tags",
-        "--no-write-fetch-head",
-        "--no-recurse-submodules",
-        "--no-auto-maintenance",
-        str(bundle.absolute()),
-        f"+{source}:{checked_ref(into)}",
-        timeout=600,
-    )
+    options = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--no-auto-maintenance")
+    wanted = (str(bundle.absolute()), f"+{source}:{checked_ref(into)}")
+    repository.run("-c", "fetch.fsckObjects=true", "fetch", *options, *wanted, timeout=600)
     return heads[source]

@@ -123,12 +123,9 @@ def _read_commit(
 
 def _changed_paths_and_lines(repository: Repository, old: str, new: str) -> tuple[tuple[str, ...], int]:
     fields = repository.run("diff-tree", "--numstat", "-r", "-z", "--no-renames", old, new).fields
-    paths, lines = [], 0
-    for field in fields:
-        added, removed, path = field.split("\t", 2)
-        paths.append(path)
-        lines += sum(int(number) for number in (added, removed) if number.isdigit())
-    return tuple(paths), lines
+    rows = [field.split("\t", 2) for field in fields]
+    lines = sum(int(number) for row in rows for number in row[:2] if number.isdigit())
+    return tuple(row[2] for row in rows), lines
 
 
 def read_branches(repository: Repository, inputs: IntegratorInputs) -> tuple[list[AgentCommit], dict[str, str]]:

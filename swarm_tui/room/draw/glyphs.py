@@ -7,6 +7,10 @@ from typing import Final
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.states import ALONG_BAR, MARKS, Mark, State
 
+TRY_SIGNS: Final = {None: ("…", "running"), True: ("✓", "good"), False: ("✗", "unresolved")}
+"""The sign and the role of a try by whether it passed; None while it runs."""
+STATUS_ROLES: Final = {"SUCCEEDED": "good", "FAILED": "unresolved", "BLOCKED": "blocked"}
+"""The role of a change by how far its agent came with it."""
 PILLS: Final[dict[str, tuple[str, ...]]] = {
     pill: tuple(mark.name for mark in ALONG_BAR if mark.pill == pill)
     for pill in dict.fromkeys(mark.pill for mark in ALONG_BAR)

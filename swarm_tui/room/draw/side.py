@@ -9,7 +9,7 @@ from swarm_tui.model.requests import RequestKind
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.text import plain, plain_lines
 from swarm_tui.room.draw.cells import draw_tries
-from swarm_tui.room.draw.glyphs import glyph_of, role_of, word_of
+from swarm_tui.room.draw.glyphs import STATUS_ROLES, TRY_SIGNS, glyph_of, role_of, word_of
 from swarm_tui.room.draw.parts import Line, Part, cut_line, wrap_text
 
 TRIES_SHOWN = 6
@@ -95,7 +95,7 @@ def _changes(record: TestRecord, width: int) -> Iterable[Line]:
     if record.harvest.changes or record.harvest.escalations:
         yield ()
     for change in record.harvest.changes:
-        role = {"SUCCEEDED": "good", "FAILED": "unresolved", "BLOCKED": "blocked"}.get(change.status, "")
+        role = STATUS_ROLES.get(change.status, "")
         head = f"{plain(change.kind, 40)} {plain(change.commit, 60)[:7]}".rstrip()
         if change.status != "SUCCEEDED":
             head += f" {plain(change.status, 40).lower()}"
@@ -116,7 +116,7 @@ def _tries(record: TestRecord, width: int) -> Iterable[Line]:
     if hidden > 0:
         yield [Part(f"… {hidden} earlier tries", "faint")]
     for made in record.tries[-TRIES_SHOWN:]:
-        sign, role = {None: ("…", "running"), True: ("✓", "good"), False: ("✗", "unresolved")}[made.passed]
+        sign, role = TRY_SIGNS[made.passed]
         spent = f"{made.seconds:.1f} s" if made.passed is not None else "runs"
         line = [
             Part(f"try {made.number} ", "dim"),

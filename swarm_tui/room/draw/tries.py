@@ -11,6 +11,7 @@ from swarm_tui.journal.pulled_files import PulledFile
 from swarm_tui.model.formatting import file_size
 from swarm_tui.model.state import TestRecord, Try
 from swarm_tui.model.text import plain, plain_lines
+from swarm_tui.room.draw.glyphs import STATUS_ROLES, TRY_SIGNS
 from swarm_tui.room.draw.parts import Line, Part, cut_line, wrap_text
 
 FAILURE_LINES = 6
@@ -55,11 +56,8 @@ def _tries(record: TestRecord, unfolded: frozenset[int], width: int) -> Iterator
 
 
 def _try_line(made: Try) -> Line:
-    sign, role, word = {
-        None: ("…", "running", "runs"),
-        True: ("✓", "good", "passed"),
-        False: ("✗", "unresolved", "failed"),
-    }[made.passed]
+    sign, role = TRY_SIGNS[made.passed]
+    word = {None: "runs", True: "passed", False: "failed"}[made.passed]
     clock = time.strftime("%H:%M:%S", time.localtime(made.at))
     spent = f" in {made.seconds:.1f} s" if made.passed is not None else ""
     return [
@@ -80,7 +78,7 @@ def _report(record: TestRecord, width: int) -> Iterator[Row]:
         yield Row(())
         yield Row([Part("Changes", "heading")])
     for change in record.harvest.changes:
-        role = {"SUCCEEDED": "good", "FAILED": "unresolved", "BLOCKED": "blocked"}.get(change.status, "")
+        role = STATUS_ROLES.get(change.status, "")
         head = f"  {plain(change.kind, 40)} {plain(change.status, 40).lower()} {plain(change.commit, 60)[:10]}"
         yield Row(cut_line([Part(head.rstrip(), role)], width))
         for text in wrap_text(plain_lines(change.summary[:20_000]).strip(), width - 4, 100):

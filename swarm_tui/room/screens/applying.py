@@ -9,8 +9,8 @@ from swarm_tui.errors import SwarmError
 from swarm_tui.model.formatting import counted
 from swarm_tui.room.review_state import ReviewState
 from swarm_tui.room.screens.dialog import Choosable, ConfirmScreen, PickScreen
-from swarm_tui.room.screens.fixes_services import FixesServices
 from swarm_tui.room.screens.plan_panel import PlanPanel
+from swarm_tui.room.screens.services import FixesServices
 from swarm_tui.triage.apply import Proposal, apply_proposal, checkout_hint, propose, reviewed_branch
 
 

@@ -14,7 +14,7 @@ from swarm_tui.model.verdicts import Verdict
 from swarm_tui.room.review_state import ReviewState
 from swarm_tui.room.screens.dialog import Choosable, ConfirmScreen, PickScreen
 from swarm_tui.room.screens.external_view import run_in_terminal
-from swarm_tui.room.screens.fixes_services import FixesServices
+from swarm_tui.room.screens.services import FixesServices
 from swarm_tui.triage.resolve import ConflictCopy, apply_resolution, discard, open_conflict
 
 Command = Callable[[ConflictCopy], tuple[str, ...]]

@@ -15,7 +15,7 @@ from swarm_tui.adapters.foreground import editor_command, run_in_foreground
 from swarm_tui.adapters.git.checkouts import check_out_tree
 from swarm_tui.errors import SwarmError
 from swarm_tui.room.review_state import ReviewState
-from swarm_tui.room.screens.fixes_services import FixesServices
+from swarm_tui.room.screens.services import FixesServices
 from swarm_tui.room.suspend import lend_terminal
 
 

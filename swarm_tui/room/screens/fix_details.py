@@ -13,7 +13,7 @@ from swarm_tui.model.fixes import Fix
 from swarm_tui.model.formatting import counted
 from swarm_tui.room.draw.fixes import draw_effect, draw_evidence
 from swarm_tui.room.review_state import ReviewState
-from swarm_tui.room.screens.fixes_services import FixesServices
+from swarm_tui.room.screens.services import FixesServices
 from swarm_tui.room.widgets.band import Band
 from swarm_tui.room.widgets.diff import EMPTY, DiffLines
 from swarm_tui.room.widgets.lines import TextLines

@@ -10,7 +10,7 @@ from swarm_tui.errors import SwarmError
 from swarm_tui.room.draw.fixes import draw_plan
 from swarm_tui.room.review_state import ReviewState
 from swarm_tui.room.screens.fix_details import FixDetails
-from swarm_tui.room.screens.fixes_services import FixesServices
+from swarm_tui.room.screens.services import FixesServices
 from swarm_tui.room.widgets.band import Band
 from swarm_tui.triage.apply import applied_branch
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from swarm_tui.errors import SwarmError
 from swarm_tui.room.review_state import ReviewState
-from swarm_tui.room.screens.fixes_services import FixesServices
+from swarm_tui.room.screens.services import FixesServices
 from swarm_tui.room.test_runs import runner_of_sweep, runner_without_sweep
 from swarm_tui.triage.review import Review
 

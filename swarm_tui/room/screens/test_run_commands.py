@@ -7,7 +7,7 @@ from functools import partial
 
 from swarm_tui.errors import SwarmError
 from swarm_tui.room.actions import Action
-from swarm_tui.room.screens.fixes_services import FixesServices
+from swarm_tui.room.screens.services import FixesServices
 from swarm_tui.room.test_runs import TestRunFacts
 
 

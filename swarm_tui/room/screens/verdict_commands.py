@@ -9,7 +9,7 @@ from swarm_tui.model.fixes import Fix
 from swarm_tui.model.verdicts import Verdict
 from swarm_tui.room.actions import Action
 from swarm_tui.room.review_state import ReviewState
-from swarm_tui.room.screens.fixes_services import FixesServices
+from swarm_tui.room.screens.services import FixesServices
 from swarm_tui.room.widgets.fix_lines import FixLines
 
 
