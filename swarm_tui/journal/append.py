@@ -1,4 +1,4 @@
-"""Appends to the files of a sweep: one writer of events, many of requests; what is acknowledged survives."""
+"""Appends lines to the files of a sweep. Events have one writer, the engine with the lock; other files have many."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from swarm_tui.model.events import EventBase
 Appended = TypeVar("Appended", bound=EventBase)
 
 SHARED_LOCK_GRACE: Final = 0.5
-"""Whoever looks whether an engine lives holds the lock for a moment too."""
+"""A check whether an engine runs also holds the lock for a moment."""
 
 
 class EngineLock:
-    """The lock of the one engine of a sweep, for as long as it lives; the kernel releases it when the engine dies."""
+    """The lock that the engine of a sweep holds while it runs; the kernel releases it when the engine dies."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._descriptor: int | None = None
 
     def acquire(self) -> None:
-        """Take the lock; raise UsageError with the process that holds it."""
+        """Acquire the lock; raise UsageError when another engine holds it."""
         try:
             descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:
@@ -63,7 +63,7 @@ def _acquire_lock(descriptor: int) -> bool:
 
 
 def engine_process_id(path: Path) -> int | None:
-    """Return the process id of the engine that holds the lock, or None when no engine lives (0: its id is unknown)."""
+    """Return the process id of the engine that holds the lock (0 if unknown), or None when no engine runs."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -80,7 +80,7 @@ def engine_process_id(path: Path) -> int | None:
 
 
 class LineAppender:
-    """Appends whole lines to one file. A line that could not be written whole is taken back."""
+    """Appends lines to one file. After a failed write the file is as it was before."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -90,9 +90,9 @@ class LineAppender:
             raise JournalError(f"{path} cannot be opened", error.strerror or str(error)) from error
 
     def append(self, line: bytes) -> None:
-        """Write the line and its newline; when this returns, they survive the death of this process."""
+        """Write the line and a newline. When this returns, they survive a kill of this process."""
         content = line + b"\n"
-        # Requests and verdicts have many writers: the lock keeps a failed write's repair from cutting another's line.
+        # Files with many writers: without the lock, truncating after a failed write could cut another's line.
         fcntl.flock(self._descriptor, fcntl.LOCK_EX)
         try:
             start = os.fstat(self._descriptor).st_size
@@ -111,7 +111,7 @@ class LineAppender:
             fcntl.flock(self._descriptor, fcntl.LOCK_UN)
 
     def sync(self) -> None:
-        """Wait until everything is on the disk, so that it survives a power cut too."""
+        """Wait until all lines are on the disk, so that they also survive a power cut."""
         os.fsync(self._descriptor)
 
     def close(self) -> None:
@@ -119,7 +119,7 @@ class LineAppender:
 
 
 def append_line(path: Path, line: str) -> None:
-    """Append one line to a file that may have other writers; its folder is made when it is missing."""
+    """Append one line to a file that may have other writers; create its folder if it is missing."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -132,7 +132,7 @@ def append_line(path: Path, line: str) -> None:
 
 
 class JournalWriter:
-    """Writes the engine's events, each with its place in the order and a time that never runs backwards."""
+    """Writes the engine's events, each with the next sequence number and a time that is never before the last one."""
 
     def __init__(
         self, path: Path, *, last_seq: int = 0, last_at: float = 0.0, clock: Callable[[], float] = time.time

@@ -15,7 +15,7 @@ from swarm_tui.model.sweep import INTEGRATOR_KEY
 
 TRIES_KEPT: Final = 50
 LOG_LINES_KEPT: Final = 5_000
-# By them a resumed engine does nothing twice: more than people ever ask.
+# A resumed engine compares requests with these, so that it carries out none twice.
 ANSWERS_KEPT: Final = 100_000
 
 NOTHING_ASKED: Final[dict[str, Any]] = {"question": "", "options": (), "condition": ""}
@@ -40,7 +40,7 @@ class SweepState:
         self.engine_machine = ""
         self.integration = Integration()
         self.integrator: TestRecord | None = None
-        """What is known of the agent that integrates, or did last."""
+        """The record of the last agent that integrates or has integrated."""
         self.answers: dict[str, happened.RequestAnswered] = {}
         self.log: deque[LogLine] = deque(maxlen=LOG_LINES_KEPT)
         self.last_seq = 0
@@ -92,7 +92,7 @@ class SweepState:
         """Whether no engine works on this sweep any more, as far as the journal knows."""
         return self.ended_why is not None
 
-    # What follows is one small function an event; `_put` is the only place where records are replaced.
+    # One function for each kind of event; only `_put` replaces records.
 
     def _change(self, test: str, **fields: Any) -> None:
         if test == INTEGRATOR_KEY:
@@ -100,7 +100,7 @@ class SweepState:
             return
         record = self.records.get(test)
         if record is None:
-            # An event of a test that was never queued: a torn journal. The test exists, so it is shown.
+            # The journal has lost the event that queued this test.
             record = TestRecord(test=test, state=State.QUEUED)
             self.counts[record.mark] += 1
         self._put(record, record._replace(**fields))
@@ -140,7 +140,7 @@ class SweepState:
             self.counts[State.QUEUED.value] += 1
             self._changed.add(event.test)
             return
-        # Queued again: what an earlier round found is gone from view, what names the test stays.
+        # Queued again: the results of the earlier attempt are dropped.
         fresh = TestRecord(
             test=known.test,
             agent=event.agent or known.agent,
@@ -182,7 +182,7 @@ class SweepState:
         )
 
     def _launch_failed(self, event: happened.LaunchFailed) -> None:
-        # `queued` or `harvested` follows; until then the test waits.
+        # `Queued` or `Harvested` follows.
         self._change(event.test, state=State.QUEUED, since=event.at, reason=event.reason, source="engine")
 
     def _seen(self, event: happened.Seen) -> None:
@@ -223,7 +223,7 @@ class SweepState:
     def _put_try(self, test: str, made: Try) -> None:
         record = self.records.get(test)
         tries = record.tries if record else ()
-        # Two runs at once may end in another order than they began; what is shown is the order of their numbers.
+        # Runs at the same time may end in another order than they began in; tries are sorted by their numbers.
         place = len(tries)
         while place and tries[place - 1].number >= made.number:
             place -= 1
@@ -271,7 +271,7 @@ class SweepState:
         )
 
     def _agents_stopped(self, event: happened.AgentsStopped) -> None:
-        """The agents' sessions are gone; what was harvested stays as it is."""
+        """Change nothing: records do not say whether a session still exists."""
 
     def _slots_changed(self, event: happened.SlotsChanged) -> None:
         self.slots = event.slots
@@ -290,7 +290,7 @@ class SweepState:
                 self._change(test, is_held=is_held)
 
     def _message_sent(self, event: happened.MessageSent) -> None:
-        """Only the log shows it; the probe will see what the agent makes of it."""
+        """Change nothing: only the log shows it."""
 
     def _request_answered(self, event: happened.RequestAnswered) -> None:
         self.answers[event.request] = event
@@ -331,7 +331,7 @@ class SweepState:
             self._change(INTEGRATOR_KEY, state=State.DONE, since=at, ended_at=at)
 
     def _noted(self, event: happened.Noted) -> None:
-        """Only the log shows it."""
+        """Change nothing: only the log shows it."""
 
 
 _HANDLERS: Final[dict[type, Callable[[SweepState, Any], None]]] = {

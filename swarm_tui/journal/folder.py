@@ -1,4 +1,4 @@
-"""Where everything of a sweep lies on disk, and how sweeps of a repository are found."""
+"""The paths of a sweep on disk, and the search for the sweeps of a repository."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class SweepFolder:
 
     @property
     def integrator(self) -> Path:
-        """What the integrator left: integrator_outcome.json and its notes."""
+        """The folder of the integrator: integrator_outcome.json and its notes."""
         return self.root / "integrator"
 
     def agent(self, agent: str) -> Path:
@@ -85,18 +85,18 @@ class SweepFolder:
             ) from error
 
     def write_spec(self, spec: SweepSpec) -> None:
-        """Write what is asked of this sweep; the folder is made when missing."""
+        """Write sweep.json; create the folder if it is missing."""
         self.root.mkdir(parents=True, exist_ok=True)
         write_beside(self.spec, spec.model_dump_json(indent=2).encode() + b"\n")
 
 
 def is_newer_format(spec: SweepSpec) -> bool:
-    """Whether a newer swarm-tui wrote this sweep: it can be looked at, not continued."""
+    """Return whether a newer swarm-tui wrote this sweep: it can be shown, but not continued."""
     return spec.version > FORMAT_VERSION
 
 
 def write_beside(path: Path, content: bytes) -> None:
-    """Write a file that matters: beside its place, to disk, then renamed, so that it is whole or absent."""
+    """Write a file atomically: to a draft beside it, to disk, then renamed."""
     draft = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_native_id()}.draft")
     try:
         with open(draft, "wb") as file:
@@ -114,12 +114,12 @@ def runs_folder(repository: Path) -> Path:
 
 
 def create_runs_folder(repository: Path) -> Path:
-    """Make the folder of all sweeps; git is told to overlook it, so that the user's tree stays clean."""
+    """Create and return the folder of all sweeps, with a .gitignore that keeps it out of the user's git status."""
     runs = runs_folder(repository)
     try:
         runs.mkdir(parents=True, exist_ok=True)
         ignore = repository / SWARM_FOLDER / ".gitignore"
-        # Beside and renamed: on a full disk an empty file would stay, and all of .swarm be seen by git from then on.
+        # Written atomically: an empty file, left by a full disk, would show all of .swarm to git.
         if not ignore.exists():
             write_beside(ignore, b"*\n")
     except OSError as error:
@@ -137,7 +137,7 @@ def list_sweeps(repository: Path) -> list[SweepFolder]:
 
 
 def find_sweep(repository: Path, name: str | None = None) -> SweepFolder:
-    """Return the sweep that a person means: a folder, an id, the beginning of one, or the newest."""
+    """Return the sweep with this folder, id or beginning of an id; without a name the newest."""
     if name and ("/" in name or name in (".", "..")):
         folder = SweepFolder(Path(name).expanduser().resolve())
         if not folder.spec.is_file():

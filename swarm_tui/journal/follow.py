@@ -1,4 +1,4 @@
-"""Reads the journal while it grows; never writes, never waits."""
+"""Reads the lines that are appended to a file, such as the journal; never writes, never waits."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class BadLine:
 
 @dataclass(slots=True)
 class NewEvents:
-    """What was appended since the last reading."""
+    """The events that were appended since the last call."""
 
     events: list[Event] = field(default_factory=list)
     bad_lines: list[BadLine] = field(default_factory=list)
     is_restarted: bool = False
-    """The file was replaced or cut: forget everything, these events begin at the beginning."""
+    """The file was replaced or truncated: these events are the first ones of the new file."""
 
 
 class LineFollower:
@@ -42,7 +42,7 @@ class LineFollower:
         self._last_bytes = b""
 
     def read(self, limit: int = 1 << 26) -> tuple[list[tuple[int, bytes]], bool]:
-        """Return (offset, line) pairs and whether the file began anew; a torn last line waits for its end."""
+        """Return (offset, line) pairs, and whether the file was replaced; an incomplete last line is read later."""
         try:
             with open(self.path, "rb") as file:
                 status = os.fstat(file.fileno())
@@ -70,7 +70,7 @@ class LineFollower:
         return lines, is_restarted
 
     def _read_last_bytes(self, file: BinaryIO) -> bytes:
-        # A new file may get the number of the one that was deleted: only its content tells that it is another.
+        # A new file may get the inode number of a deleted one: then only the content differs.
         return os.pread(file.fileno(), _COMPARED, max(0, self.offset - _COMPARED))[: min(_COMPARED, self.offset)]
 
 
@@ -85,7 +85,7 @@ class EventFollower:
         return self._lines.offset
 
     def read(self, limit: int = 1 << 26) -> NewEvents:
-        """Return what is new within the next `limit` bytes; a line that is no event is reported and passed over."""
+        """Return the events in the next `limit` bytes; lines that are no events are in `bad_lines`."""
         lines, is_restarted = self._lines.read(limit)
         new = NewEvents(is_restarted=is_restarted)
         for offset, line in lines:

@@ -1,4 +1,4 @@
-"""Writes an event as one line of the log."""
+"""Turns events into lines of the log."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from swarm_tui.model.state import LogLine
 from swarm_tui.model.states import MARKS, Result, State
 from swarm_tui.model.sweep import INTEGRATOR_KEY
 
-# What happens many times a second; looked up first, because a match of twenty cases costs as much as the fold itself.
+# Frequent events. They are looked up first, because a match of twenty cases costs as much as the fold itself.
 _NOT_LOGGED: Final = frozenset(
     {
         happened.Launching,
@@ -24,7 +24,7 @@ _NOT_LOGGED: Final = frozenset(
 
 
 def log_line_of(event: happened.Event) -> LogLine | None:
-    """Return the log line of an event, or None for one that nobody would read."""
+    """Return the log line of an event, or None for an event that is not logged."""
     if type(event) in _NOT_LOGGED:
         if isinstance(event, happened.Said) and event.test == INTEGRATOR_KEY:
             return LogLine(event.at, "info", f"the integrator: {event.line}", "")
@@ -64,9 +64,9 @@ def log_line_of(event: happened.Event) -> LogLine | None:
         case happened.SlotsChanged():
             text = f"{event.slots} slots"
         case happened.QueueHeld():
-            text = f"{_these(event.tests)} held" + (f": {event.reason}" if event.reason else "")
+            text = f"{_tests_are(event.tests)} held" + (f": {event.reason}" if event.reason else "")
         case happened.QueueReleased():
-            text = f"{_these(event.tests)} released"
+            text = f"{_tests_are(event.tests)} released"
         case happened.MessageSent():
             level, test = ("error" if event.error else "info"), event.test
             text = f"message not sent: {event.error}" if event.error else f"{event.by or 'someone'} wrote: {event.text}"
@@ -90,7 +90,7 @@ def log_line_of(event: happened.Event) -> LogLine | None:
     return LogLine(event.at, level, text, test)
 
 
-def _these(tests: tuple[str, ...]) -> str:
+def _tests_are(tests: tuple[str, ...]) -> str:
     if not tests:
         return "the queue is"
     return "1 test is" if len(tests) == 1 else f"{len(tests)} tests are"

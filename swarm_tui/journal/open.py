@@ -1,4 +1,4 @@
-"""Opens a sweep to read it: what was asked, the state so far, and what is appended later."""
+"""Opens a sweep to read it: its specification, its state so far, and the events that are appended later."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from swarm_tui.model.text import plain
 
 @dataclass(slots=True)
 class OpenedSweep:
-    """A sweep that is read. Reading changes nothing in the folder."""
+    """A sweep that is open for reading; nothing in its folder is changed."""
 
     folder: SweepFolder
     spec: SweepSpec
@@ -26,7 +26,7 @@ class OpenedSweep:
     bad_lines: list[BadLine] = field(default_factory=list)
 
     def read_new_events(self, limit: int = 1 << 26) -> bool:
-        """Apply what was appended since the last call; return whether the journal began anew and the state with it."""
+        """Apply the events since the last call; return whether the journal was replaced, and the state with it."""
         new = self.follower.read(limit)
         if new.is_restarted:
             self.state = SweepState()
@@ -37,11 +37,11 @@ class OpenedSweep:
 
     @property
     def has_running_engine(self) -> bool:
-        """Whether an engine on this machine holds the sweep now."""
+        """Whether an engine on this machine works on the sweep now."""
         return engine_process_id(self.folder.lock) is not None
 
     def find_test(self, name: str) -> TestRecord:
-        """Return the test that a person means: by node id, by agent, by the end of a node id, or by a part.
+        """Return the test with this node id, agent, end of a node id, or part of either.
 
         Raise UsageError unless exactly one test fits in the first of these ways in which any does.
         """
@@ -62,7 +62,7 @@ class OpenedSweep:
 
 
 def open_at_snapshot(folder: SweepFolder) -> OpenedSweep:
-    """Open a sweep where its snapshot was written, for readers that catch up little by little."""
+    """Open a sweep in the state of its snapshot, for readers that read the later events in slices."""
     spec = folder.read_spec()
     state, offset = read_snapshot(folder.snapshot, folder.events)
     return OpenedSweep(folder, spec, state, EventFollower(folder.events, offset))

@@ -74,7 +74,7 @@ def _walk(folder: Path, prefix: str, depth: int) -> Iterator[PulledFile]:
 
 def _read(path: Path, limit: int, *, is_tail: bool) -> Content | None:
     try:
-        # A pipe that an agent put there must not keep us waiting, nor a link lead us out of the folder.
+        # A pipe must not block this process, and a link must not lead out of the folder.
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)
     except OSError:
         return None

@@ -1,7 +1,7 @@
-"""Repairs a journal after a crash: what is no event is cut out, kept aside and reported; nothing else is touched.
+"""Repairs a journal after a crash: lines that are no events are moved to another file; all others stay.
 
-Only the engine that holds the lock may repair. A torn last line is the normal trace of a killed writer;
-garbage in the middle comes from broken disks and curious editors.
+Only the engine that holds the lock may repair. A killed writer leaves an incomplete last line; bad lines elsewhere
+come from broken disks or editors.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from swarm_tui.model.events import Event, parse_event
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
-    """What a repair found."""
+    """The events of a journal, and what was removed from it."""
 
     events: tuple[Event, ...]
     cut_lines: int = 0
@@ -35,7 +35,7 @@ class Recovery:
 
 
 def recover_journal(path: Path) -> Recovery:
-    """Read a journal whole and leave it with whole events only."""
+    """Return all events of a journal, after removing lines that are no events."""
     try:
         content = path.read_bytes() if path.exists() else b""
     except OSError as error:
@@ -68,7 +68,7 @@ def recover_journal(path: Path) -> Recovery:
 
 
 def _cut_tail(path: Path, size: int) -> None:
-    # In place, so that those who follow the file need not begin anew.
+    # In place, so that followers of the file need not read it again from its beginning.
     try:
         os.truncate(path, size)
     except OSError as error:

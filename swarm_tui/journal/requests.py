@@ -1,4 +1,4 @@
-"""What people ask of an engine: they append requests, the engine reads each once and answers with an event."""
+"""Requests to an engine: people append them, the engine reads each once and answers with an event."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def append_request(
     slots: int | None = None,
     text: str | None = None,
 ) -> Request:
-    """Append a request for the engine and return it; the answer will name its id."""
+    """Append a request for the engine and return it; the event that answers it has its id."""
     request = Request(
         id=uuid.uuid4().hex[:12],
         at=time.time(),
@@ -40,7 +40,7 @@ def append_request(
 
 
 def person() -> str:
-    """Return the name under which this person's requests and verdicts are kept."""
+    """Return the name of this person in requests and verdicts."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):
@@ -54,7 +54,7 @@ class RequestFollower:
         self._lines = LineFollower(folder.requests)
 
     def read(self) -> tuple[list[Request], list[str]]:
-        """Return the new requests, and for every line that is none the reason."""
+        """Return the new requests, and the reason for each line that is none."""
         lines, _ = self._lines.read()
         requests, refused = [], []
         for _, line in lines:

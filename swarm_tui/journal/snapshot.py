@@ -1,7 +1,7 @@
-"""A folded state kept beside the journal, so that a long sweep opens without reading every event again.
+"""Snapshots: the folded state, kept beside the journal, so that a long sweep opens without reading every event.
 
-A snapshot is only ever a shortcut: it names the place in the journal up to which it holds and a digest
-of the lines before that place, and when anything does not fit it is ignored.
+A snapshot is only a cache: it holds an offset in the journal and a digest of the bytes before it, and is ignored when
+they do not match.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _PLAIN_FIELDS: Final = (
 
 
 def write_snapshot(path: Path, journal: Path, offset: int, state: SweepState) -> None:
-    """Keep the state that the first `offset` bytes of the journal fold into."""
+    """Write the state after the first `offset` bytes of the journal."""
     content = {
         "version": SNAPSHOT_VERSION,
         "fields": list(TestRecord._fields),
@@ -54,7 +54,7 @@ def write_snapshot(path: Path, journal: Path, offset: int, state: SweepState) ->
 
 
 def read_snapshot(path: Path, journal: Path) -> tuple[SweepState, int]:
-    """Return the kept state and the place in the journal from which to go on; a new state and 0 when none fits."""
+    """Return the state of a snapshot and its offset in the journal; a new state and 0 when none matches."""
     try:
         content = json.loads(path.read_bytes())
         offset = content["offset"]
@@ -66,7 +66,7 @@ def read_snapshot(path: Path, journal: Path) -> tuple[SweepState, int]:
             return SweepState(), 0
         return _restore(content), offset
     except (OSError, ValueError, KeyError, TypeError, IndexError, JournalError):
-        # A shortcut that cannot be taken is no error: the journal itself is read.
+        # No error: the journal itself will be read.
         return SweepState(), 0
 
 
@@ -77,7 +77,7 @@ def _restore(content: dict[str, Any]) -> SweepState:
     state.integration = Integration(**content["integration"])
     state.log.extend(LogLine(*line) for line in content["log"])
     state.records = {record.test: record for record in map(_restored_record, content["records"])}
-    # A snapshot of an older version knows of no integrator's life, nor does its journal.
+    # A snapshot of an older version has no record of the integrator, nor has its journal.
     integrator = content.get("integrator")
     state.integrator = _restored_record(integrator) if integrator is not None else None
     state.counts = Counter(record.mark for record in state.tests())

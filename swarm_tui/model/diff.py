@@ -44,11 +44,11 @@ class Diff:
 
 
 def visible(text: str) -> str:
-    """Make every character visible that a terminal would act on: a reviewer must see what the file really holds."""
-    return _ACTING.sub(_picture, text).expandtabs(4)
+    """Return the text with control characters replaced by visible signs: a reviewer must see what a file contains."""
+    return _ACTING.sub(_visible_sign, text).expandtabs(4)
 
 
-def _picture(match: re.Match[str]) -> str:
+def _visible_sign(match: re.Match[str]) -> str:
     code = ord(match[0])
     if code < 0x20:
         return chr(_CONTROL_PICTURES + code)
@@ -56,7 +56,7 @@ def _picture(match: re.Match[str]) -> str:
 
 
 def parse_diff(raw: bytes, *, is_truncated: bool = False) -> Diff:
-    """Read the output of `git diff` and its kin."""
+    """Return the diff in the output of `git diff` or `git show`."""
     # Only "\n" ends a line: a file's "\r" would otherwise begin a line that looks like git's own.
     text = visible(raw.decode("utf-8", "replace")).removesuffix("\n")
     if not text:

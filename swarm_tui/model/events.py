@@ -1,7 +1,7 @@
-"""What happened in a sweep: the lines of events.jsonl, one frozen model a kind.
+"""The events of a sweep: the lines of events.jsonl, one frozen model for each kind.
 
-An intent is written before the act (`launching`), the deed after it (`launched`), so that an engine
-that died in between can ask mngr what became of it.
+`launching` is written before an agent is created and `launched` after it, so that after a crash in between the next
+engine knows to look for the agent.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from swarm_tui.model.states import Result, State
 
 
 class EventBase(BaseModel):
-    """Every event has a place in the order and a time (seconds since 1970)."""
+    """The base of all events: a sequence number, and a time in seconds since 1970."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
@@ -32,7 +32,7 @@ class TestEvent(EventBase):
 
 
 class EngineStarted(EventBase):
-    """An engine took hold of the sweep, for the first time or to resume it."""
+    """An engine started or resumed the sweep."""
 
     type: Literal["engine_started"] = "engine_started"
     pid: int
@@ -43,7 +43,7 @@ class EngineStarted(EventBase):
 
 
 class EngineEnded(EventBase):
-    """The engine let go of the sweep."""
+    """The engine ended."""
 
     type: Literal["engine_ended"] = "engine_ended"
     why: Literal["finished", "stopped", "failed"] = "finished"
@@ -51,7 +51,7 @@ class EngineEnded(EventBase):
 
 
 class Queued(TestEvent):
-    """A test waits for a slot; the first time it also introduces the test."""
+    """A test waits for a slot. The first such event of a test also adds it to the sweep."""
 
     type: Literal["queued"] = "queued"
     agent: str = ""
@@ -90,7 +90,7 @@ class LaunchFailed(TestEvent):
 
 
 class Seen(TestEvent):
-    """The probe saw the agent in another state; `source` says from what that is known."""
+    """The agent was observed in another state; `source` names what it was observed by."""
 
     type: Literal["seen"] = "seen"
     state: Literal[State.RUNNING, State.WAITING]
@@ -103,7 +103,7 @@ class Seen(TestEvent):
 
 
 class ProbeFailed(EventBase):
-    """Nothing could be learned about these tests (all, when empty): what is shown is stale, not wrong."""
+    """The agents of these tests (of all, when empty) could not be observed: their states are stale."""
 
     type: Literal["probe_failed"] = "probe_failed"
     tests: tuple[str, ...] = ()
@@ -111,14 +111,14 @@ class ProbeFailed(EventBase):
 
 
 class ProbeRecovered(EventBase):
-    """The probe answers again for these tests (all, when empty)."""
+    """The agents of these tests (of all, when empty) are observed again."""
 
     type: Literal["probe_recovered"] = "probe_recovered"
     tests: tuple[str, ...] = ()
 
 
 class TryStarted(TestEvent):
-    """The agent began a pytest run of its test; told by the live plugin."""
+    """The agent began a pytest run of its test, as the live plugin reported."""
 
     type: Literal["try_started"] = "try_started"
     number: int = 1
@@ -142,7 +142,7 @@ class ForeignImports(TestEvent):
 
 
 class Said(TestEvent):
-    """The last line that the agent wrote, at most one a second a test."""
+    """The last line that the agent wrote; at most one event a second for each test."""
 
     type: Literal["said"] = "said"
     line: str
@@ -164,7 +164,7 @@ class Harvesting(TestEvent):
 
 
 class Harvested(TestEvent):
-    """Everything of the agent's work that could be had is in the sweep folder."""
+    """The agent's work has been pulled into the sweep folder, as far as possible, and judged."""
 
     type: Literal["harvested"] = "harvested"
     result: Result
@@ -182,7 +182,7 @@ class Harvested(TestEvent):
 
 
 class Stopped(TestEvent):
-    """A person, or the end of the sweep, stopped this test before its end; it can be retried or resumed."""
+    """A test was stopped before its end, by a person or with the sweep; it can be retried or resumed."""
 
     type: Literal["stopped"] = "stopped"
     reason: str = ""
@@ -196,14 +196,14 @@ class AgentsStopped(EventBase):
 
 
 class SlotsChanged(EventBase):
-    """From now on so many agents may work at once."""
+    """The number of agents that may work at once was changed."""
 
     type: Literal["slots_changed"] = "slots_changed"
     slots: int
 
 
 class QueueHeld(EventBase):
-    """No further test is launched until the queue is released; with tests named, only those are held."""
+    """The queue, or only the named tests, are not launched until they are released."""
 
     type: Literal["queue_held"] = "queue_held"
     tests: tuple[str, ...] = ()
@@ -211,7 +211,7 @@ class QueueHeld(EventBase):
 
 
 class QueueReleased(EventBase):
-    """The queue, or the tests named, may be launched again."""
+    """The queue, or the named tests, may be launched again."""
 
     type: Literal["queue_released"] = "queue_released"
     tests: tuple[str, ...] = ()
@@ -227,7 +227,7 @@ class MessageSent(TestEvent):
 
 
 class RequestAnswered(EventBase):
-    """A request was carried out, or was not and why."""
+    """A request was carried out, or refused with a reason."""
 
     type: Literal["request_answered"] = "request_answered"
     request: str
@@ -242,21 +242,21 @@ class Integrating(EventBase):
     by: str = "builtin"
     branches: int = 0
     agent: str = ""
-    """The name of the agent that integrates, of whose life further events tell; empty without one."""
+    """The name of the agent that integrates, which has events of its own; empty without one."""
     branch: str = ""
     attempt: int = 0
     """How many agents have integrated this sweep before."""
 
 
 class IntegratorSaid(EventBase):
-    """What the integrator does now, in its own words."""
+    """A line of progress from the integrator."""
 
     type: Literal["integrator_said"] = "integrator_said"
     line: str = ""
 
 
 class Integrated(EventBase):
-    """The integrated branch is there."""
+    """The integrated branch was made."""
 
     type: Literal["integrated"] = "integrated"
     branch: str | None = None
@@ -267,14 +267,14 @@ class Integrated(EventBase):
 
 
 class IntegrationFailed(EventBase):
-    """The integrator gave up; `swarm-tui integrate` repeats it."""
+    """The integration failed; `swarm-tui integrate` repeats it."""
 
     type: Literal["integration_failed"] = "integration_failed"
     reason: str = ""
 
 
 class Noted(EventBase):
-    """Something a person should be able to read later; with a test when it concerns one."""
+    """A line for the log, about one test or the whole sweep."""
 
     type: Literal["noted"] = "noted"
     level: Literal["info", "warning", "error"] = "info"
@@ -283,7 +283,7 @@ class Noted(EventBase):
 
 
 class UnknownEvent(EventBase):
-    """An event that a newer swarm-tui wrote: kept in the order, without a meaning here."""
+    """An event of a kind that only a newer swarm-tui knows."""
 
     type: str = "unknown"
 
@@ -328,7 +328,7 @@ _UNKNOWN: Final = TypeAdapter(UnknownEvent)
 
 
 def parse_event(line: bytes) -> Event:
-    """Read one line of the journal; a line that is no event raises ValueError."""
+    """Return the event in a line of the journal; raise ValueError for any other line."""
     try:
         event: Event = _EVENT.validate_json(line)
     except ValidationError as error:

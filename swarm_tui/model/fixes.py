@@ -1,4 +1,4 @@
-"""An integrated branch and the fixes on it: what a person keeps or reverts, and what a plan of verdicts would give."""
+"""An integrated branch, its fixes, and the preview of a plan of verdicts on them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ FIX_PREFIX: Final = "[FIX_IMPL]"
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """What a commit does to one path; a rename is one path that goes and one that comes."""
+    """What a commit does to one path. A rename is a deleted and an added path."""
 
     path: str
     status: str
@@ -41,7 +41,7 @@ class Commit:
 
     @property
     def subject(self) -> str:
-        """The first line of the message, as it is: hostile."""
+        """The first line of the message; unchecked text of an agent."""
         return self.message.partition("\n")[0]
 
     @property
@@ -55,13 +55,13 @@ class Fix:
 
     commit: Commit
     position: int
-    """Where it stands on the branch: 0 is the oldest commit after the base."""
+    """Its index on the branch: 0 is the oldest commit after the base."""
     rank: int
     """1 is looked at first."""
     title: str
     """The subject without its prefix, harmless to show."""
     branch: str = ""
-    """The agent's branch that it came from; empty when nobody said."""
+    """The agent's branch that it comes from; empty when it is not known."""
     branches: tuple[str, ...] = ()
     """All branches that were folded into it."""
     agents: tuple[str, ...] = ()
@@ -92,7 +92,7 @@ class IntegratedBranch:
     squashed: str | None = None
     """The commit that holds all test and doc fixes."""
     doubts: tuple[str, ...] = ()
-    """Where the integrator's report and the branch do not agree, in words."""
+    """Sentences about differences between the integrator's report and the branch."""
 
     def find(self, commit: str) -> Fix | None:
         """Return the fix that is this commit, or None for a commit that is no fix."""
@@ -111,7 +111,7 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What a plan would give."""
+    """The tree that a plan leads to, or its conflicts."""
 
     reverted: tuple[str, ...]
     """Newest first, as they are applied."""

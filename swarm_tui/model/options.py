@@ -167,7 +167,7 @@ OPTIONS: Final = _options()
 
 
 def check_options(options: RunOptions) -> None:
-    """Refuse the first number that makes no sense."""
+    """Raise UsageError for the first number that is out of range."""
     for option in OPTIONS:
         rule, value = option.flag.rule, getattr(options, option.field)
         if rule is not None and not rule.is_kept_by(value):

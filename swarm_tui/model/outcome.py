@@ -61,12 +61,12 @@ class DescribedRun(Reported):
 
 
 class EscalationKind(StrEnum):
-    """Why an agent calls for someone else."""
+    """Why an agent needs somebody else."""
 
     BLOCKER = "BLOCKER"
     SHARED_PATTERN = "SHARED_PATTERN"
     HARD_TO_USE = "HARD_TO_USE"
-    """The program's interface stood in the way: a block of its tutorial could not be written or tested as it is."""
+    """A block of the tutorial could not be written or tested because of the program's interface."""
 
 
 class Escalation(Reported):
@@ -90,7 +90,7 @@ class Outcome(Reported):
 
 
 class Normalization(Reported):
-    """Something the integrator made uniform over several branches."""
+    """Something that the integrator changed in the same way in several branches."""
 
     summary_markdown: Text = ""
 
@@ -130,12 +130,12 @@ class BrokenReport(ValueError):
 
 
 def parse_outcome(raw: bytes) -> Outcome:
-    """Read an agent's outcome; anything wrong with it is one BrokenReport with a short reason."""
+    """Return an agent's outcome; raise BrokenReport with a short reason."""
     return _parse(Outcome, raw)
 
 
 def parse_integrator_outcome(raw: bytes) -> IntegratorOutcome:
-    """Read the integrator's outcome; anything wrong with it is one BrokenReport with a short reason."""
+    """Return the integrator's outcome; raise BrokenReport with a short reason."""
     return _parse(IntegratorOutcome, raw)
 
 

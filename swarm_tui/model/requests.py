@@ -1,4 +1,4 @@
-"""What people ask of a living engine: one line each in requests.jsonl, answered by events."""
+"""Requests of people to a running engine: one line each in requests.jsonl, answered by events."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict
 
 
 class RequestKind(StrEnum):
-    """The things an engine can be asked."""
+    """The kinds of requests."""
 
     STOP = "stop"
     RETRY = "retry"

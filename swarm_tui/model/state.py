@@ -21,7 +21,7 @@ class Try(NamedTuple):
 
 
 class TestRecord(NamedTuple):
-    """Everything known of one test. A changed test is a new record, so identity is a cache key.
+    """Everything that is known of one test. Each change makes a new record, so that caches can compare by identity.
 
     A NamedTuple: a sweep of 10,000 tests makes 200,000 of these, and a frozen dataclass takes four times as long.
     """
@@ -36,7 +36,7 @@ class TestRecord(NamedTuple):
     result: Result | None = None
     reason: str = ""
     source: str = "queue"
-    """From what the state is known: queue, engine, process, live tries, archive, person, mngr list."""
+    """The source of the state: queue, engine, process, live tries, archive, person, mngr list."""
     since: float = 0.0
     launched_at: float | None = None
     ended_at: float | None = None

@@ -37,15 +37,14 @@ ACTIVE_STATES: Final = frozenset({State.LAUNCHING, State.RUNNING, State.HARVESTI
 FINISHED_STATES: Final = frozenset({State.DONE, State.STOPPED})
 
 PULLED_RESULTS: Final = frozenset({Result.BETTER, Result.TEST_FIX, Result.TUTORIAL_FIX, Result.IMPL_FIX})
-"""Results whose branch carries work that the integrator may take."""
+"""Results with commits that the integrator may use."""
 
 UNSOLVED_RESULTS: Final = frozenset({Result.BLOCKED, Result.FAILED, Result.UNRESOLVED})
-"""Results of which a person should know, and that are worth another try."""
+"""Results that need a person, or another attempt."""
 
 
 class Mark(NamedTuple):
-    """What one cell can show, the result of a done test or else its state, and how the room, the command line and the
-    page show it."""
+    """The result of a finished test or the state of another, and how the room, the command line and the page show it."""
 
     name: str
     glyph: str
@@ -84,7 +83,7 @@ MARKS: Final[dict[str, Mark]] = {
 _STATES_ALONG_BAR: Final = ("stopped", "waiting", "running", "harvesting", "launching", "queued")
 
 ALONG_BAR: Final = tuple(MARKS[name] for name in (*(mark for mark in MARKS if mark in set(Result)), *_STATES_ALONG_BAR))
-"""From what is done at a bar's left end to what waits at its right end."""
+"""From finished tests at the left end of a bar to queued tests at its right end."""
 
 
 def mark_of(state: State, result: Result | None) -> str:

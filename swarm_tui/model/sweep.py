@@ -1,4 +1,4 @@
-"""What was asked of a sweep: the content of sweep.json, written once at its start."""
+"""The specification of a sweep: the content of sweep.json, written once at its start."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from swarm_tui.model.options import RunOptions
 FORMAT_VERSION: Final = 2
 INTEGRATOR_SLUG: Final = "integrator"
 INTEGRATOR_KEY: Final = "(integrator)"
-"""Stands in events in the place of a test for the agent that integrates; no test is called so."""
+"""The value of `test` in events of the agent that integrates; no test has this name."""
 RESERVED_SLUGS: Final = frozenset({"integrated", INTEGRATOR_SLUG, "reviewed"})
 _NOT_IN_SLUG: Final = re.compile(r"[^a-z0-9]+")
 
 
 class MngrSettings(BaseModel):
-    """The values that mngr must always be called with, so that every call meets the same agents and tmux server."""
+    """The settings of all calls of mngr, so that each finds the same agents and tmux server."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
@@ -30,7 +30,7 @@ class MngrSettings(BaseModel):
 
 
 class SweepSpec(BaseModel, RunOptions, frozen=True, extra="allow"):
-    """What was asked, and what was found before the sweep began: the tests' commit, interpreter and folders."""
+    """The options of a sweep, and what was found before it began: the tests' commit, interpreter and folders."""
 
     version: int = FORMAT_VERSION
     sweep: str

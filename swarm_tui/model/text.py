@@ -1,4 +1,4 @@
-"""Makes text from agents inert before a terminal or a person sees it."""
+"""Removes what a terminal would act on from text of agents."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterator
 from typing import Final
 
-# Whole escape sequences go (CSI, OSC, DCS and their kin), so that no half of one remains as litter.
+# Whole escape sequences (CSI, OSC, DCS and similar ones) are removed, so that no part of one remains as text.
 _ESCAPE_SEQUENCE: Final = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
     r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c|$)"

@@ -1,4 +1,4 @@
-"""What people decide about fixes: the lines of verdicts.jsonl, and how they fold into one verdict for each fix."""
+"""Verdicts on fixes: the lines of verdicts.jsonl, and the fold of these lines into one verdict for each fix."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class Verdict(StrEnum):
-    """What a person says of a fix. CLEAR takes back what was said; a fix without a verdict, or later, is open."""
+    """A decision about a fix. CLEAR removes the verdict. A fix without a verdict, or with LATER, is open."""
 
     KEEP = "keep"
     REVERT = "revert"
@@ -20,25 +20,25 @@ class Verdict(StrEnum):
 
 
 class VerdictLine(BaseModel):
-    """One line of verdicts.jsonl: who gave which verdict to which fix, and when."""
+    """One line of verdicts.jsonl: the verdict of a person on a fix, and its time."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
     at: float = Field(ge=0, lt=1e11, allow_inf_nan=False)
-    """In seconds since 1970; a time that no calendar knows is no verdict of ours."""
+    """In seconds since 1970; bounded, so that it can be shown as a date."""
     by: str = ""
     commit: str
     content: str = ""
-    """What the commit does, wherever it stands: a fix that was integrated anew keeps its verdict by this."""
+    """A digest of the change. By it a verdict applies to the same fix in another commit, after a new integration."""
     verdict: Verdict
     step: Literal["give", "undo", "redo"] = "give"
-    """An undo or redo is a line too, with the verdict that it brings back."""
+    """An undo or redo is a line of its own, with the verdict that it restores."""
     why: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class VerdictChange:
-    """One verdict that was given, and what stood there before."""
+    """One verdict of a person, and the verdict that it replaced."""
 
     commit: str
     content: str
@@ -48,23 +48,28 @@ class VerdictChange:
 
 
 def parse_verdict(line: bytes) -> VerdictLine:
-    """Read one line; anything wrong with it is a ValueError."""
+    """Return the verdict in a line; raise ValueError for any other line."""
     return VerdictLine.model_validate_json(line)
 
 
 def fold_verdicts(
     lines: Sequence[VerdictLine], commits: Collection[str], contents: Mapping[str, str]
 ) -> dict[str, VerdictLine]:
-    """Return the verdict of each commit that has one: the last line that names it, or that names a commit which is
-    not among these but did the same (`contents` tells what each of these does)."""
-    of_content: dict[str, list[str]] = {}
+    """Return the last verdict on each of the commits that has one.
+
+    A line that names none of the commits applies to those with the same content. `contents` maps commits to contents.
+    """
+    commits_of_content: dict[str, list[str]] = {}
     for commit in commits:
         if commit in contents:
-            of_content.setdefault(contents[commit], []).append(commit)
+            commits_of_content.setdefault(contents[commit], []).append(commit)
     verdicts: dict[str, VerdictLine] = {}
     for line in lines:
-        meant = [line.commit] if line.commit in commits else of_content.get(line.content, []) if line.content else []
-        for commit in meant:
+        if line.commit in commits:
+            named = [line.commit]
+        else:
+            named = commits_of_content.get(line.content, []) if line.content else []
+        for commit in named:
             if line.verdict is Verdict.CLEAR:
                 verdicts.pop(commit, None)
             else:
@@ -73,14 +78,14 @@ def fold_verdicts(
 
 
 def names_other_commits(lines: Sequence[VerdictLine], commits: Collection[str]) -> bool:
-    """Whether some line can only be understood by what its commit does."""
+    """Return whether a line names a commit that is not among these."""
     return any(line.commit not in commits for line in lines)
 
 
 class History:
-    """The verdicts on the fixes of one branch in the order in which they were given, as one person walks them back.
+    """The verdicts of one person on the fixes of a branch, in order, for undo and redo.
 
-    The first `inherited` lines come from earlier reviews: they tell what stood there before, and are never undone.
+    The first `inherited` lines come from earlier reviews and are never undone.
     """
 
     def __init__(
@@ -110,15 +115,15 @@ class History:
                 self._apply_step(line, VerdictChange(fix, line.content, before, line.verdict, line.why))
 
     def step_back(self) -> VerdictChange | None:
-        """Return the change that undo takes back: never one that somebody else has since decided anew."""
-        return self._newest_own(self._done)
+        """Return the change that undo reverts; changes that somebody else has replaced since are left out."""
+        return self._last_not_replaced(self._done)
 
     def step_forward(self) -> VerdictChange | None:
-        """Return the change that redo makes again, or None when nothing was undone since the last verdict."""
-        return self._newest_own(self._undone)
+        """Return the change that redo repeats, or None when nothing was undone since the last verdict."""
+        return self._last_not_replaced(self._undone)
 
     def _fix_of(self, line: VerdictLine) -> str | None:
-        """Return the commit that a line means; None when it is about a fix that is not on this branch."""
+        """Return the commit that a line applies to; None when its fix is not on this branch."""
         return line.commit if line.commit in self._commits else self._by_content.get(line.content)
 
     def _apply_step(self, line: VerdictLine, change: VerdictChange) -> None:
@@ -131,7 +136,7 @@ class History:
             case "redo":
                 _move_newest(change.commit, self._undone, self._done)
 
-    def _newest_own(self, changes: Sequence[VerdictChange]) -> VerdictChange | None:
+    def _last_not_replaced(self, changes: Sequence[VerdictChange]) -> VerdictChange | None:
         return next((change for change in reversed(changes) if self._last_author.get(change.commit) == self._by), None)
 
 
