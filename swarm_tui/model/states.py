@@ -44,7 +44,7 @@ UNSOLVED_RESULTS: Final = frozenset({Result.BLOCKED, Result.FAILED, Result.UNRES
 
 
 class Mark(NamedTuple):
-    """The result of a finished test or the state of another, and how the room, the command line and the page show it."""
+    """The result of a finished test or the state of another, and how the room, the commands and the page show it."""
 
     name: str
     glyph: str
