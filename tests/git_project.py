@@ -24,6 +24,9 @@ CONFIG = """
     directoryRenames = conflict
 """
 
+# For projects that do not care. Hypothesis' plugin adds half a second to each run of pytest, for its summary.
+PYTEST_INI = "[pytest]\naddopts = -p no:hypothesispytest"
+
 
 class GitProject:
     """A repository in a folder of its own; `git` is run for real, by name."""

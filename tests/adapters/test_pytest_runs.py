@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from swarm_tui.adapters.pytest_runs import ARGUMENTS_LIMIT, run_chosen_tests
+from tests.git_project import PYTEST_INI
 
 TESTS = """import pytest
 from where import PLACE
@@ -28,7 +29,7 @@ def copy(tmp_path: Path) -> Path:
     (tmp_path / "copy/tests").mkdir(parents=True)
     (tmp_path / "copy/where.py").write_text('PLACE = "copy"\n')
     (tmp_path / "copy/tests/test_it.py").write_text(TESTS)
-    (tmp_path / "copy/pytest.ini").write_text("[pytest]\naddopts = -q -p no:terminal\n")
+    (tmp_path / "copy/pytest.ini").write_text(f"{PYTEST_INI} -q -p no:terminal\n")
     return tmp_path / "copy"
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from swarm_tui.adapters.git import Repository
 from swarm_tui.agents.integrator.inputs import BranchInput, ExcludedBranch, IntegratorInputs, PersonInput, TestInput
-from tests.git_project import GitProject
+from tests.git_project import PYTEST_INI, GitProject
 
 SWEEP = "20261118-061200"
 TEST_FILE = "tests/test_sums.py"
@@ -65,7 +65,9 @@ class SweptProject:
 
     def __init__(self, root: Path) -> None:
         self.git = GitProject(root)
-        self.base = self.git.commit("Begin", {"sums.py": CODE, TEST_FILE: TESTS, "README.md": README})
+        self.base = self.git.commit(
+            "Begin", {"sums.py": CODE, TEST_FILE: TESTS, "README.md": README, "pytest.ini": PYTEST_INI}
+        )
         self.branches: list[BranchInput] = []
 
     def agent(

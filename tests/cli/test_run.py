@@ -5,20 +5,19 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.git_project import GitProject, photograph, quiet_environment
+from tests.cli.command_line import run_swarm_tui
+from tests.git_project import PYTEST_INI, GitProject, photograph, quiet_environment
 
 
 @pytest.fixture
 def project(tmp_path: Path) -> GitProject:
     project = GitProject(tmp_path / "project")
-    project.commit(
-        "Begin", {"test_a.py": "def test_a(): pass\n# {% if %}\n", "records/a.toml": 'test = "test_a.py::test_a"\n'}
-    )
+    tests, record = "def test_a(): pass\n# {% if %}\n", 'test = "test_a.py::test_a"\n'
+    project.commit("Begin", {"test_a.py": tests, "records/a.toml": record, "pytest.ini": PYTEST_INI})
     return project
 
 
@@ -34,13 +33,7 @@ def fake_mngr(tmp_path: Path) -> Path:
 def run(folder: Path, *words: str, mngr: str | Path = "/no/mngr", **more: str) -> subprocess.CompletedProcess[str]:
     environment = quiet_environment() | {"SWARM_MNGR": str(mngr)} | more
     words = words if "--agent" in words else (*words, "--agent", "offline")
-    return subprocess.run(
-        [sys.executable, "-m", "swarm_tui", "run", "--headless", *words],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-    )
+    return run_swarm_tui("run", "--headless", *words, folder=folder, environment=environment)
 
 
 def assert_refused(done: subprocess.CompletedProcess[str], *words: str) -> None:
@@ -109,7 +102,7 @@ def test_an_old_mngr_is_refused(project: GitProject, fake_mngr: Path) -> None:
 
 def test_a_repository_whose_path_a_shell_would_read_is_refused(tmp_path: Path, fake_mngr: Path) -> None:
     project = GitProject(tmp_path / "pro$(touch pwned)ject")
-    project.commit("Begin", {"test_a.py": "def test_a(): pass\n"})
+    project.commit("Begin", {"test_a.py": "def test_a(): pass\n", "pytest.ini": PYTEST_INI})
     assert_refused(run(project.root, mngr=fake_mngr), "cannot be given to an agent")
     assert not (project.root / ".swarm").exists()
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -26,6 +24,7 @@ from swarm_tui.model.events import (
 )
 from swarm_tui.model.harvest import HarvestedChange, HarvestReport
 from swarm_tui.model.states import Result, State
+from tests.cli.command_line import run_swarm_tui
 from tests.engine.rehearsal import QuickMngr, rehearse
 
 
@@ -44,13 +43,7 @@ def context(tmp_path: Path) -> EngineContext:
 
 
 def swarm_tui(context: EngineContext, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "swarm_tui", *words],
-        cwd=context.spec.repository,
-        env=dict(os.environ),
-        capture_output=True,
-        text=True,
-    )
+    return run_swarm_tui(*words, folder=Path(context.spec.repository))
 
 
 def test_a_machine_is_told_everything(context: EngineContext) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from swarm_tui.e2e import CommandResult, E2eSession, expect
 from swarm_tui.tutorial.files import read_blocks
+from tests.git_project import PYTEST_INI
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -28,6 +29,7 @@ def with_tutorial(e2e: E2eSession) -> None:
 @pytest.fixture
 def with_tests(e2e: E2eSession, with_tutorial: None) -> None:
     """Begin where the tutorial has written its example of tests."""
+    (e2e.folder / "pytest.ini").write_text(PYTEST_INI)
     _run_example(e2e, "cat > tests/test_greetings.py")
 
 
@@ -177,6 +179,7 @@ def test_a_test_sits_in_front_of_a_terminal(e2e: E2eSession) -> None:
         EOF
         python -m pytest -q tests/test_pager.py
     """)
+    (e2e.folder / "pytest.ini").write_text(PYTEST_INI)
     result = run_block(e2e)
     expect(result).to_succeed()
     expect(result.stdout).to_contain("1 passed")

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from swarm_tui.adapters.environment import scrubbed_environment
+from tests.git_project import PYTEST_INI
 
 pytestmark = pytest.mark.slow
 
@@ -44,7 +45,7 @@ def run_pytest(tmp_path: Path) -> RunPytest:
     tool.parent.mkdir()
     tool.write_text("#!/bin/sh\necho Usage: mytool\n")
     tool.chmod(0o755)
-    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    (tmp_path / "pytest.ini").write_text(PYTEST_INI)
     environment = scrubbed_environment() | {"PATH": f"{tool.parent}{os.pathsep}{os.environ['PATH']}"}
 
     def run(source: str, *options: str) -> subprocess.CompletedProcess[str]:

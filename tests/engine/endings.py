@@ -109,7 +109,7 @@ def test_names(name):
 
 SETTINGS = """\
 [tool.pytest.ini_options]
-addopts = "-q -p no:cacheprovider"
+addopts = "-q -p no:cacheprovider -p no:hypothesispytest"
 disable_test_id_escaping_and_forfeit_all_rights_to_community_support = true
 pythonpath = ["src"]
 """

@@ -11,7 +11,7 @@ from swarm_tui.adapters.git import Repository
 from swarm_tui.adapters.pytest import Collected
 from swarm_tui.engine.collect import Found, Selection, find_tests, import_roots, options_of
 from swarm_tui.errors import ProgramMissing, SwarmError, UsageError
-from tests.git_project import GitProject
+from tests.git_project import PYTEST_INI, GitProject
 
 DEEP = """\
 import pytest
@@ -29,7 +29,7 @@ def project(tmp_path: Path) -> GitProject:
     project.commit(
         "Begin",
         {
-            "pytest.ini": "[pytest]\naddopts = -q -p no:terminal\n",
+            "pytest.ini": f"{PYTEST_INI} -q -p no:terminal\n",
             "tests/test_a.py": "def test_good(): pass\n\n\ndef test_bad(): assert 0\n",
             "tests/deep/test_b.py": DEEP,
         },
@@ -97,7 +97,7 @@ async def test_errors_are_told_as_pytest_tells_them(project: GitProject) -> None
     assert caught.value.exit_code == 1
     assert "2 errors" in str(caught.value)
     assert "No module named 'no_such_module'" in str(caught.value)
-    project.write({"pytest.ini": "[pytest]\n"})
+    project.write({"pytest.ini": PYTEST_INI})
     with pytest.raises(SwarmError, match=r"ERROR collecting tests/test_c\.py"):
         await find(project)
 

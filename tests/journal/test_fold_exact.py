@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from swarm_tui.journal.fold import ANSWERS_KEPT, TRIES_KEPT, SweepState
+from swarm_tui.journal.fold import TRIES_KEPT, SweepState
 from swarm_tui.model import events as happened
 from swarm_tui.model.harvest import NOT_HARVESTED, HarvestedChange, HarvestReport
 from swarm_tui.model.outcome import Escalation
@@ -312,10 +312,12 @@ def test_the_newest_answers_are_kept() -> None:
     answer = happened.RequestAnswered(request="one", is_done=False, detail="no")
     state = SweepState().apply_all([answer])
     assert state.answers == {"one": answer}
-    state.apply_all(happened.RequestAnswered(request=str(number)) for number in range(ANSWERS_KEPT))
-    assert "one" not in state.answers
+    state.answers |= {str(number): answer for number in range(100_000 - 1)}
+    state.apply_all([answer.model_copy(update={"request": "last but one"})])
     assert next(iter(state.answers)) == "0"
-    assert len(state.answers) == ANSWERS_KEPT
+    state.apply_all([answer.model_copy(update={"request": "last"})])
+    assert "one" not in state.answers
+    assert list(state.answers)[::99_999] == ["1", "last"]
 
 
 @pytest.mark.parametrize(

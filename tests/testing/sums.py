@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from tests.git_project import GitProject
+from tests.git_project import PYTEST_INI, GitProject
 
 TESTS = "tests/test_sums.py::test_add", "tests/test_sums.py::test_double", "tests/test_other.py::test_other"
 IMPORT_ROOTS = ("src", ".")
@@ -20,6 +20,7 @@ def make_sums(root: Path) -> GitProject:
         {
             "src/sums.py": "def add(a, b): return a - b\n\n\n\n\n\n\ndef double(a): return a\n",
             "tests/test_sums.py": f"from sums import add, double\n{test_add}\n{test_double}\n",
+            "pytest.ini": PYTEST_INI,
             "tests/test_other.py": "def test_other(): pass\n",
         },
     )

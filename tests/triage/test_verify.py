@@ -18,7 +18,7 @@ from swarm_tui.triage.review import Review
 from swarm_tui.triage.store import ReviewFolder, review_of_sweep
 from swarm_tui.triage.verify import ReviewTests
 from tests.agents.integrator_project import CODE, TEST_FILE, SweptProject, changed
-from tests.git_project import GitProject, photograph
+from tests.git_project import PYTEST_INI, GitProject, photograph
 from tests.testing.sums import IMPORT_ROOTS, TESTS, CountingPython, make_sums
 
 pytestmark = pytest.mark.slow
@@ -104,7 +104,7 @@ async def test_a_folder_that_looks_like_an_option_is_a_folder(sums: GitProject, 
 
 async def test_collected_tests_are_run_where_the_rootdir_is_not_the_top_of_the_repository(tmp_path: Path) -> None:
     project = GitProject(tmp_path / "project")
-    project.commit("base", {"pkg/pytest.ini": "[pytest]\n", "pkg/lib.py": "ONE = 2\n"})
+    project.commit("base", {"pkg/pytest.ini": PYTEST_INI, "pkg/lib.py": "ONE = 2\n"})
     test_file = {"pkg/tests/test_lib.py": "from pkg.lib import ONE\ndef test_one(): assert ONE == 1\n"}
     project.commit("[FIX_IMPL] One", {"pkg/lib.py": "ONE = 1\n"} | test_file)
     folder = ReviewFolder(tmp_path / "review/verdicts.jsonl", tmp_path / "review")
