@@ -1,4 +1,4 @@
-"""Builds the content of the page: numbers, timeline, a row for each test, and what needs a person."""
+"""Builds the content of the page: numbers, timeline, a row for each test, and the causes that need a person."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from swarm_tui.report.safe_text import safe_line, safe_lines
 
 LOG_LINES: Final = 500
 _COUNTED: Final = re.compile(r" \(\d+ tests?\)$")
-_MARKS_OF_NEED: Final = (State.WAITING.value, Result.BLOCKED.value, Result.FAILED.value, Result.UNRESOLVED.value)
+_MARKS_NEEDING_PERSON: Final = (State.WAITING.value, Result.BLOCKED.value, Result.FAILED.value, Result.UNRESOLVED.value)
 
 
 class AgentSpan(NamedTuple):
@@ -61,7 +61,7 @@ def assign_lanes(spans: Iterable[AgentSpan]) -> list[LaneSpan]:
 
 
 class RowDetails(NamedTuple):
-    """What the row of a test shows of the details, which are in files beside the page."""
+    """The details that the row of a test shows; the others are in files beside the page."""
 
     casts: int
     has_material: bool
@@ -98,7 +98,7 @@ def build_page(sweep: OpenedSweep, made_at: float, write_data: Callable[[str, ob
         "turned_green": sum(
             record.harvest.passing_before is False and record.harvest.passing_after is True for record in records
         ),
-        "needs": list_needs(records, escalated),
+        "needs": causes_needing_person(records, escalated),
         "integration": integration,
         "log": [
             {"at": entry.at, "level": entry.level, "text": safe_line(entry.text), "test": safe_line(entry.test)}
@@ -115,30 +115,32 @@ def _write_details(index: int, details: Details, write_data: Callable[[str, obje
     return RowDetails(len(details.casts), details.has_material)
 
 
-def list_needs(records: Sequence[TestRecord], escalated: Iterable[Escalation] = ()) -> list[dict[str, Any]]:
-    """Return what needs a person: each cause once with all its tests, that of the most tests first."""
-    needs: dict[tuple[str, str], dict[str, Any]] = {}
+def causes_needing_person(records: Sequence[TestRecord], escalated: Iterable[Escalation] = ()) -> list[dict[str, Any]]:
+    """Return the causes that need a person, each with its tests: sorted by kind, then those of the most tests first."""
+    causes: dict[tuple[str, str], dict[str, Any]] = {}
 
     def add(kind: str, title: str, text: str, test: int | None) -> None:
-        # The integrator repeats what it counted: "No network (7 tests)".
-        cause = _COUNTED.sub("", title.casefold().strip())
-        need = needs.setdefault(
-            (kind, cause), {"kind": kind, "title": safe_line(title), "text": safe_lines(text), "tests": []}
+        # The integrator adds a count to titles: "No network (7 tests)".
+        key = _COUNTED.sub("", title.casefold().strip())
+        entry = causes.setdefault(
+            (kind, key), {"kind": kind, "title": safe_line(title), "text": safe_lines(text), "tests": []}
         )
-        if test is not None and test not in need["tests"]:
-            need["tests"].append(test)
+        if test is not None and test not in entry["tests"]:
+            entry["tests"].append(test)
 
     for index, record in enumerate(records):
         for found in record.harvest.escalations:
             add(found.kind.value.lower(), found.title or "(no title)", found.detail_markdown, index)
-        if record.mark not in _MARKS_OF_NEED or (record.harvest.escalations and record.mark == Result.BLOCKED.value):
+        if record.mark not in _MARKS_NEEDING_PERSON or (
+            record.harvest.escalations and record.mark == Result.BLOCKED.value
+        ):
             continue
         why = record.question if record.state is State.WAITING else record.reason
         add(record.mark, why or record.harvest.summary.partition("\n")[0] or "(no reason was given)", "", index)
     for found in escalated:
         add(found.kind.value.lower(), found.title or "(no title)", found.detail_markdown, None)
     order = ("blocker", "blocked", "waiting", "failed", "shared_pattern", "unresolved")
-    return sorted(needs.values(), key=lambda need: (order.index(need["kind"]), -len(need["tests"])))
+    return sorted(causes.values(), key=lambda entry: (order.index(entry["kind"]), -len(entry["tests"])))
 
 
 def _row(index: int, record: TestRecord, details: RowDetails) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What the room does with living agents beside the engine: attach, look at their screens, talk to them."""
+"""Reaches running agents without the engine: attaches to them, reads their screens, sends them text."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class AgentAccess:
 
     @functools.cached_property
     def place(self) -> Place:
-        """Where the agents run; UsageError when that cannot be reached, which hinders nobody from reading the sweep."""
+        """The place where the agents run; raises UsageError when it cannot be reached."""
         return place_for(self.spec)
 
     def session_of(self, record: TestRecord) -> str:

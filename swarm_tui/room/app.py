@@ -53,7 +53,7 @@ class RoomApp(App[str]):
     CSS_PATH = "room.tcss"
     ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[BindingType]] = [
-        # mngr's tmux binds ctrl+q to "destroy this agent": nobody may get used to it. Textual would quit.
+        # Textual binds ctrl+q to quit. In an agent's tmux it destroys the agent, so it must not become a habit.
         Binding("ctrl+q", "hint_leave", show=False, priority=True),
         Binding("ctrl+c", "copy_or_hint", show=False, priority=True),
     ]
@@ -130,7 +130,7 @@ class RoomApp(App[str]):
         self._bring_up(name)
 
     def _bring_up(self, name: str) -> None:
-        # Home lies at the bottom of the stack for good; one other screen lies over it at most.
+        # The home screen always is at the bottom of the stack, with at most one other screen above it.
         if name == self.home:
             self.pop_screen()
         elif len(self.screen_stack) > 1:
@@ -148,7 +148,7 @@ class RoomApp(App[str]):
 
     @property
     def room_screen(self) -> RoomScreen | None:
-        """The screen of the room that is up, be there a dialog over it or not."""
+        """The screen of the room that is shown, also below a dialog."""
         return next((screen for screen in reversed(self.screen_stack) if isinstance(screen, RoomScreen)), None)
 
     def show_test(self, test: str) -> None:
@@ -233,7 +233,7 @@ class RoomApp(App[str]):
 
     async def on_mount(self) -> None:
         self.write_to_terminal(PUSH_TITLE)
-        # What is left of a long journal is read when the first frame stands: every slice before would delay it.
+        # The rest of a long journal is read after the first frame, so as not to delay it.
         self.call_after_refresh(self.run_worker, self._follow, group="follow", name="follow the journal")
 
     async def _follow(self) -> None:
@@ -244,7 +244,7 @@ class RoomApp(App[str]):
             if not has_more or now - self._flushed_at > FLUSH_SECONDS:
                 self._flush_changes(now)
             if not has_more and not is_frozen:
-                # Ten thousand records are walked by the collector for 70 ms: they are here to stay.
+                # The garbage collector would take 70 ms for ten thousand records, which are never garbage.
                 is_frozen = True
                 gc.collect()
                 gc.freeze()

@@ -1,4 +1,4 @@
-"""Keeps the report of a crash where a person finds it; a crash must never end in a screen full of somebody's text."""
+"""Writes the report of a crash to a file: a traceback on the terminal could contain text of agents."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ FIRST_LOOK_SECONDS: Final = 0.08
 
 def open_room(folder: Path, *, ascii: bool = False, settings: Settings | None = None) -> int:
     """Open the room on a sweep folder and return the exit code when it is left."""
-    # Nothing of what is read at the start is garbage; looking for some took a fifth of the time.
+    # Nothing that is read at the start is garbage; collecting took a fifth of the time.
     gc.disable()
     store = Store(SweepFolder(folder))
     end = time.monotonic() + FIRST_LOOK_SECONDS

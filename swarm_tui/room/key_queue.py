@@ -1,4 +1,4 @@
-"""Delivers one key after the other: each goes to where the one before has led, however fast somebody types.
+"""Delivers keys one after the other, each to the screen that the key before it has opened.
 
 Textual gives a key to the widget that has the focus when the key is read. When several are read at once, the first
 may open another screen, and the others would still go to the old one: of `3` and `y` the verdict would get lost.
@@ -57,7 +57,7 @@ class KeyQueue:
         self._follow(receiver, screen, self._number)
 
     def _follow(self, node: MessagePump, screen: Screen[Any], number: int) -> None:
-        """Wait for a widget and for those around it: a key that one leaves alone goes to the next one."""
+        """Wait for a widget and its parents to handle the key."""
 
         def answered() -> None:
             around = node._parent

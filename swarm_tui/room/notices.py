@@ -1,4 +1,4 @@
-"""Notifies a person who looks elsewhere: an agent waits, or the sweep has ended. Bell, desktop, terminal title."""
+"""Notifies a person by bell, desktop or terminal title that an agent waits or the sweep has ended."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ POP_TITLE: Final = "\x1b[23;2t"
 
 
 class Notices:
-    """Compares the state with the one before, and writes to the terminal what somebody should know."""
+    """Compares the state with the one before, and writes notifications to the terminal."""
 
     def __init__(self, write: Callable[[str], None], kind: str, sweep: str) -> None:
         self._write = write

@@ -68,7 +68,7 @@ class ReviewState:
         self._alone.clear()
 
     async def preview_each_alone(self, is_open: Callable[[], bool], on_change: Callable[[Fix], None]) -> None:
-        """Find out of each fix whether it could be reverted alone, for as long as the review is open."""
+        """Compute for each fix whether it can be reverted alone, until the review is closed."""
         while is_open() and (fix := next((fix for fix in self.fixes if fix.id not in self._alone), None)) is not None:
             self._alone[fix.id] = await asyncio.to_thread(self.review.conflict_when_reverted_alone, fix)
             on_change(fix)

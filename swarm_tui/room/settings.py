@@ -64,7 +64,7 @@ class Settings:
                 self.state_file.parent.mkdir(parents=True, exist_ok=True)
                 write_beside(self.state_file, json.dumps(asdict(remembered)).encode())
             except (OSError, JournalError):
-                # A choice that is forgotten is no reason to stop anybody's work.
+                # A choice that cannot be kept is no error.
                 return replace(self, remembered=remembered, state_file=None)
         return replace(self, remembered=remembered)
 

@@ -1,4 +1,4 @@
-"""Lends the room's terminal to another program until that ends."""
+"""Suspends the room while another program uses its terminal."""
 
 from __future__ import annotations
 

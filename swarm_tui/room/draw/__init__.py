@@ -1,1 +1,1 @@
-"""Pure drawing: what the room knows goes in, lines of styled text come out. No widget, no clock, no disk."""
+"""Pure drawing: functions from data to lines of styled text, without widgets, clock or disk."""

@@ -50,7 +50,7 @@ class GridOptions:
 
     @property
     def moves_by_state(self) -> bool:
-        """Whether a change of a test may put it into another place or out of view."""
+        """Whether a change of a test can move it in the grid, or hide it."""
         return bool(self.pills or self.words or self.group not in ("file", "none") or self.sort not in ("file", "name"))
 
 

@@ -95,7 +95,7 @@ def draw_plan(facts: PlanFacts, width: int) -> Line:
         end = [Part("  "), Part(facts.doubt, "warning")]
     else:
         end = [Part("  not applied", "dim")]
-    # What does not fit beside the counts goes, the least important first: the branch is named when it is made.
+    # Parts that do not fit beside the counts are left out, the least important first.
     for right in ([*plan, *end, Part(" ")], [*plan, Part(" ")], plan[:2]):
         if width_of(left) + width_of(right) + 2 <= width:
             return spread(left, right, width)
@@ -160,7 +160,7 @@ def draw_effect(facts: EffectFacts, width: int) -> Line:
         outcome = f"{facts.tests_red} {word} red" if facts.tests_red else f"all {facts.tests_run} tests stay green"
         left += [Part(" · ", "faint"), Part(outcome, "unresolved" if facts.tests_red else "good")]
     why = [Part("  "), Part(facts.why_rank, "dim"), Part(" ")] if facts.why_rank else []
-    # What to do about a conflict goes before why the fix ranks where it does.
+    # The hint about a conflict is more important than the reason for the rank.
     return spread(left, why, width) if width_of(left) + width_of(why) <= width else cut_line(left, width)
 
 

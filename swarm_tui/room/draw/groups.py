@@ -45,7 +45,7 @@ def draw_pattern_row(pattern: Pattern, width: int) -> Line:
 
 
 def draw_pattern_detail(pattern: Pattern, records: Sequence[TestRecord], width: int) -> list[Line]:
-    """Return all about one pattern: the cause as it was seen, what is shared, the tests."""
+    """Return the details of a pattern: an example of its cause, what its tests have in common, and the tests."""
     lines: list[Line] = [[Part(text, "strong")] for text in wrap_text(pattern.example, width, 12)]
     lines += [cut_line([Part("· ", "faint"), Part(shared, "dim")], width) for shared in pattern.shared]
     lines.append(())
@@ -68,7 +68,7 @@ def draw_blocker_row(blocker: Blocker, width: int) -> Line:
 
 
 def draw_blocker_detail(blocker: Blocker, width: int) -> list[Line]:
-    """Return all about one blocker: what is needed, in the agent's words, and by which tests."""
+    """Return the details of a blocker: what is needed, in the agent's words, and its tests."""
     lines: list[Line] = [[Part(text, "strong")] for text in wrap_text(blocker.title, width, 6)]
     if blocker.detail:
         lines += [(), *([Part(text)] for text in wrap_text(blocker.detail, width, 60))]

@@ -1,4 +1,4 @@
-"""The panel about one test: what it is, why it is in its state, from what that is known and since when."""
+"""Draws the panel about one test: its state, the reason and source of the state, and since when it has it."""
 
 from __future__ import annotations
 

@@ -185,7 +185,7 @@ class AgentScreen(RoomScreen):
         names = list(self._tab_words())
         self.show_tab(names[(names.index(self.tab) + step) % len(names)])
 
-    # What the frame asks for.
+    # What the base class uses.
 
     def current_tests(self) -> tuple[str, ...]:
         return (self._record.test,) if self._record is not None else ()

@@ -84,14 +84,14 @@ class RoomScreen(Screen[None], inherit_bindings=False):
         return ()
 
     def show_change(self, change: SweepChanged) -> None:
-        """Update the panels; called ten times a second at most, and with everything when the screen comes up."""
+        """Update the panels; at most ten times a second, and with EVERYTHING_CHANGED when the screen is opened."""
 
     def current_tests(self) -> tuple[str, ...]:
         """Return the tests that actions are about now: the marked ones, or those under the cursor."""
         return ()
 
     def current_record(self) -> TestRecord | None:
-        """Return the one test that an action is about which can be about one only."""
+        """Return the test for actions on a single test."""
         return self.store.record(next(iter(self.current_tests()), None))
 
     def name_to_copy(self) -> str:
@@ -113,7 +113,7 @@ class RoomScreen(Screen[None], inherit_bindings=False):
             self.room.go_back()
 
     def click_spot(self, kind: str, rest: str) -> None:
-        """Do what a click on a spot of the header or of a strip means on this screen."""
+        """Handle a click on a spot of the header or of a strip."""
 
     @property
     def focused_lines(self) -> Lines | None:

@@ -52,13 +52,13 @@ class Dialog(ModalScreen[Chosen]):
         yield self.panel
 
     def resize_panel(self, width: int, lines: int) -> None:
-        """Make the panel so wide, and high enough for so many lines where the terminal is."""
+        """Set the width of the panel, and a height for this many lines as far as the terminal allows."""
         self.panel.styles.width = min(self.app.size.width, width)
         self.panel.styles.height = min(lines, max(3, self.app.size.height - 4)) + 2
 
 
 def key_of(event: events.Key) -> str:
-    """Return a key as people write it: the sign itself, or the name of a key without one."""
+    """Return the character of a key, or the name of a key without one."""
     is_sign = event.is_printable and event.character not in (None, " ")
     return event.character if is_sign and event.character is not None else event.key
 

@@ -17,7 +17,7 @@ from swarm_tui.room.store import SweepChanged
 
 
 class TestRequest(NamedTuple):
-    """One thing that can be asked of the engine for tests."""
+    """One kind of request about tests."""
 
     kind: RequestKind
     key: str

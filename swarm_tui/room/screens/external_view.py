@@ -41,7 +41,7 @@ class ExternalView:
         """Show the commit of the fix under the cursor in the pager that git would use."""
         state, fix = self._screen.reviewed_fix()
         words = ("git", "--paginate", "show", "--stat", "--patch", "--no-ext-diff", fix.id, "--")
-        # git has less end at once when everything fits: then nobody would see it.
+        # By default git lets less quit at once when everything fits on the screen.
         problem = run_in_terminal(self._screen.room, words, state.review.repository.root, {"LESS": "R"})
         if problem:
             self._screen.show_message(problem, "error")

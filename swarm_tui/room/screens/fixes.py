@@ -1,6 +1,6 @@
-"""Screen 3: the merge view. One ranked fix after the other: its diff, its evidence, and a verdict by one key.
+"""Screen 3: the merge view. The ranked fixes, each with its diff and its evidence; one key gives a verdict.
 
-Verdicts are a plan until it is applied; what the plan makes of the branch is computed beside the repository.
+Verdicts change no branch until the plan is applied; previews are computed without changing the repository.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ LIST_ROWS = 14
 
 
 class FixesScreen(RoomScreen):
-    """The walk through the ranked fixes."""
+    """The ranked fixes and the plan of verdicts on them."""
 
     NAME = "fixes"
     TITLE_WORD = "fixes"
@@ -103,7 +103,7 @@ class FixesScreen(RoomScreen):
                    self.show_test, self.why_no_test, is_listed=False),
         )  # fmt: skip
 
-    # What its controllers ask for.
+    # Services for the controllers.
 
     @property
     def review_state(self) -> ReviewState | None:
@@ -157,7 +157,7 @@ class FixesScreen(RoomScreen):
         assert state is not None, "it was opened"
         self.lines.state = state
         self._show_fixes()
-        # Where the person was; at first, and when that fix is gone, where there is something to decide.
+        # The last fix under the cursor, else the first open one.
         shown = [fix.id for fix in self.lines.shown]
         wanted = [fix.id for fix in (*((self._last_fix,) if self._last_fix else ()), *state.review.open_fixes)]
         self.lines.cursor = next((shown.index(fix) for fix in wanted if fix in shown), 0)

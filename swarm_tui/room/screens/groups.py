@@ -70,7 +70,7 @@ class GroupListScreen(RoomScreen, Generic[Entry]):
 
     @abstractmethod
     def draw_detail(self, entry: Entry, width: int) -> list[Line]:
-        """Return all about an entry."""
+        """Return the details of an entry."""
 
     # What all of them do.
 

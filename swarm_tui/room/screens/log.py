@@ -1,4 +1,4 @@
-"""Screen 6: the journal as a stream that people read; also where a failed action explains itself."""
+"""Screen 6: the log of the sweep, with the details of actions that failed in this room."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes a message to agents: the text and who gets it are shown, and `y` is asked, before anything is sent."""
+"""Writes a message to agents: it is sent after a confirmation that shows the text and its receivers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class MessageInput(TextArea):
             event.stop()
             event.prevent_default()
             if isinstance(self.screen, MessageScreen):
-                self.screen.ask()
+                self.screen.ask_confirmation()
             return
         if event.key == "ctrl+j":
             event.stop()
@@ -79,7 +79,7 @@ class MessageScreen(ModalScreen[str | None]):
         self._show_foot()
 
     def _about(self, width: int) -> list[Line]:
-        """Return who gets it, and what they have asked."""
+        """Return lines about the receivers and their questions."""
         lines: list[Line] = []
         asking = [record for record in self.receivers if record.question]
         for record in self.receivers[:RECEIVERS_SHOWN]:
@@ -114,8 +114,8 @@ class MessageScreen(ModalScreen[str | None]):
             ]
         )
 
-    def ask(self) -> None:
-        """Ask whether to send what is written."""
+    def ask_confirmation(self) -> None:
+        """Ask whether to send the message."""
         if not self.input.text.strip():
             self.foot.show([[Part("there is nothing written yet", "warning")]])
             return

@@ -1,4 +1,4 @@
-"""What the merge view shows where there are no fixes yet, or none any more: how far the sweep is."""
+"""The panel of the merge view while there are no fixes: the progress of the sweep towards them."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from swarm_tui.room.widgets.lines import TextLines
 
 
 class NoFixesPanel:
-    """Stands in the place of the fixes."""
+    """Shows why there are no fixes, in the place of their list."""
 
     def __init__(self, screen: ScreenServices) -> None:
         self._screen = screen
         self.lines = TextLines(id="no-fixes")
 
     def show(self, problem: str) -> None:
-        """Show how far the sweep is, or the problem because of which the branch could not be read."""
+        """Show the progress of the sweep, or the problem with its branch."""
         width = max(20, self.lines.text_width)
         facts = no_fixes_facts(self._screen.store)
         if problem and not facts.is_simulated:
@@ -37,7 +37,7 @@ class NoFixesPanel:
 
 
 def no_fixes_facts(store: Store) -> NoFixesFacts:
-    """Return where the sweep stands now."""
+    """Return the progress of the sweep."""
     state, spec = store.state, store.opened.spec
     integration, counts = state.integration, state.counts
     return NoFixesFacts(

@@ -55,7 +55,7 @@ class PagingCommands:
         return pages
 
     def draw_title(self, title: str) -> None:
-        """Show in the border what is shown of how much."""
+        """Show in the border which part of the lines is shown."""
         pages = self._pages()
         pager = pages.pager
         if pager.matches is not None:

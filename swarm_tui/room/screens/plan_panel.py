@@ -1,4 +1,4 @@
-"""The line about the plan of verdicts: what is kept and reverted, and what that makes of the branch."""
+"""The line about the plan of verdicts: how many fixes are kept and reverted, and whether the plan builds."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class PlanPanel:
             self.show()
 
     def show_verdicts(self) -> None:
-        """Draw the verdicts, and compute what the plan makes of the branch."""
+        """Draw the verdicts, and compute the preview of the plan."""
         state = self._screen.review_state
         if state is None:
             return

@@ -30,7 +30,7 @@ class ReviewLoader:
         self._checked_at = 0.0
 
     def update(self) -> None:
-        """Open the review when there is a branch, or another one; read the verdicts that were given elsewhere."""
+        """Open the review when there is a new branch; read verdicts from other rooms."""
         store = self._screen.store
         integration = store.state.integration
         wanted = (integration.branch, integration.tip)
@@ -54,7 +54,7 @@ class ReviewLoader:
         return True
 
     async def _check_branch(self) -> None:
-        """Open the review anew when the branch was rewritten under the room."""
+        """Open the review again when the branch was rewritten."""
         state = self.state
         if state is not None and await asyncio.to_thread(state.review.is_rewritten) and state is self.state:
             self.is_opening = True

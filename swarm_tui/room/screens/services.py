@@ -28,7 +28,7 @@ class ScreenServices(Protocol):
         """Return the tests that actions are about now: the marked ones, or those under the cursor."""
 
     def current_record(self) -> TestRecord | None:
-        """Return the one test that an action is about which can be about one only."""
+        """Return the test for actions on a single test."""
 
     def show_message(self, text: str, level: str = "info") -> None:
         """Show a sentence in the footer's place."""
@@ -58,7 +58,7 @@ class FixesServices(ScreenServices, Protocol):
         """Put the cursor on a fix, if it is shown."""
 
     def show_verdicts(self) -> None:
-        """Draw the verdicts and compute what the plan makes of the branch."""
+        """Draw the verdicts and compute the preview of the plan."""
 
     def start(self, work: WorkType[None], group: str, *, is_exclusive: bool = True) -> None:
-        """Run something beside the drawing; an exclusive one replaces what still runs of its group."""
+        """Start a worker; an exclusive one cancels the other workers of its group."""

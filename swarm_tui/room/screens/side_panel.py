@@ -21,7 +21,7 @@ LINES_WORTH_IT: Final = 3
 
 
 class ScreenTail:
-    """Captures the screen, and calls back when it is another than before."""
+    """Captures the screen of an agent, and calls back when it has changed."""
 
     def __init__(self, screen: ScreenServices, on_change: Callable[[], None]) -> None:
         self._screen = screen
@@ -65,7 +65,7 @@ class ScreenTail:
 
 
 class SidePanel:
-    """Shows one test; whether it is there at all is the person's choice."""
+    """Shows one test; a person can hide the panel."""
 
     def __init__(self, screen: ScreenServices) -> None:
         self._screen = screen

@@ -1,4 +1,4 @@
-"""A screen of one stream, newest at the bottom: it follows until one moves up, and e/E walk what went wrong."""
+"""A screen of one stream, newest at the bottom. It follows the end until the cursor moves up; e and E find errors."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class StreamScreen(RoomScreen, Generic[Item]):
 
     @abstractmethod
     def draw_title(self) -> None:
-        """Show in the border what is shown of how much."""
+        """Show in the border which part of the items is shown."""
 
     def show_items(self, items: list[Item]) -> None:
         """Show these items; while one does not follow, the cursor stays with its item."""

@@ -32,7 +32,7 @@ PRELOAD_AFTER = 1.0
 
 
 class SweepScreen(RoomScreen):
-    """The grid, what stands around it, and the sweep as a whole."""
+    """The grid of tests with the panels around it."""
 
     NAME = "sweep"
     can_filter: ClassVar[bool] = True
@@ -71,7 +71,7 @@ class SweepScreen(RoomScreen):
         self.set_timer(PRELOAD_AFTER, self._preload)
 
     def _preload(self) -> None:
-        """Load what the next key is likely to need, while nobody waits for it."""
+        """Import the modules that the next key is likely to need."""
         load = asyncio.to_thread(importlib.import_module, screen_entry("agent").place.partition(":")[0])
         self.run_worker(load, group="preload", exit_on_error=False)
 
@@ -116,7 +116,7 @@ class SweepScreen(RoomScreen):
         elif kind == "pattern":
             self.room.open_screen("patterns")
 
-    # What the frame asks for.
+    # What the base class uses.
 
     def current_tests(self) -> tuple[str, ...]:
         return self.tests.marked_or_current()

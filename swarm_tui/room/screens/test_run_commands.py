@@ -41,7 +41,7 @@ class TestRunCommands:
         self._start(lambda: state.test_runner.run_without_fix(fix, reverted, self._on_change))
 
     def run_plan(self) -> None:
-        """Run all tests of the sweep on what the plan makes of the branch."""
+        """Run all tests of the sweep on the tree of the plan."""
         state, _ = self._screen.reviewed_fix()
         reverted = state.review.reverted
         self._start(lambda: state.test_runner.run_plan(reverted, self._on_change))

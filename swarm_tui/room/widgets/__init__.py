@@ -1,1 +1,1 @@
-"""The widgets: each holds cursor, scroll and filter only; what the sweep is, it asks the store."""
+"""The widgets: each holds cursor, scroll and filter only; the state of the sweep is in the store."""

@@ -61,7 +61,7 @@ class FilterLine(Input):
         self._is_closed = True
         self._owner.footer.visible = True
         if self.has_focus:
-            # Else it has gone elsewhere already, maybe to the next filter.
+            # Else another widget has the focus already, such as the next filter.
             self._owner.focus_main()
         self.remove()
         self._owner.draw_frame()

@@ -183,7 +183,7 @@ class TestGrid(Lines):
                 self.scroll_rows(0)
 
     def show_line(self, index: int) -> None:
-        # Under the heading of its group a test tells more: the heading comes into view with it.
+        # The heading of its group is brought into view with a test.
         if 0 < index < len(self.cells.rows) and not any(run.tests for run in self.cells.rows[index - 1]):
             super().show_line(index - 1)
         super().show_line(index)

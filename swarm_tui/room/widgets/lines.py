@@ -119,7 +119,7 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
     def _draw_titles(self) -> None:
         sides = (("border_title", self._titles[0], -1), ("border_subtitle", self._titles[1], self.size.height))
         for side, text, y in sides:
-            # Cut here: Textual's own ellipsis knows nothing of --ascii.
+            # Cut here, because Textual's own ellipsis is not ASCII.
             text = cut_text(plain(text, 500), max(8, self.outer_size.width - 6))
             text = text.translate(ASCII_OF) if styles_of(self).is_ascii else text
             if self._drawn_titles.get(side) == text:
