@@ -33,7 +33,6 @@ def render_tutorial_prompt(template: Path, task: Task, values: Mapping[str, obje
 
 
 def render_integrator_prompt(template: Path | None, inputs: IntegratorInputs, sweep_folder: Path) -> str:
-    """Return the prompt for a coding agent that integrates."""
     values = {
         "inputs": inputs,
         "sweep_folder": str(sweep_folder),

@@ -59,6 +59,5 @@ def last_line_of(message: str) -> str:
 
 
 def number_of(value: Any) -> float | None:
-    """Return a value if it is a number in a sensible range."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return float(value) if is_number and 0 <= value < 1e12 else None

@@ -285,7 +285,6 @@ def _tokens(machine: Machine) -> dict[str, str]:
 
 
 def current_machine() -> Machine:
-    """Return the machine that swarm-tui runs on now."""
     try:
         size = os.get_terminal_size(sys.__stderr__.fileno() if sys.__stderr__ is not None else 2)
     except OSError:
@@ -294,7 +293,6 @@ def current_machine() -> Machine:
 
 
 async def run_checks(requirements: Requirements, machine: Machine) -> list[Check]:
-    """Return all findings, in the order of the checks."""
     return list(chain.from_iterable(await asyncio.gather(*(check(requirements, machine) for check in CHECKS))))
 
 

@@ -109,7 +109,6 @@ def _is_ours(spec: SweepSpec, agent: AgentStatus) -> bool:
 
 
 async def losses_with(place: Place, agent: AgentStatus, record: TestRecord | None) -> list[str]:
-    """Return what would be lost with an agent, in sentences."""
     losses = []
     if agent.state in _LIVING:
         losses.append(f"{agent.name} is still {agent.state.lower()}")

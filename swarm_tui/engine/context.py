@@ -39,7 +39,6 @@ class EngineContext:
         self.record(Noted(level=level, text=text, test=test))
 
     def address_of(self, agent: str, attempt: int) -> AgentAddress:
-        """Return where the agent of one attempt lives."""
         return agent_address(self.spec, self.place.host_dir, agent, attempt)
 
     def agent_folder(self, agent: str) -> Path:

@@ -195,7 +195,6 @@ def _summary(outcome: IntegratorOutcome, fixes: int) -> str:
 
 
 def set_branch(repository: Repository, spec: SweepSpec, tip: str) -> None:
-    """Set the integrated branch, wherever it stood before."""
     name = integrated_branch(spec)
     if name in repository.checked_out_branches():
         raise SwarmError(

@@ -59,7 +59,6 @@ def integrate_again(folder: SweepFolder, by: Who | None = None) -> SweepState:
 
 
 async def integrate_sweep(context: EngineContext) -> None:
-    """Integrate what the agents of a sweep have made, and do nothing else of it."""
     try:
         await SweepRunner(context, is_integrating_only=True).run(_NoRequests())
     except BaseExceptionGroup as errors:

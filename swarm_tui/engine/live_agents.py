@@ -23,7 +23,6 @@ class LiveAgents:
     """One of those that wait to be stopped still works."""
 
     def watch_agent(self, spec: SweepSpec, task: AgentTask, record: TestRecord, *, is_adopted: bool) -> Watch:
-        """Begin to watch the agent of a task."""
         now = time.monotonic()
         # The wall clock may have jumped, so that it is not believed beyond half of the time.
         elapsed = time.time() - record.launched_at if is_adopted and record.launched_at else 0.0

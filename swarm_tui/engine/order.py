@@ -59,7 +59,6 @@ class Preconditions:
 
 
 async def check_preconditions(order: Order) -> Preconditions:
-    """Check all of an order that does not depend on what it is about."""
     check_order(order)
     check_provider(order.provider)
     repository = await asyncio.to_thread(Repository.open, order.folder)

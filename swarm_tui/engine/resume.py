@@ -65,7 +65,6 @@ class Resumer:
     """What is queued again, with the agent to be removed before, and why."""
 
     async def resume(self, events: Iterable[Event]) -> None:
-        """Bring the journal and the runner up to what is really there."""
         await self._wait_for_creates()
         try:
             found = await self.context.place.agent_statuses()
@@ -125,7 +124,6 @@ class Resumer:
             self._watch(record.test)
 
     def _watch(self, key: str) -> None:
-        """Watch an agent that an engine before this one has launched."""
         if key == INTEGRATOR_KEY:
             self.runner.integrator = continued_integration(self.context)
             if self.runner.integrator is None:

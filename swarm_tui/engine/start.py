@@ -41,7 +41,6 @@ def new_sweep_name(repository: Path) -> str:
 
 
 def write_sweep(folder: SweepFolder, spec: SweepSpec, tests: Iterable[SweptTest]) -> None:
-    """Write what is asked of a sweep and queue its tests."""
     folder.write_spec(spec)
     with JournalWriter(folder.events) as writer:
         for test in tests:

@@ -26,7 +26,6 @@ class Stopper:
 
     @property
     def is_busy(self) -> bool:
-        """Whether agents are being stopped, or wait for it."""
         return bool(self._live_agents.to_stop or self._stopping)
 
     def is_stopping(self, agent: str) -> bool:

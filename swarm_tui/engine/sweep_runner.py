@@ -103,7 +103,6 @@ class SweepRunner:
                 await self._slot_freed.wait()
 
     def _are_tests_done(self) -> bool:
-        """Return whether no test is under way or will be."""
         under_way = self.live_agents.watches.keys() | self._busy.keys() | self._to_stop.keys()
         return not under_way - {INTEGRATOR_KEY} and (self.is_stopping or not self.queue)
 
@@ -148,7 +147,6 @@ class SweepRunner:
         self._is_integrator_queued = True
 
     def task_of(self, key: str) -> AgentTask:
-        """Return what the agent of a test, or the integrator, is launched for."""
         if key == INTEGRATOR_KEY and self.integrator is not None:
             return self.integrator
         return OneTestTask(key, self.context.spec)

@@ -11,7 +11,6 @@ from swarm_tui.model.sweep import SweepSpec
 
 
 def task_for(spec: SweepSpec, record: TestRecord) -> Task:
-    """Return the task file's content for one test."""
     return Task(
         sweep=spec.sweep,
         test=record.test,

@@ -182,7 +182,6 @@ def _with_judgement(spec: SweepSpec, harvested: Harvested, judged: _Judged) -> H
 
 
 def _result(spec: SweepSpec, judged: _Judged, escalations: Sequence[Escalation]) -> dict[str, Any]:
-    """Return result and reason of a batch."""
     is_taken = any(not verdict.problem for verdict in judged.verdicts)
     reason = ""
     if judged.unfinished:

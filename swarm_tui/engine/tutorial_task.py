@@ -27,7 +27,6 @@ def action_of(spec: SweepSpec) -> Action:
 
 
 def tutorial_of(spec: SweepSpec) -> str:
-    """Return the path of a sweep's tutorial from the top of the repository."""
     return os.path.relpath(spec.tutorial or "", spec.repository)
 
 

@@ -53,7 +53,6 @@ class Flag:
 
 
 def _option(default: Value, name: str, help: str, metavar: str | None = None, **more: Any) -> Value:
-    """Declare a field that has a flag."""
     return field(default=default, metadata={"flag": Flag(name, help, metavar, **more)})
 
 

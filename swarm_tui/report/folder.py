@@ -28,7 +28,6 @@ class WrittenReport(NamedTuple):
 
 
 def check_folder(folder: Path) -> None:
-    """Raise UsageError for a folder that holds files of others."""
     if not folder.exists():
         return
     if not folder.is_dir():

@@ -105,5 +105,4 @@ KEY_NAMES: Final = {
 
 
 def key_name(key: str) -> str:
-    """Return a key as it is printed: `PgDn`, `Ctrl+d`, `G`."""
     return KEY_NAMES.get(key) or (f"Ctrl+{key[5:]}" if key.startswith("ctrl+") else key)

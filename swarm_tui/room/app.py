@@ -161,7 +161,6 @@ class RoomApp(App[str]):
         screen.tests.go_to(test)
 
     def show_only(self, tests: Iterable[str], name: str) -> None:
-        """Go to the grid and show only these tests there."""
         self.choice = replace(self.choice, only=frozenset(tests), only_name=name, words="", pills=frozenset())
         self.open_screen(GRID)
 
@@ -180,7 +179,6 @@ class RoomApp(App[str]):
         return self.given_review() if self.given_review is not None else review_sweep(self.store.folder)
 
     def closing_line(self) -> str:
-        """Return what the review came to, for scripts; "" when there was none."""
         from swarm_tui.room.screens.fixes import FixesScreen
 
         screen = self._screens.get("fixes")
@@ -197,7 +195,6 @@ class RoomApp(App[str]):
             )
 
     def show_transcript(self, test: str) -> None:
-        """Open the transcript of a test's agent, following."""
         from swarm_tui.room.screens.agent import AgentScreen
 
         self.current_test = test
@@ -278,7 +275,6 @@ class RoomApp(App[str]):
     # Marks, remembered choices, theme.
 
     def change_marks(self, marks: Marks) -> None:
-        """Mark these tests; the current screen shows it."""
         changed = self.marks.tests ^ marks.tests
         self.marks = marks
         if self.room_screen is not None:

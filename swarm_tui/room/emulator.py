@@ -143,7 +143,6 @@ class Emulator:
         ]
 
     def row(self, number: int, *, has_cursor: bool = True) -> list[Segment]:
-        """Return one row as segments; the cursor's cell is reversed."""
         cells = self._screen.buffer[number]
         at = self.cursor if has_cursor else None
         segments: list[Segment] = []

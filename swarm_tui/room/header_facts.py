@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 
 def header_facts(store: Store, screen: RoomScreen | None = None) -> HeaderFacts:
-    """Return the header's facts as they are now."""
     state, spec = store.state, store.opened.spec
     status, role = _status(store)
     end = store.clock() if store.engine is EngineState.RUNNING else state.ended_at or state.last_at

@@ -76,7 +76,6 @@ class ReviewState:
     # Facts.
 
     def record_of(self, branch: str) -> TestRecord | None:
-        """Return the test whose agent made a branch."""
         state = self._state()
         if self._records[0] != state.last_seq:
             self._records = (state.last_seq, {record.branch: record for record in state.tests() if record.branch})

@@ -41,7 +41,6 @@ class TestRunFacts:
 
     @property
     def progress(self) -> str:
-        """How far it is: `without #3: 4 of 9 tests`."""
         done, total = len(self.before) + len(self.after), 2 * len(self.tests)
         return f"{self.about}: {done // 2} of {total // 2} tests" if total else f"{self.about}: looking for its tests"
 
@@ -57,7 +56,6 @@ class ReviewTestRunner:
         self._runs_of_fixes: dict[str, TestRunFacts] = {}
 
     def run_of_fix(self, fix: Fix) -> TestRunFacts | None:
-        """Return the last run without a fix."""
         return self._runs_of_fixes.get(fix.id)
 
     async def run_without_fix(self, fix: Fix, reverted: frozenset[str], on_change: OnChange) -> TestRunFacts:

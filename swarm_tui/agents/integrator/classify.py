@@ -39,7 +39,6 @@ def kinds_of(message: str) -> tuple[ChangeKind, ...]:
 
 
 def without_marks(subject: str) -> str:
-    """Return a subject line without the marks before it."""
     marks = _MARKS.match(subject)
     return (subject[marks.end() :] if marks else subject).strip()
 

@@ -101,7 +101,6 @@ async def _run_all(copies: TestCopies, inputs: IntegratorInputs, tip: Tip, progr
 
 
 def main() -> None:
-    """Integrate the branches of the inputs file that the command line names."""
     inputs = read_inputs(Path(sys.argv[1]))
     state_folder = Path(os.environ["MNGR_AGENT_STATE_DIR"])
     presence = Presence(state_folder, Path(os.environ["MNGR_HOST_DIR"]))

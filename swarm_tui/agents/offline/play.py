@@ -83,7 +83,6 @@ class RecordPlayer:
             self.changes[kind] = _change("FAILED", f"The recorded work does not fit this tree: {reason}.")
 
     async def run_test(self, description: str) -> bool:
-        """Run the test with pytest; return whether it passed."""
         words = list(self.task.pytest)
         call = self.presence.write_tool_call("Bash", {"command": " ".join(words)}, f"$ pytest {words[-1]}")
         finished = await run_process(

@@ -17,7 +17,6 @@ from swarm_tui.errors import SwarmError
 
 
 def main() -> None:
-    """Play the record for the task file that the command line names."""
     task = Task.read(Path(sys.argv[1]))
     state_folder = Path(os.environ["MNGR_AGENT_STATE_DIR"])
     presence = Presence(state_folder, Path(os.environ["MNGR_HOST_DIR"]))
@@ -45,7 +44,6 @@ async def _work(player: RecordPlayer, state_folder: Path) -> None:
 
 
 async def _play(player: RecordPlayer) -> Record | None:
-    """Play the steps of the record; without any, run the test."""
     task = player.task
     player.presence.write_message(f"I am {task.agent} and work on {task.test!r}.")
     record = _record_of(player)

@@ -30,7 +30,6 @@ def draw_about(record: TestRecord, now: float, width: int) -> list[Line]:
 
 
 def draw_tabs(words: Mapping[str, str], shown: str) -> Line:
-    """Return the tabs, the one that is shown set off."""
     parts = [Part(" ")]
     for name, word in words.items():
         parts += [Part(f" {plain(word, 60)} ", "key underline" if name == shown else "dim", f"tab:{name}"), Part(" ")]

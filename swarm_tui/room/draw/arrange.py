@@ -62,7 +62,6 @@ class Group(NamedTuple):
 
 
 def arrange(records: Mapping[str, TestRecord], choice: GridOptions, now: float) -> list[Group]:
-    """Return the groups to show."""
     shown = [record for record in _in_scope(records, choice) if _fits(choice, record)]
     key = _sort_key(choice.sort, now)
     if key is not None:

@@ -44,7 +44,6 @@ def draw_dots(runs: tuple[CellRun, ...], cell_of: Callable[[str], Cell], width: 
 
 
 def draw_chips(run: CellRun, cell_of: Callable[[str], Cell]) -> list[Part]:
-    """Return a row of chips: glyph and short name."""
     line: list[Part] = []
     for test in run.tests:
         record, over = cell_of(test)
@@ -109,7 +108,6 @@ def draw_table_heading(width: int, sort: str) -> Line:
 
 
 def draw_table_row(cell: Cell, width: int, now: float) -> Line:
-    """Return a test as one row of the table."""
     line: list[Part] = []
     for column, size in columns_for(width):
         text, role = _column_text(column.name, cell, size, now)

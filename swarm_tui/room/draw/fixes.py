@@ -72,7 +72,6 @@ class PlanFacts:
 
 
 def draw_plan(facts: PlanFacts, width: int) -> Line:
-    """Return the line on top of the merge view."""
     still_open = facts.total - facts.kept - facts.reverted
     left = [Part(" "), Part(f"{facts.total} {'fix' if facts.total == 1 else 'fixes'}", "strong")]
     left += _count(facts.kept, "keep", "good") + _count(facts.reverted, "revert", "removed")
@@ -185,7 +184,6 @@ class FixEvidence:
 
 
 def draw_evidence(evidence: FixEvidence, width: int) -> list[Line]:
-    """Return the evidence as lines of at most the given width."""
     lines: list[Line] = []
     if evidence.verdict:
         who = f" by {plain(evidence.verdict_by, 40)}" if evidence.verdict_by else ""

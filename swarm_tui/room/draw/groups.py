@@ -36,7 +36,6 @@ def draw_strip(patterns: Sequence[Pattern], width: int) -> list[Line]:
 
 
 def draw_pattern_row(pattern: Pattern, width: int) -> Line:
-    """Return a pattern as one row of the list."""
     line = [Part(f"{len(pattern.tests):>5,} ", "strong"), Part(f"{pattern.kind:8}", KIND_ROLES[pattern.kind])]
     line.append(Part(pattern.cause))
     shared = Part(f"  {', '.join(pattern.shared)}", "dim")
@@ -56,7 +55,6 @@ def draw_pattern_detail(pattern: Pattern, records: Sequence[TestRecord], width: 
 
 
 def draw_blocker_row(blocker: Blocker, width: int) -> Line:
-    """Return a blocker as one row of the list."""
     line = [
         Part(f"{len(blocker.tests):>4,} ", "strong"),
         Part(f"{blocker.kind:12}", KIND_ROLES.get(blocker.kind, "")),

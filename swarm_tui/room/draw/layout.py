@@ -57,7 +57,6 @@ class Layout(NamedTuple):
 
 
 def lay_out(groups: Sequence[Group], zoom: Zoom, width: int, height: int) -> Layout:
-    """Return the layout of the groups on a panel of this size."""
     match zoom:
         case Zoom.DOTS:
             rows = _dots(groups, width, height)

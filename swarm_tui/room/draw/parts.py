@@ -64,7 +64,6 @@ def align_right(text: str, width: int) -> str:
 
 
 def cut_line(line: Line, width: int) -> list[Part]:
-    """Return the line in at most `width` cells."""
     kept: list[Part] = []
     left = width
     for place, part in enumerate(line):

@@ -35,7 +35,6 @@ def draw_log_line(line: LogLine, width: int) -> Line:
 
 
 def draw_tail_line(merged: MergedEntry, name: str, width: int) -> Line:
-    """Return one line: time, who, role, and the first words."""
     entry = merged.first.entry
     clock = time.strftime("%H:%M:%S", time.localtime(merged.first.at)) if merged.first.at else " " * 8
     who = f"{len(merged.agents)} agents" if merged.is_shared else cut_middle(plain(name, 200), AGENT_WIDTH)

@@ -51,7 +51,6 @@ def _pieces(line: str) -> Iterator[tuple[str, str | None]]:
 
 
 def _apply_codes(state: dict[str, str | bool], codes: str) -> None:
-    """Change the state by the codes of one colouring sequence."""
     numbers = [int(code) if code.isdigit() and len(code) < 4 else 0 for code in re.split("[;:]", codes)]
     while numbers:
         code = numbers.pop(0)

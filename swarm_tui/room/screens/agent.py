@@ -168,7 +168,6 @@ class AgentScreen(RoomScreen):
             self.apply_change(VIEW_CHANGED)
 
     def show_transcript(self) -> None:
-        """Bring up the transcript at its end, and follow it."""
         self.show_tab("transcript")
         self.transcript.lines.follow()
 

@@ -149,7 +149,6 @@ class AgentCommands:
         return [record for record in records if record.state in (State.RUNNING, State.WAITING)]
 
     def write_message(self) -> None:
-        """Let the person write a message to the current tests' agents, and send it."""
         from swarm_tui.room.screens.message import MessageScreen
 
         receivers = self._receivers()

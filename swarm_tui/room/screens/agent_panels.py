@@ -72,7 +72,6 @@ class AgentScreenPanel:
         self._record = record
 
     def capture(self) -> None:
-        """Capture the screen, unless a capture is under way."""
         if self._record is not None and not self._is_capturing:
             self._is_capturing = True
             self.lines.run_worker(self._capture(self._record), group="peek", name="capture the screen")

@@ -30,7 +30,6 @@ class PlanApplication:
         )
 
     def offer(self) -> None:
-        """Let the person choose how the plan is applied."""
         state = self._screen.review_state
         assert state is not None, "not possible without a review"
         number = len(state.review.reverted)

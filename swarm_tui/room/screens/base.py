@@ -98,7 +98,6 @@ class RoomScreen(Screen[None], inherit_bindings=False):
         return " ".join(self.current_tests())
 
     def set_filter(self, words: str) -> None:
-        """Show only what fits these words; all, when there are none."""
         self.filter_words = words
         self.apply_change(VIEW_CHANGED)
 
@@ -106,7 +105,6 @@ class RoomScreen(Screen[None], inherit_bindings=False):
         return "" if self.can_filter else "there is nothing to filter here"
 
     def go_back(self) -> None:
-        """Clear the filter, or return to the screen before."""
         if self.filter_words:
             self.set_filter("")
         else:
@@ -117,7 +115,6 @@ class RoomScreen(Screen[None], inherit_bindings=False):
 
     @property
     def focused_lines(self) -> Lines | None:
-        """The list in focus, or the first one."""
         if isinstance(self.focused, Lines):
             return self.focused
         return next(iter(self.query(Lines)), None)
@@ -162,7 +159,6 @@ class RoomScreen(Screen[None], inherit_bindings=False):
         self.apply_change(VIEW_CHANGED)
 
     def apply_change(self, change: SweepChanged) -> None:
-        """Bring header, body and footer up to date."""
         self.show_change(change)
         self.draw_frame()
 

@@ -34,7 +34,6 @@ class ConflictResolution:
         return "" if state.conflict_of(fix) is not None else "nothing stands in the way of reverting this fix"
 
     def offer(self) -> None:
-        """Let the person choose a way out."""
         state, fix = self._screen.reviewed_fix()
         conflict = state.conflict_of(fix)
         if conflict is None:

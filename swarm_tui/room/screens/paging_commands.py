@@ -106,7 +106,6 @@ class PagingCommands:
         self._apply()
 
     def set_words(self, words: str) -> None:
-        """Show only entries with these words; all, when there are none."""
         self.words = words
         self._pages().words = "" if words.startswith("!") else words
         self._apply()

@@ -66,7 +66,6 @@ class SearchedScreen(ModalScreen[Chosen | None], Generic[Chosen]):
         return "Esc closes"
 
     def choose(self, index: int) -> None:
-        """Close the list with the line at this place."""
         self.dismiss(None)
 
     def on_input_changed(self, event: Input.Changed) -> None:

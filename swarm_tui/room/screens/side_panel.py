@@ -94,6 +94,5 @@ class SidePanel:
             self.lines.show([*lines, *self._tail.draw(record, width, self.lines.visible_rows - len(lines))])
 
     def capture_screen(self) -> None:
-        """Read the screen of the test's agent, while the panel is there."""
         if self.is_wanted and self.lines.display and self._record is not None:
             self._tail.capture(self._record)

@@ -53,8 +53,6 @@ class SweepCommands:
         return self._why_no_engine() or ("" if self._screen.store.state.is_held else "the queue is not held")
 
     def stop(self) -> None:
-        """Stop the sweep, if the person confirms it."""
-
         def send(is_yes: bool | None) -> None:
             if is_yes:
                 self._requests.send(RequestKind.STOP_SWEEP)

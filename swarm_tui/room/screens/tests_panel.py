@@ -140,7 +140,6 @@ class TestsPanel:
         self.mark(frozenset() if shown <= marked else marked | shown)
 
     def marked_or_current(self) -> tuple[str, ...]:
-        """Return the marked tests that are shown, or the one under the cursor."""
         marks = self._screen.room.marks.tests
         if marks and (marked := tuple(test for test in self.grid.order() if test in marks)):
             return marked
@@ -154,7 +153,6 @@ class TestsPanel:
             self.mark(self._marked_before_range | {self.grid.test or ""})
 
     def end_range(self) -> bool:
-        """Let the cursor mark no more; False when it did not."""
         if self._range_start is None:
             return False
         self._range_start = None
@@ -162,6 +160,5 @@ class TestsPanel:
         return True
 
     def extend_range(self) -> None:
-        """Mark up to the cursor, while a range is being marked."""
         if self._range_start is not None:
             self.mark(self._marked_before_range | set(self.grid.range_to(self._range_start)))
