@@ -74,7 +74,7 @@ class Tmux:
         lines = []
         for index, session in enumerate(sessions):
             lines.append(f"display-message -p {mark}:{index}")
-            lines.append(f"capture-pane -p -e -S {-history} -t {_quoted_window(session)}")
+            lines.append(f"capture-pane -p -e -S {-history} -t '{_window(session)}'")
         # Commands from a file go on after one that fails; those of a command line end with it.
         finished = await self._call("source-file", "-", stdin="\n".join(lines).encode())
         _raise_without_server(finished, self.environment)
@@ -168,10 +168,6 @@ def _checked(session: str) -> str:
 def _window(session: str) -> str:
     """Return the target of a session's agent window; without `=`, longer session names would match too."""
     return f"={_checked(session)}:{AGENT_WINDOW}"
-
-
-def _quoted_window(session: str) -> str:
-    return f"'{_window(session)}'"
 
 
 def _raise_without_server(finished: Finished, environment: Mapping[str, str]) -> None:

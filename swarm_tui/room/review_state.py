@@ -11,9 +11,11 @@ from typing import Final
 
 from swarm_tui.journal.fold import SweepState
 from swarm_tui.model.fixes import Conflict, Fix, Preview
+from swarm_tui.model.outcome import LeftOut
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.verdicts import Verdict
-from swarm_tui.room.draw.fixes import EffectFacts, FixEvidence, FixFacts, PlanFacts, ReportFacts
+from swarm_tui.room.draw.fixes import EffectFacts, FixEvidence, FixFacts, PlanFacts, draw_report
+from swarm_tui.room.draw.parts import Line
 from swarm_tui.room.test_runs import PASSED, ReviewTestRunner, TestRunFacts
 from swarm_tui.triage.apply import reviewed_branch
 from swarm_tui.triage.measurements import MeasuredEffect, read_measured_effects
@@ -159,17 +161,13 @@ class ReviewState:
             why_rank=f"rank {fix.rank}: {measured.why}" if measured and measured.why else "",
         )
 
-    def report(self) -> ReportFacts:
-        outcome = self.review.outcome
-        return ReportFacts(
-            left_out=tuple(
-                (_agent_of(item.branch, self.record_of(item.branch)) or item.commit[:12], item.reason)
-                for item in outcome.failed
-            ),
-            normalizations=tuple(item.summary_markdown for item in outcome.normalizations),
-            escalations=tuple((item.title, item.detail_markdown) for item in outcome.escalations),
-            doubts=self.review.branch.doubts,
-        )
+    def draw_report(self, width: int) -> list[Line]:
+        return draw_report(self.review.outcome, self.review.branch.doubts, self._maker_of, width)
+
+    def _maker_of(self, left: LeftOut) -> str:
+        """Return who made what was left out: the test, else the branch or the commit."""
+        record = self.record_of(left.branch)
+        return record.test if record else left.branch or left.commit[:12]
 
     def _finished_run_of(self, fix: Fix) -> TestRunFacts | None:
         """Return the run of tests without a fix, if it is over and still about this plan."""
@@ -207,10 +205,6 @@ class ReviewState:
             agents=tuple(self.records_of(fix)),
             runs=self._runs_of(fix),
         )
-
-
-def _agent_of(branch: str, record: TestRecord | None) -> str:
-    return record.test if record else branch
 
 
 def body_of(message: str) -> str:

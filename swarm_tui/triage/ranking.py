@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from swarm_tui.model.fixes import FIX_PREFIX, Commit, Fix, IntegratedBranch
@@ -69,7 +69,7 @@ def _branches_of_commits(
     """Return the branches that were folded into each commit, the most important first, and what does not fit."""
     doubts: list[str] = []
     found: dict[str, tuple[str, ...]] = {}
-    for branch in _in_priority(report):
+    for branch in dict.fromkeys((*report.impl_priority, *report.impl_commit_hashes)):
         claimed = report.impl_commit_hashes.get(branch)
         if claimed is None:
             doubts.append(f"{plain(branch, 80)} is ranked, but no commit is named for it")
@@ -80,10 +80,6 @@ def _branches_of_commits(
             continue
         found[commit] = (*found.get(commit, ()), branch)
     return found, doubts
-
-
-def _in_priority(report: IntegratorOutcome) -> Iterable[str]:
-    return dict.fromkeys((*report.impl_priority, *report.impl_commit_hashes))
 
 
 def _find_commit(claimed: str | None, commits: Sequence[Commit]) -> str | None:
@@ -97,6 +93,7 @@ def _find_commit(claimed: str | None, commits: Sequence[Commit]) -> str | None:
 
 def _fix(commit: Commit, position: int, rank: int, branches: tuple[str, ...], agents: Mapping[str, str]) -> Fix:
     title = plain(commit.subject.lstrip().removeprefix(FIX_PREFIX), 300).strip()
+    makers = (agents.get(branch) or branch.rpartition("/")[2] for branch in branches)
     return Fix(
         commit=commit,
         position=position,
@@ -104,9 +101,5 @@ def _fix(commit: Commit, position: int, rank: int, branches: tuple[str, ...], ag
         title=title or "(no title)",
         branch=plain(branches[0], 200) if branches else "",
         branches=tuple(plain(branch, 200) for branch in branches),
-        agents=tuple(dict.fromkeys(plain(_agent_of(branch, agents), 200) for branch in branches)),
+        agents=tuple(dict.fromkeys(plain(maker, 200) for maker in makers)),
     )
-
-
-def _agent_of(branch: str, agents: Mapping[str, str]) -> str:
-    return agents.get(branch) or branch.rpartition("/")[2]

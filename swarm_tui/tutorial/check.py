@@ -174,7 +174,11 @@ def choose_blocks(blocks: Sequence[Block], names: Sequence[str]) -> tuple[Block,
     """Return the blocks with these lines or titles; raise UsageError for a name that fits none."""
     chosen = set()
     for name in names:
-        fitting = [number for number, block in enumerate(blocks) if _is_named(block, name)]
+        fitting = [
+            number
+            for number, block in enumerate(blocks)
+            if name == str(block.line) or name.strip() == block.title.strip()
+        ]
         if not fitting:
             raise UsageError(
                 f"no block is {plain(name, 80)!r}", "name it by its line or its title: `blocks` lists them"
@@ -197,7 +201,3 @@ def narrow_check(check: TutorialCheck, blocks: Collection[Block]) -> TutorialChe
         duplicate_blocks=tuple(same for same in check.duplicate_blocks if any(block.line in lines for block in same)),
         shadowed_tests=(),
     )
-
-
-def _is_named(block: Block, name: str) -> bool:
-    return name == str(block.line) or name.strip() == block.title.strip()

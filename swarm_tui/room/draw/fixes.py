@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from swarm_tui.model.diff import Diff, DiffFile
 from swarm_tui.model.formatting import age
+from swarm_tui.model.outcome import IntegratorOutcome, LeftOut
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.text import plain, plain_lines
 from swarm_tui.room.draw.parts import (
@@ -219,26 +221,16 @@ def _impact(evidence: FixEvidence, width: int) -> list[Line]:
     return lines
 
 
-@dataclass(frozen=True, slots=True)
-class ReportFacts:
-    """What the integrator reported besides its fixes."""
-
-    left_out: tuple[tuple[str, str], ...] = ()
-    """Who, and why."""
-    normalizations: tuple[str, ...] = ()
-    escalations: tuple[tuple[str, str], ...] = ()
-    """Title and detail."""
-    doubts: tuple[str, ...] = ()
-
-
-def draw_report(facts: ReportFacts, width: int) -> list[Line]:
-    """Return the report as lines; none when there is nothing to read."""
+def draw_report(
+    outcome: IntegratorOutcome, doubts: Sequence[str], maker_of: Callable[[LeftOut], str], width: int
+) -> list[Line]:
+    """Return what the integrator reported besides its fixes as lines; none when there is nothing to read."""
     lines: list[Line] = []
     for heading, role, entries in (
-        ("does not fit", "warning", [("", doubt) for doubt in facts.doubts]),
-        ("needs somebody", "blocked", facts.escalations),
-        ("left out", "unresolved", facts.left_out),
-        ("made uniform", "dim", [("", text) for text in facts.normalizations]),
+        ("does not fit", "warning", [("", doubt) for doubt in doubts]),
+        ("needs somebody", "blocked", [(each.title, each.detail_markdown) for each in outcome.escalations]),
+        ("left out", "unresolved", [(maker_of(left), left.reason) for left in outcome.failed]),
+        ("made uniform", "dim", [("", made.summary_markdown) for made in outcome.normalizations]),
     ):
         if not entries:
             continue

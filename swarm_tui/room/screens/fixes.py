@@ -17,7 +17,6 @@ from swarm_tui.model.fixes import Fix
 from swarm_tui.model.text import plain
 from swarm_tui.room.actions import Action
 from swarm_tui.room.draw.arrange import fits_words
-from swarm_tui.room.draw.fixes import draw_report
 from swarm_tui.room.draw.parts import Part
 from swarm_tui.room.review_state import ReviewState
 from swarm_tui.room.screens.applying import PlanApplication
@@ -93,8 +92,8 @@ class FixesScreen(RoomScreen):
                    is_listed=False),
             Action("fixes.diff_up", ("K",), "", "Scroll the diff up", partial(self._scroll_reading, -3),
                    is_listed=False),
-            Action("fixes.next_hunk", ("]",), "", "To the next hunk", self.go_to_next_hunk),
-            Action("fixes.previous_hunk", ("[",), "", "To the previous hunk", self.go_to_previous_hunk),
+            Action("fixes.next_hunk", ("]",), "", "To the next hunk", partial(self._go_to_hunk, 1)),
+            Action("fixes.previous_hunk", ("[",), "", "To the previous hunk", partial(self._go_to_hunk, -1)),
             Action("fixes.next_match", ("ctrl+n",), "", "To the next fix that matches the filter",
                    partial(self._go_to_match, 1), is_listed=False),
             Action("fixes.previous_match", ("ctrl+p",), "", "To the previous one", partial(self._go_to_match, -1),
@@ -273,13 +272,9 @@ class FixesScreen(RoomScreen):
         lines = self.details.evidence if has_evidence_only else self.details.diff
         lines.scroll_rows(lines.first_visible + rows)
 
-    def go_to_next_hunk(self) -> None:
-        if not self.details.diff.move_hunk(1):
-            self.show_message("this was the last hunk")
-
-    def go_to_previous_hunk(self) -> None:
-        if not self.details.diff.move_hunk(-1):
-            self.show_message("this was the first hunk")
+    def _go_to_hunk(self, direction: int) -> None:
+        if not self.details.diff.move_hunk(direction):
+            self.show_message(f"this was the {'last' if direction > 0 else 'first'} hunk")
 
     def _go_to_match(self, step: int) -> None:
         if self.lines.shown:
@@ -294,15 +289,14 @@ class FixesScreen(RoomScreen):
     def why_no_report(self) -> str:
         if self.review_state is None:
             return self.why_no_fix()
-        has_report = draw_report(self.review_state.report(), 80)
+        has_report = self.review_state.draw_report(80)
         return "" if has_report else "the integrator has reported nothing besides its fixes"
 
     def open_report(self) -> None:
         from swarm_tui.room.screens.dialog import ReadingScreen
 
         if self.review_state is not None:
-            report = self.review_state.report()
-            self.room.push_screen(ReadingScreen("The integrator's report", lambda width: draw_report(report, width)))
+            self.room.push_screen(ReadingScreen("The integrator's report", self.review_state.draw_report))
 
 
 def _searched_text(fix: Fix) -> str:

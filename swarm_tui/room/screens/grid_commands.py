@@ -32,8 +32,8 @@ class GridCommands:
             Action("sweep.zoom_in", ("+", "="), "zoom", "Larger: dots, chips, rows", partial(self.zoom, 1), rank=21),
             Action("sweep.zoom_out", ("-",), "", "Smaller: rows, chips, dots", partial(self.zoom, -1)),
             Action("sweep.group", ("b",), "group", "Group by file, state, result, cause, host, or not at all",
-                   self.choose_group, rank=22),
-            Action("sweep.sort", ("s",), "sort", "Sort by file, state, need, duration, cost or name", self.choose_order,
+                   partial(self._choose, "Group by", GROUPINGS, "group"), rank=22),
+            Action("sweep.sort", ("s",), "sort", "Sort by file, state, need, duration, cost or name", partial(self._choose, "Sort by", SORTINGS, "sort"),
                    rank=23),
             Action("sweep.states", ("f",), "states", "Show only the states you choose", self.choose_states, rank=24),
             Action("sweep.failed_only", ("!",), "", "Show only what failed or is unresolved; again: all",
@@ -55,19 +55,14 @@ class GridCommands:
         self._screen.room.remember(zoom=zoom.value)
         self._panel.change_options(zoom=zoom)
 
-    def choose_group(self) -> None:
-        self._choose("Group by", GROUPINGS, "group", self._panel.options.group)
-
-    def choose_order(self) -> None:
-        self._choose("Sort by", SORTINGS, "sort", self._panel.options.sort)
-
-    def _choose(self, title: str, values: tuple[str, ...], option: str, current: str) -> None:
+    def _choose(self, title: str, values: tuple[str, ...], option: str) -> None:
         def change(chosen: tuple[str, ...] | None) -> None:
             if chosen:
                 self._screen.room.remember(**{option: chosen[0]})
                 self._panel.change_options(**{option: chosen[0]})
 
         entries = [Choosable(value, value, key=CHOICE_KEYS.get(value, value[0])) for value in values]
+        current = getattr(self._panel.options, option)
         self._screen.room.push_screen(PickScreen(title, entries, current=current), change)
 
     def choose_states(self) -> None:

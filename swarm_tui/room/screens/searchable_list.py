@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import ClassVar, Generic, NamedTuple, TypeVar
 
 from textual import events
@@ -138,10 +139,9 @@ class PaletteScreen(SearchedScreen[Command]):
             for action in self.below.actions
             if action.is_listed and action.id != "room.palette"
         ]
-        self.offers = [*self._commands(words, width)]
-        self.offers += [
-            Offer(draw_entry(entry, width), self._doing(entry.action)) for entry in fitting_entries(entries, words)
-        ]
+        self.offers = self._commands(words, width)
+        for entry in fitting_entries(entries, words):
+            self.offers.append(Offer(draw_entry(entry, width), partial(self.below.perform, entry.action)))
         return [offer.line for offer in self.offers]
 
     def subtitle_for(self, words: str) -> str:
@@ -150,19 +150,17 @@ class PaletteScreen(SearchedScreen[Command]):
     def choose(self, index: int) -> None:
         self.dismiss(self.offers[index].run if index < len(self.offers) else None)
 
-    def _doing(self, action: Action) -> Command:
-        return lambda: self.below.perform(action)
-
     def _commands(self, words: str, width: int) -> list[Offer]:
         command, _, rest = words.strip().partition(" ")
         rest = rest.strip()
         screen = self.below
         if command == "slots" and rest.isascii() and rest.isdigit() and len(rest) < 5:
             slots = int(rest)
-            return [_offer(f"slots {slots}", f"Let {slots} agents work at once", width, _slotted(screen, slots))]
+            set_slots = partial(screen.requests.send, RequestKind.SLOTS, slots=slots)
+            return [_offer(f"slots {slots}", f"Let {slots} agents work at once", width, set_slots)]
         if command == "theme":
             names = [name for name in sorted(screen.app.available_themes) if rest in name]
-            return [_offer(f"theme {name}", "", width, _themed(screen, name)) for name in names]
+            return [_offer(f"theme {name}", "", width, partial(setattr, screen.app, "theme", name)) for name in names]
         if command == "go" and rest:
             return self._places(rest, width)
         return []
@@ -170,23 +168,8 @@ class PaletteScreen(SearchedScreen[Command]):
     def _places(self, rest: str, width: int) -> list[Offer]:
         lowered = rest.casefold()
         tests = [test for test in self.below.store.state.records if lowered in test.casefold()][:50]
-        return [_offer("go", plain(test, 500), width, _going(self.below, test)) for test in tests]
+        return [_offer("go", plain(test, 500), width, partial(self.below.room.show_test, test)) for test in tests]
 
 
 def _offer(name: str, text: str, width: int, run: Command) -> Offer:
     return Offer(cut_line([Part(pad_text(name, 16), "key"), Part(text)], width), run)
-
-
-def _slotted(screen: RoomScreen, slots: int) -> Command:
-    return lambda: screen.requests.send(RequestKind.SLOTS, slots=slots)
-
-
-def _themed(screen: RoomScreen, name: str) -> Command:
-    def run() -> None:
-        screen.app.theme = name
-
-    return run
-
-
-def _going(screen: RoomScreen, test: str) -> Command:
-    return lambda: screen.room.show_test(test)
