@@ -27,7 +27,7 @@ MOST_WORKERS = 8
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
-    """Let workers share the tests when all are asked for, unless the command line says how many: `-n 0` for none."""
+    """Run all tests in parallel, unless -n is given: `-n 0` for no workers."""
     if config.args_source is not pytest.Config.ArgsSource.TESTPATHS or hasattr(config, "workerinput"):
         return
     has_a_say = any(config.getoption(name, None) for name in ("usepdb", "collectonly", "lf", "failedfirst", "stepwise"))
@@ -47,7 +47,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say at the end what could not be tried on this machine."""
+    """Print at the end which programs were missing for skipped tests."""
     skipped = terminalreporter.stats.get("skipped", ())
     summary = summary_of_skips(str(report.longrepr) for report in skipped)
     if summary:

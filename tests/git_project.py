@@ -1,4 +1,4 @@
-"""A real git repository for a test: made in a line, changed in a line, with a user and no config of the machine."""
+"""A real git repository for a test, with a user of its own and without the config of the machine."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class GitProject:
         return done.stdout.decode("utf-8", "surrogateescape").removesuffix("\n")
 
     def run(self, *arguments: str, stdin: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
-        """Run git here, whatever comes of it."""
+        """Run git here and return the result with any exit code."""
         return subprocess.run(
             ["git", *arguments], cwd=self.root, env=quiet_environment(), input=stdin, capture_output=True
         )
@@ -75,8 +75,8 @@ def quiet_environment() -> dict[str, str]:
     return kept | {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "LC_ALL": "C.UTF-8"}
 
 
-def photograph(root: Path) -> dict[str, bytes]:
-    """Return every file under a folder, `.git` and all, byte for byte: nothing happened when two photographs agree."""
+def file_contents(root: Path) -> dict[str, bytes]:
+    """Return the contents of all files below a folder, also of `.git`, to compare two moments."""
     photo = {}
     for path in sorted(root.rglob("*")):
         name = os.fsdecode(os.path.relpath(path, root))

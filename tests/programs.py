@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 ROOT_FOLDERS: Final = ("/usr/local/sbin", "/usr/sbin", "/sbin")
-"""Where servers are, which are not on everybody's PATH."""
+"""Folders with servers, which are often not on PATH."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class OutsideProgram:
     apt: str = ""
     npm: str = ""
     is_required: bool = False
-    """Whether swarm-tui itself does not work without it, so that no test is ever skipped for want of it."""
+    """Whether swarm-tui itself needs it, so that no test is skipped without it."""
 
     def find(self) -> str | None:
         path = os.pathsep.join([os.environ.get("PATH", os.defpath), *ROOT_FOLDERS])
@@ -64,11 +64,11 @@ def require_program(name: str, programs: Mapping[str, OutsideProgram] = PROGRAMS
     """Return the path of a program; without it the test is skipped, and under CI it fails."""
     found = programs[name].find()
     if found is None:
-        skip_for_want_of(name, f"{' or '.join(programs[name].commands)} is not on PATH")
+        skip_without_program(name, f"{' or '.join(programs[name].commands)} is not on PATH")
     return found
 
 
-def skip_for_want_of(name: str, why: str) -> NoReturn:
+def skip_without_program(name: str, why: str) -> NoReturn:
     """Skip the running test because a program is missing; fail it under CI."""
     import pytest  # not needed to print the packages
 

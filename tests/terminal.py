@@ -68,7 +68,7 @@ class ScreenRow:
 
     text: str
     is_selected: bool
-    """Whether its colours set it off from most other rows of its list."""
+    """Whether its colours differ from those of most rows of its list."""
 
     def has(self, words: str) -> bool:
         return words in self.text
@@ -118,7 +118,7 @@ class Screen:
         return any(own.startswith(title) for own in self.lists())
 
     def list(self, title: str) -> ScreenList:
-        """Return the frame whose title begins so."""
+        """Return the frame with a title that begins with this text."""
         for top, left, own in self._frames():
             if own.startswith(title):
                 return ScreenList(own, self._rows_below(top, left))
@@ -139,11 +139,11 @@ class Screen:
                 break
             right = next((at for at in range(len(row) - 1, left, -1) if row[at][0] in _FRAME_SIDES), len(row))
             inner.append(row[left + 1 : right])
-        grounds = [_ground(cells) for cells in inner]
-        usual = Counter(grounds).most_common(1)[0][0] if grounds else None
+        colours = [_colours_of(cells) for cells in inner]
+        usual = Counter(colours).most_common(1)[0][0] if colours else None
         return tuple(
-            ScreenRow("".join(character for character, _ in cells).strip(), ground != usual)
-            for cells, ground in zip(inner, grounds, strict=True)
+            ScreenRow("".join(character for character, _ in cells).strip(), own != usual)
+            for cells, own in zip(inner, colours, strict=True)
         )
 
 
@@ -175,7 +175,7 @@ class ProgramTerminal:
         return self.open()
 
     def open(self) -> Self:
-        """Start the program; whoever does not use a `with` block hangs up in the end."""
+        """Start the program; without a `with` block `hang_up` must be called at the end."""
         self.started_at = time.perf_counter()
         self._child = pexpect.spawn(
             self._words[0],
@@ -206,7 +206,7 @@ class ProgramTerminal:
         self.is_ended = True
 
     def close_window(self) -> None:
-        """Close the terminal and nothing else: the kernel tells the program by SIGHUP."""
+        """Close the terminal only: the program gets SIGHUP."""
         os.close(self._child.child_fd)
         self._child.child_fd = -1
         self.is_ended = True
@@ -252,13 +252,13 @@ class ProgramTerminal:
         return self.wait_until(lambda screen: screen.has(wanted), repr(wanted), seconds)
 
     def wait_until_gone(self, unwanted: str | re.Pattern[str], seconds: float = PATIENCE) -> Screen:
-        """Wait until it is on the screen no more, and return the screen."""
+        """Wait until a text is no longer on the screen, and return the screen."""
         return self.wait_until(lambda screen: not screen.has(unwanted), f"the end of {unwanted!r}", seconds)
 
     def wait_until(
         self, condition: Callable[[Screen], bool], what: str = "a screen", seconds: float = PATIENCE
     ) -> Screen:
-        """Wait until the screen is as the condition wants it, and return the screen."""
+        """Wait until the screen meets a condition, and return the screen."""
         deadline = time.monotonic() + seconds
         while not condition(screen := self.screen):
             left = deadline - time.monotonic()
@@ -302,7 +302,7 @@ class ProgramTerminal:
         return bool(block)
 
     def keep(self, block: bytes) -> None:
-        """Keep what was read: here, on an emulated screen; a benchmark keeps the bytes and looks at them later."""
+        """Put what was read on an emulated screen; a benchmark keeps the bytes instead."""
         self._emulated().feed(block)
 
     def _notice_own_screen(self, block: bytes) -> None:
@@ -354,12 +354,12 @@ def _cells(row: Sequence[Segment]) -> list[tuple[str, Style | None]]:
     return [(character, segment.style) for segment in row for character in segment.text]
 
 
-def _ground(cells: Sequence[tuple[str, Style | None]]) -> tuple[object, bool]:
-    """Return what stands behind most of a row: its background, and whether it is reversed."""
-    grounds = Counter(
+def _colours_of(cells: Sequence[tuple[str, Style | None]]) -> tuple[object, bool]:
+    """Return the colours of most cells of a row: the background, and whether it is reversed."""
+    found = Counter(
         (style.bgcolor if style else None, bool(style and style.reverse)) for _, style in cells
     ).most_common(1)
-    return grounds[0][0] if grounds else (None, False)
+    return found[0][0] if found else (None, False)
 
 
 def _stat(process: int) -> list[str]:

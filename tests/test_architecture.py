@@ -1,4 +1,4 @@
-"""The rules that keep the house in order, read off the source: who may start processes, do I/O, and know whom."""
+"""The rules of the source: which modules may start processes, do I/O, and import which others."""
 
 from __future__ import annotations
 
@@ -108,15 +108,15 @@ def starts_something(tree: ast.AST) -> set[str]:
 
 
 def does_io(tree: ast.AST) -> set[str]:
-    """Return what in a module is no pure computing."""
+    """Return the imports and calls of a module that do I/O."""
     found = {
         module for module in imports_of(tree) if is_within(module, IMPURE_MODULES | STARTERS | {"swarm_tui.adapters"})
     }
     return found | {call for call in calls_in(tree) if call.rpartition(".")[2] in IMPURE_CALLS}
 
 
-def neighbours_of(tree: ast.AST) -> set[str]:
-    """Return the parts of swarm-tui that a module knows."""
+def imported_parts(tree: ast.AST) -> set[str]:
+    """Return the packages of swarm-tui that a module imports."""
     known = {module.split(".")[1] for module in imports_of(tree) if module.startswith("swarm_tui.")}
     return known - {"__version__"}
 
@@ -147,9 +147,9 @@ def test_what_is_pure_does_no_io() -> None:
     assert violations(lambda _, tree: does_io(tree), pure) == {}
 
 
-def test_arrows_go_one_way() -> None:
+def test_a_package_imports_only_those_it_may() -> None:
     def unknown_to(path: Path, tree: ast.Module) -> set[str]:
-        return neighbours_of(tree) - {part_of(path)} - MAY_KNOW[part_of(path)]
+        return imported_parts(tree) - {part_of(path)} - MAY_KNOW[part_of(path)]
 
     assert violations(unknown_to, (path for path in sources() if part_of(path) != "__init__")) == {}
 
@@ -161,10 +161,10 @@ def test_only_the_room_knows_textual() -> None:
     assert violations(textual_in, (path for path in sources() if part_of(path) != "room")) == {}
 
 
-def test_a_widget_does_not_keep_what_the_sweep_is() -> None:
+def test_a_widget_keeps_no_state_of_the_sweep() -> None:
     widgets = (PACKAGE / "room" / "widgets").glob("*.py")
     truths = {"journal", "triage", "insight", "engine"}
-    assert violations(lambda _, tree: neighbours_of(tree) & truths, widgets) == {}
+    assert violations(lambda _, tree: imported_parts(tree) & truths, widgets) == {}
 
 
 def test_every_module_says_in_its_first_line_what_it_is_for() -> None:
@@ -201,7 +201,7 @@ def test_the_rules_can_be_broken() -> None:
     }
     assert does_io(ast.parse("from pathlib import Path\nPath('a').read_text()")) == {".read_text"}
     assert does_io(ast.parse("from swarm_tui.adapters import tmux")) >= {"swarm_tui.adapters"}
-    assert neighbours_of(ast.parse("from swarm_tui import room\nimport swarm_tui.cli.main")) == {"room", "cli"}
+    assert imported_parts(ast.parse("from swarm_tui import room\nimport swarm_tui.cli.main")) == {"room", "cli"}
 
 
 def test_the_guide_names_modules_that_exist() -> None:

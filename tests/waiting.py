@@ -1,4 +1,4 @@
-"""Waits until something is so: the one place where tests pause. A deadline ends only what would hang for ever."""
+"""Waits for conditions: the only module of the tests that sleeps. A deadline ends a wait that would last for ever."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ PAUSE: Final = 0.02
 
 
 def until(
-    condition: Callable[[], Found], what: str, seconds: float = PATIENCE, told: Callable[[], str] = lambda: ""
+    condition: Callable[[], Found], what: str, seconds: float = PATIENCE, describe: Callable[[], str] = lambda: ""
 ) -> Found:
-    """Wait until a condition gives something true, and give it; in vain, say for what, and what is there instead."""
+    """Wait until a condition returns something true, and return that; fail with `what` and the text of `describe`."""
     deadline = time.monotonic() + seconds
     while not (found := condition()):
         if time.monotonic() > deadline:
-            raise AssertionError(f"waited {seconds:g} s in vain for {what}\n{told()}")
+            raise AssertionError(f"waited {seconds:g} s in vain for {what}\n{describe()}")
         time.sleep(PAUSE)
     return found
 
 
 async def eventually(condition: Callable[[], object | Awaitable[object]], what: str, seconds: float = PATIENCE) -> None:
-    """Wait for the same while the event loop goes on; the condition may itself be waited for."""
+    """Wait in the event loop until a condition, which may be a coroutine function, returns something true."""
     deadline = time.monotonic() + seconds
     while True:
         found = condition()

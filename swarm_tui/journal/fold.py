@@ -84,7 +84,7 @@ class SweepState:
 
     @property
     def active(self) -> int:
-        """How many tests take up a slot."""
+        """How many agents are at work; waiting ones are not counted."""
         return sum(self.counts[state.value] for state in ACTIVE_STATES)
 
     @property

@@ -32,7 +32,7 @@ class Result(StrEnum):
 
 
 ACTIVE_STATES: Final = frozenset({State.LAUNCHING, State.RUNNING, State.HARVESTING})
-"""States that take up a slot. A waiting agent frees its slot."""
+"""States of agents at work. For the slots that waiting agents take see `slots_taken` of the engine."""
 
 FINISHED_STATES: Final = frozenset({State.DONE, State.STOPPED})
 

@@ -22,7 +22,7 @@ from swarm_tui.adapters.git import (
 )
 from swarm_tui.adapters.git.objects import ObjectSpace
 from swarm_tui.errors import AdapterError, ProgramTimeout, SwarmError, UsageError
-from tests.git_project import GitProject, photograph
+from tests.git_project import GitProject, file_contents
 
 
 @pytest.fixture
@@ -168,13 +168,13 @@ def test_looking_changes_nothing(project: GitProject, repository: Repository) ->
     (project.root / "a.txt").write_text("dirty\n")
     (project.root / "folder/b.txt").touch()
     (project.root / "new\x1b[2J.txt").write_text("x")
-    before = photograph(project.root)
+    before = file_contents(project.root)
     assert set(repository.dirty_paths()) == {"a.txt", "new\x1b[2J.txt"}
     assert repository.dirty_paths(has_untracked=False) == ("a.txt",)
     repository.refs("refs/heads", "refs/swarm")
     repository.list_commits("HEAD", "main")
     repository.checked_out_branches()
-    assert photograph(project.root) == before
+    assert file_contents(project.root) == before
 
 
 def test_an_identity_is_asked_of_git_and_its_lack_says_what_to_set(

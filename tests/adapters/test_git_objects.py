@@ -20,7 +20,7 @@ from swarm_tui.adapters.git.objects import ObjectSpace
 from swarm_tui.adapters.git.persistent import KeptProcess
 from swarm_tui.adapters.git.scratch import ScratchFolder
 from swarm_tui.adapters.git.trees import TreeEntry, parse_tree, read_object
-from tests.git_project import GitProject, photograph
+from tests.git_project import GitProject, file_contents
 
 
 @pytest.fixture
@@ -104,7 +104,7 @@ def test_removing_everything_leaves_the_empty_tree(project: GitProject, space: O
 
 
 def test_what_is_made_is_thrown_away(project: GitProject) -> None:
-    before = photograph(project.root)
+    before = file_contents(project.root)
     head = project.git("rev-parse", "HEAD")
     with ObjectSpace(Repository.open(project.root)) as space:
         blob = space.write("blob", b"made here\n")
@@ -113,7 +113,7 @@ def test_what_is_made_is_thrown_away(project: GitProject) -> None:
         assert space.read(commit)[0] == "commit"
         folder = space.object_folders[0]
     assert not folder.exists()
-    assert photograph(project.root) == before
+    assert file_contents(project.root) == before
 
 
 def test_only_what_is_kept_reaches_the_repository(project: GitProject, space: ObjectSpace) -> None:

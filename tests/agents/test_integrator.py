@@ -11,7 +11,7 @@ from swarm_tui.agents.integrator.inputs import IntegratorInputs
 from swarm_tui.agents.integrator.program import integrate
 from swarm_tui.model.outcome import IntegratorOutcome, parse_integrator_outcome
 from tests.agents.integrator_project import CODE, README, SWEEP, TEST_FILE, TESTS, SweptProject, changed
-from tests.git_project import photograph
+from tests.git_project import file_contents
 
 ADD = changed(CODE, "first - second", "first + second")
 DOUBLE = changed(CODE, "number * 3", "number * 2")
@@ -281,7 +281,7 @@ async def test_fixes_are_ranked_by_what_they_turn_green_and_break(project: Swept
     project.agent("test_name", [("[FIX_IMPL] Rename, and break halve", {"sums.py": breaking})])
     project.agent("test_double", [("[FIX_IMPL] Double", {"sums.py": DOUBLE})])
     project.agent("test_add", [("[FIX_IMPL] Add", {"sums.py": ADD})])
-    before = photograph(project.git.root / "tests")
+    before = file_contents(project.git.root / "tests")
     inputs = project.inputs(measure_seconds=60.0, cache=str(project.git.root.parent / "cache.json"))
     outcome = await integrated(project, inputs)
 
@@ -299,7 +299,7 @@ async def test_fixes_are_ranked_by_what_they_turn_green_and_break(project: Swept
     ]
     assert extra["final_run"] == {"passed": 4, "failed": [f"{TEST_FILE}::test_halve"], "complaint": ""}
     assert "one test that passed" in outcome.escalations[0].title
-    assert photograph(project.git.root / "tests") == before
+    assert file_contents(project.git.root / "tests") == before
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.claude.installed import PACKAGE, claude_folder
-from tests.programs import require_program, skip_for_want_of
+from tests.programs import require_program, skip_without_program
 
 
 @pytest.fixture(scope="session")
@@ -18,5 +18,5 @@ def claude() -> Path:
     folder = claude_folder()
     if folder is None:
         require_program("npm")
-        skip_for_want_of("claude", f"npm could not install {PACKAGE}")
+        skip_without_program("claude", f"npm could not install {PACKAGE}")
     return folder

@@ -41,7 +41,7 @@ class Agent:
         return [event for event in map(json.loads, lines) if event["event"] == name]
 
     def wait_for(self, name: str) -> dict[str, Any]:
-        return until(lambda: self.events(name), f"the event {name}", told=self.screen)[-1]
+        return until(lambda: self.events(name), f"the event {name}", describe=self.screen)[-1]
 
     def answer(self, identity: str, **answer: object) -> None:
         folder = self.state_dir / hook.ANSWERS_FOLDER
@@ -113,7 +113,7 @@ def test_an_answer_reaches_the_dialog(launcher: Launcher) -> None:
 def test_an_answer_on_the_screen_closes_the_request(launcher: Launcher) -> None:
     agent = launcher.launch("screen", [Turn("I look.", [LOOK_UP]), Turn("Done.")])
     agent.wait_for("asked")
-    until(lambda: "Do you want to proceed?" in agent.screen(), "the dialog", told=agent.screen)
+    until(lambda: "Do you want to proceed?" in agent.screen(), "the dialog", describe=agent.screen)
     agent.press("Escape")
     assert agent.wait_for("closed")["why"] in ("on the screen", "interrupted")
 

@@ -48,7 +48,7 @@ class Sweep:
                 return None
             return record if condition(record) else None
 
-        found = until(has_come, f"test_{name}", seconds=180.0, told=self.story)
+        found = until(has_come, f"test_{name}", seconds=180.0, describe=self.story)
         assert found is not None
         return found
 

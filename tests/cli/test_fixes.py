@@ -13,7 +13,7 @@ from swarm_tui.journal.append import JournalWriter
 from swarm_tui.journal.folder import SweepFolder, create_runs_folder
 from swarm_tui.model import events as happened
 from swarm_tui.model.sweep import MngrSettings, SweepSpec
-from tests.git_project import GitProject, photograph
+from tests.git_project import GitProject, file_contents
 from tests.triage.conftest import number_lines
 
 SWEEP = "20261118-061200"
@@ -84,9 +84,9 @@ def test_a_plan_that_does_not_build_is_exit_code_1(project: GitProject, capsys: 
 def test_looking_and_asking_what_if_write_nothing(
     project: GitProject, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    before = photograph(project.root)
+    before = file_contents(project.root)
     fixes(capsys, "--base", "main", "--revert", "2", "--keep", "1")
-    assert photograph(project.root) == before
+    assert file_contents(project.root) == before
     assert not (tmp_path / "state").exists()
 
 
@@ -156,11 +156,11 @@ def test_the_diff_is_what_the_plan_does_to_the_base(project: GitProject, capsys:
 
 
 def test_a_plan_that_does_not_build_is_not_applied(project: GitProject, capsys: pytest.CaptureFixture[str]) -> None:
-    before = photograph(project.root)
+    before = file_contents(project.root)
     code, out, err = fixes(capsys, "--base", "main", "--revert", "1", "--apply")
     assert (code, out) == (1, "")
     assert "conflicts with #3 Three" in err
-    assert photograph(project.root) == before
+    assert file_contents(project.root) == before
 
 
 @pytest.mark.parametrize(
@@ -182,11 +182,11 @@ def test_a_plan_that_does_not_build_is_not_applied(project: GitProject, capsys: 
 def test_misuse_is_exit_code_2_with_a_sentence(
     project: GitProject, capsys: pytest.CaptureFixture[str], words: list[str], complaint: str
 ) -> None:
-    before = photograph(project.root)
+    before = file_contents(project.root)
     code, out, err = fixes(capsys, *words)
     assert (code, out) == (2, "")
     assert complaint in err
-    assert photograph(project.root) == before
+    assert file_contents(project.root) == before
 
 
 def test_outside_a_repository_it_says_where_to_go(

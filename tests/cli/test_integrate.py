@@ -14,7 +14,7 @@ from swarm_tui.journal.requests import RequestFollower
 from swarm_tui.model.events import Integrating
 from swarm_tui.model.requests import RequestKind
 from swarm_tui.model.sweep import MngrSettings, SweepSpec
-from tests.git_project import GitProject, photograph
+from tests.git_project import GitProject, file_contents
 
 
 def spec_of(repository: Path, base: str, **more: str) -> SweepSpec:
@@ -93,10 +93,10 @@ def test_a_sweep_without_work_has_no_branch(folder: SweepFolder, capsys: pytest.
 
 
 def test_the_offline_agent_is_no_integrator(folder: SweepFolder, capsys: pytest.CaptureFixture[str]) -> None:
-    before = photograph(folder.root)
+    before = file_contents(folder.root)
     assert run_command_line(["integrate", "--integrator", "agent"]) == 2
     assert "--integrator builtin" in capsys.readouterr().err
-    assert photograph(folder.root) == before
+    assert file_contents(folder.root) == before
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ FOUND = Found((), "/found/python", "inner", "root", ("-q",), ("src",))
 
 
 @pytest.fixture(scope="module")
-def ground(tmp_path_factory: pytest.TempPathFactory) -> Preconditions:
+def preconditions(tmp_path_factory: pytest.TempPathFactory) -> Preconditions:
     project = GitProject(tmp_path_factory.mktemp("options") / "project")
     base = project.commit("Begin", {"a.txt": "a"})
     return Preconditions(Repository.open(project.root), base, ("Ada", "ada@example.org"), MngrSettings(path="mngr"))
@@ -48,10 +48,10 @@ def words_and_value(option: Option) -> tuple[list[str], Any]:
     return [flag.name, "7"], 7 if kind in (int, float) else "7"
 
 
-def spec_of(ground: Preconditions, command: str, words: list[str]) -> SweepSpec:
+def spec_of(preconditions: Preconditions, command: str, words: list[str]) -> SweepSpec:
     parser = argparse.ArgumentParser()
     add_options(parser, command)
-    return compose_spec(order_of(parser.parse_args(words)), FOUND, ground)
+    return compose_spec(order_of(parser.parse_args(words)), FOUND, preconditions)
 
 
 @pytest.mark.parametrize(
@@ -59,31 +59,33 @@ def spec_of(ground: Preconditions, command: str, words: list[str]) -> SweepSpec:
     [(command, option) for option in OPTIONS for command in option.flag.commands],
     ids=lambda given: given if isinstance(given, str) else given.field,
 )
-def test_what_is_given_stands_in_the_spec(ground: Preconditions, tmp_path: Path, command: str, option: Option) -> None:
+def test_what_is_given_stands_in_the_spec(
+    preconditions: Preconditions, tmp_path: Path, command: str, option: Option
+) -> None:
     words, value = words_and_value(option)
     folder = SweepFolder(tmp_path / "sweep")
-    folder.write_spec(spec_of(ground, command, words))
-    given, usual = folder.read_spec(), spec_of(ground, command, [])
+    folder.write_spec(spec_of(preconditions, command, words))
+    given, usual = folder.read_spec(), spec_of(preconditions, command, [])
     # What was found is written down, whatever was asked.
     expected = {} if option.field == "python" else {option.field: value}
     names = set(SweepSpec.model_fields) - {"sweep", "created_at"}
     assert given.model_dump(include=names) == usual.model_dump(include=names) | expected
 
 
-def test_the_integrator_is_found_by_the_kind_of_agent(ground: Preconditions) -> None:
+def test_the_integrator_is_found_by_the_kind_of_agent(preconditions: Preconditions) -> None:
     def integrator(*words: str) -> str:
-        return spec_of(ground, "run", list(words)).integrator
+        return spec_of(preconditions, "run", list(words)).integrator
 
     assert integrator() == integrator("--agent", "codex") == "agent"
     assert integrator("--agent", "offline") == integrator("--agent", "command") == "builtin"
     assert integrator("--agent", "offline", "--integrator", "none") == "none"
 
 
-def test_what_was_found_is_in_the_spec(ground: Preconditions) -> None:
-    spec = spec_of(ground, "run", [])
-    assert (spec.base, spec.base_name, spec.identity) == (ground.base, "main", ("Ada", "ada@example.org"))
+def test_what_was_found_is_in_the_spec(preconditions: Preconditions) -> None:
+    spec = spec_of(preconditions, "run", [])
+    assert (spec.base, spec.base_name, spec.identity) == (preconditions.base, "main", ("Ada", "ada@example.org"))
     assert (spec.python, spec.folder, spec.root) == ("/found/python", "inner", "root")
-    assert (spec.run_options, spec.import_roots, spec.mngr) == (("-q",), ("src",), ground.settings)
+    assert (spec.run_options, spec.import_roots, spec.mngr) == (("-q",), ("src",), preconditions.settings)
 
 
 def test_a_spec_that_an_older_version_wrote_is_read(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.command_line import run_swarm_tui
-from tests.git_project import PYTEST_INI, GitProject, photograph, quiet_environment
+from tests.git_project import PYTEST_INI, GitProject, file_contents, quiet_environment
 
 
 @pytest.fixture
@@ -73,11 +73,11 @@ def assert_refused(done: subprocess.CompletedProcess[str], *words: str) -> None:
 def test_misuse_is_one_sentence_and_changes_nothing(
     project: GitProject, fake_mngr: Path, words: tuple[str, ...], told: tuple[str, ...]
 ) -> None:
-    before = photograph(project.root)
+    before = file_contents(project.root)
     path = os.pathsep.join(str(Path(shutil.which(name) or "").parent) for name in ("git", "tmux", "ps"))
     # Without claude, wherever this runs; the options come before what pytest gets.
     assert_refused(run(project.root, *_ordered(words), mngr=fake_mngr, PATH=path), *told)
-    assert photograph(project.root) == before
+    assert file_contents(project.root) == before
 
 
 def _ordered(words: tuple[str, ...]) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from swarm_tui.cli.main import run_command_line
-from tests.git_project import GitProject, photograph
+from tests.git_project import GitProject, file_contents
 
 WHOLE = "# list it\nls\n\n# go home\ncd\n"
 TESTS = '''\
@@ -47,12 +47,12 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> GitProject:
 def test_nothing_to_do_is_said_and_well(
     project: GitProject, capsys: pytest.CaptureFixture[str], words: list[str], told: str
 ) -> None:
-    before = photograph(project.root)
+    before = file_contents(project.root)
     assert run_command_line(["tutorial", *words]) == 0
     printed = capsys.readouterr()
     assert printed.out == ""
     assert told in printed.err
-    assert photograph(project.root) == before
+    assert file_contents(project.root) == before
 
 
 @pytest.mark.parametrize(
@@ -76,12 +76,12 @@ def test_nothing_to_do_is_said_and_well(
 def test_misuse_is_one_sentence_and_changes_nothing(
     project: GitProject, capsys: pytest.CaptureFixture[str], words: list[str], told: str
 ) -> None:
-    before = photograph(project.root)
+    before = file_contents(project.root)
     assert run_command_line(["tutorial", *words]) == 2
     printed = capsys.readouterr()
     assert printed.out == ""
     assert told in printed.err
-    assert photograph(project.root) == before
+    assert file_contents(project.root) == before
 
 
 def test_what_is_not_committed_is_said(project: GitProject, capsys: pytest.CaptureFixture[str]) -> None:

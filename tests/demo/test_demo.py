@@ -77,7 +77,7 @@ def played(mngr_path: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         return process.poll() is not None
 
     try:
-        until(has_ended, "the end of the demo", DEADLINE, told=lambda: (root / "err").read_text()[-2000:])
+        until(has_ended, "the end of the demo", DEADLINE, describe=lambda: (root / "err").read_text()[-2000:])
     except AssertionError:
         process.send_signal(signal.SIGINT)
         raise

@@ -29,7 +29,7 @@ from swarm_tui.places.choose import place_for
 from swarm_tui.testing.settings import settings_of_sweep
 from swarm_tui.triage.store import review_of_sweep
 from tests.agents.integrator_project import CODE, SWEEP, TEST_FILE, TESTS, SweptProject, changed
-from tests.git_project import photograph
+from tests.git_project import file_contents
 
 ADD = changed(CODE, "first - second", "first + second")
 BRANCH = f"swarm/{SWEEP}/integrated"
@@ -103,7 +103,7 @@ async def test_the_branch_is_made_and_everything_that_is_open_is_listed(swept: S
     swept.harvested("test_name", Result.BLOCKED, reason="no printer", escalations=(blocker,), passing_after=False)
     swept.harvested("test_halve", Result.BLOCKED, reason="no printer", escalations=(blocker,), passing_after=False)
     swept.harvested("test_double", Result.FAILED, reason="it crashed", errored=True)
-    before = photograph(swept.project.git.root / "tests"), swept.project.git.git("status", "--porcelain", "--branch")
+    before = file_contents(swept.project.git.root / "tests"), swept.project.git.git("status", "--porcelain", "--branch")
     await integrate_sweep(swept.context)
 
     integration = swept.state.integration
@@ -118,7 +118,7 @@ async def test_the_branch_is_made_and_everything_that_is_open_is_listed(swept: S
     ]
     assert outcome["escalations"][-1]["title"] == "no printer (2 tests)"
     assert before == (
-        photograph(swept.project.git.root / "tests"),
+        file_contents(swept.project.git.root / "tests"),
         swept.project.git.git("status", "--porcelain", "--branch"),
     )
     refs = swept.project.git.git("for-each-ref", "--format=%(refname)").split("\n")

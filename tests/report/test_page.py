@@ -17,7 +17,7 @@ from swarm_tui.model.outcome import OUTCOME_FILE, Escalation
 from swarm_tui.model.states import Result
 from swarm_tui.report.folder import MARKER, write_report
 from swarm_tui.report.page import content_security_policy, json_for_html, render_page
-from tests.git_project import photograph
+from tests.git_project import file_contents
 from tests.report.sweeps import HOSTILE, RESULTS, SECRET, START, MadeSweep, cast_of, make_sweep, pull
 
 
@@ -42,10 +42,10 @@ def write(made: MadeSweep, folder: Path) -> Path:
 
 def test_everything_of_a_sweep_is_on_its_page(tmp_path: Path) -> None:
     made = make_sweep(tmp_path / "project", 48)
-    before = photograph(made.folder.root)
+    before = file_contents(made.folder.root)
     page = write(made, tmp_path / "page")
     told = summary_of(page)
-    assert photograph(made.folder.root) == before
+    assert file_contents(made.folder.root) == before
     assert len(told["tests"]) == 48
     assert told["counts"]["impl_fix"] == 4
     assert told["problems"] == []
@@ -212,10 +212,10 @@ def test_a_folder_that_is_not_ours_is_left_alone(tmp_path: Path) -> None:
     folder = tmp_path / "mine"
     folder.mkdir()
     (folder / "index.html").write_text("mine")
-    before = photograph(folder)
+    before = file_contents(folder)
     with pytest.raises(UsageError, match="holds something that is no report"):
         write(made, folder)
-    assert photograph(folder) == before
+    assert file_contents(folder) == before
     with pytest.raises(UsageError, match="is a file"):
         write(made, folder / "index.html")
     with pytest.raises(SwarmError, match="cannot be written"):

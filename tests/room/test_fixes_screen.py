@@ -21,7 +21,7 @@ from swarm_tui.room.store import Store
 from swarm_tui.triage.apply import apply_proposal, propose, reviewed_branch
 from swarm_tui.triage.review import Review
 from swarm_tui.triage.store import ReviewFolder
-from tests.git_project import GitProject, photograph
+from tests.git_project import GitProject, file_contents
 from tests.room.scenes import text_on_screen
 
 DEADLINE = 20.0
@@ -150,7 +150,7 @@ async def test_apply_asks_and_leaves_the_checkout_alone(project: GitProject, tmp
         assert "nothing is reverted" in text_on_screen(app)
         await pilot.press("n")
         await until(pilot, lambda: screen.review_state is not None and screen.review_state.preview is not None)
-        work_tree = {name: text for name, text in photograph(project.root).items() if not name.startswith(".git")}
+        work_tree = {name: text for name, text in file_contents(project.root).items() if not name.startswith(".git")}
         await pilot.press("A", "r")
         await until(pilot, lambda: "Your checkout is not touched" in text_on_screen(app))
         await pilot.press("enter")
@@ -159,7 +159,9 @@ async def test_apply_asks_and_leaves_the_checkout_alone(project: GitProject, tmp
         await until(pilot, lambda: "is made" in text_on_screen(app))
     branch = project.git("branch", "--list", "swarm/*", "--format=%(refname:short)")
     assert project.git("log", "-1", "--format=%s", branch) == 'Revert "[FIX_IMPL] Double is twice"'
-    assert {name: text for name, text in photograph(project.root).items() if not name.startswith(".git")} == work_tree
+    assert {
+        name: text for name, text in file_contents(project.root).items() if not name.startswith(".git")
+    } == work_tree
 
 
 @pytest.mark.parametrize("size", [(80, 24), (200, 60), (40, 12), (20, 5)])

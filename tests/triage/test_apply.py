@@ -16,7 +16,7 @@ from swarm_tui.model.verdicts import Verdict, VerdictLine
 from swarm_tui.triage.apply import apply_proposal, checkout_hint, propose, revert_message, reviewed_branch
 from swarm_tui.triage.review import Review
 from swarm_tui.triage.review_text import pull_request_text
-from tests.git_project import photograph
+from tests.git_project import file_contents
 from tests.triage.conftest import Integrated, number_lines, ranked
 
 BRANCH = "swarm/20261118-061200/reviewed"
@@ -110,9 +110,9 @@ def test_everything_but_one_ref_and_new_objects_stays_as_it_was(integrated: Inte
     (project.root / "lines.txt").write_text("dirty\n")
     review.set_verdict(ranked(review, 2), Verdict.REVERT)
     proposal = propose(review, BRANCH)
-    before = photograph(project.root)
+    before = file_contents(project.root)
     apply_proposal(review, proposal)
-    after = photograph(project.root)
+    after = file_contents(project.root)
     new = {name for name in after.keys() - before.keys() if after[name] != b"folder"}
     assert {name for name in before if before[name] != after.get(name)} == set()
     assert {name for name in new if not name.startswith(".git/objects/")} == {

@@ -18,7 +18,7 @@ from swarm_tui.adapters.git.objects import ObjectSpace
 from swarm_tui.model.fixes import Conflict, Preview
 from swarm_tui.triage.preview import Previewer
 from swarm_tui.triage.ranking import rank_fixes
-from tests.git_project import GitProject, photograph
+from tests.git_project import GitProject, file_contents
 from tests.triage.conftest import Integrated, number_lines
 from tests.triage.found import FoundHistory, read_found_histories
 from tests.triage.histories import Change, directory_renames, histories, play, revert_for_real, write_history
@@ -86,7 +86,7 @@ def check_law(history: list[list[Change]], reverted: Collection[int], directory_
         project.git("reset", "--quiet", "--hard")
         chosen = [commit for number, commit in reversed(list(enumerate(commits))) if number in reverted]
         real_tree, real_conflicts = revert_for_real(Path(folder) / "scratch", project, chosen, directory_renames)
-        before = photograph(project.root)
+        before = file_contents(project.root)
         for way in ways_of_this_git():
             with previewer_of(project, base, way) as previewer:
                 preview = previewer.preview(chosen)
@@ -98,7 +98,7 @@ def check_law(history: list[list[Change]], reverted: Collection[int], directory_
                 assert paths == (real_conflicts[commit] or paths)
             assert (steps[-1][1].tree if steps else preview.tree) == real_tree
             assert preview.tree == (None if real_conflicts else real_tree)
-        assert photograph(project.root) == before
+        assert file_contents(project.root) == before
 
 
 @pytest.mark.parametrize("found", read_found_histories(), ids=lambda found: found.name)

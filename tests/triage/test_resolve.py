@@ -13,7 +13,7 @@ from swarm_tui.triage.apply import apply_proposal, propose
 from swarm_tui.triage.resolve import apply_resolution, discard, open_conflict
 from swarm_tui.triage.review import Review
 from swarm_tui.triage.store import ReviewFolder, review_without_sweep
-from tests.git_project import GitProject, photograph
+from tests.git_project import GitProject, file_contents
 from tests.triage.conftest import Integrated, number_lines, ranked
 
 
@@ -21,7 +21,7 @@ def test_a_resolution_makes_the_plan_build_for_good(integrated: Integrated, revi
     project = integrated.project
     first = ranked(review, 1)
     review.set_verdict(first, Verdict.REVERT)
-    before = photograph(project.root)
+    before = file_contents(project.root)
     copy = open_conflict(review, first.id)
     assert "<<<<<<< " in (copy.folder / "lines.txt").read_text()
     assert copy.paths == ("lines.txt",)
@@ -33,7 +33,7 @@ def test_a_resolution_makes_the_plan_build_for_good(integrated: Integrated, revi
     assert preview.is_clean
     assert preview.resolved == (first.id,)
     assert not copy.folder.exists()
-    assert photograph(project.root) == before
+    assert file_contents(project.root) == before
     with integrated.open() as again:
         assert again.preview().tree == preview.tree
         again.set_verdict(ranked(again, 5), Verdict.REVERT)

@@ -11,7 +11,7 @@ from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.model.verdicts import Verdict
 from swarm_tui.triage.review import Review
 from swarm_tui.triage.store import review_without_sweep
-from tests.git_project import GitProject, photograph
+from tests.git_project import GitProject, file_contents
 from tests.triage.conftest import Integrated, number_lines, ranked
 
 KEEP, REVERT, LATER, CLEAR = Verdict.KEEP, Verdict.REVERT, Verdict.LATER, Verdict.CLEAR
@@ -231,7 +231,7 @@ def test_looking_leaves_the_repository_bit_for_bit(integrated: Integrated) -> No
     project = integrated.project
     (project.root / "lines.txt").write_text("dirty\n")
     (project.root / "untracked").write_text("mine\n")
-    before = photograph(project.root)
+    before = file_contents(project.root)
     with integrated.open() as review:
         review.warm_up()
         for fix in review.fixes:
@@ -241,7 +241,7 @@ def test_looking_leaves_the_repository_bit_for_bit(integrated: Integrated) -> No
             review.diff(fix)
         review.net_diff()
         review.is_rewritten()
-    assert photograph(project.root) == before
+    assert file_contents(project.root) == before
 
 
 def test_attributes_of_the_branch_count_not_those_of_the_checkout(integrated: Integrated) -> None:
@@ -279,10 +279,10 @@ def test_what_is_no_straight_line_is_refused(integrated: Integrated, base: str, 
     project.git("switch", "--quiet", "--create", "merged", "main")
     project.commit("aside", {"aside.txt": "aside\n"})
     project.git("merge", "--quiet", "--no-edit", "integrated")
-    before = photograph(project.root)
+    before = file_contents(project.root)
     with pytest.raises(UsageError, match=words):
         Review.open(Repository.open(project.root), base, tip, folder=integrated.folder)
-    assert photograph(project.root) == before
+    assert file_contents(project.root) == before
 
 
 def test_a_shallow_clone_says_how_to_get_the_rest(integrated: Integrated, tmp_path: Path) -> None:
@@ -308,10 +308,10 @@ def test_a_partial_clone_is_told_and_never_fetches_behind_ones_back(integrated: 
     clone = GitProject(partial)
     clone.git("branch", "--quiet", "main", "origin/main", codes=None)
     clone.git("config", "remote.origin.url", "https://127.0.0.1:9/nowhere")
-    before = photograph(partial)
+    before = file_contents(partial)
     with pytest.raises(SwarmError, match="objects are missing"):
         Review.open(Repository.open(partial), "main", "origin/integrated", folder=integrated.folder)
-    assert photograph(partial) == before
+    assert file_contents(partial) == before
 
 
 def test_what_a_partial_clone_is_told_to_do_helps(integrated: Integrated, tmp_path: Path) -> None:

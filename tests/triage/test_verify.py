@@ -18,7 +18,7 @@ from swarm_tui.triage.review import Review
 from swarm_tui.triage.store import ReviewFolder, review_of_sweep
 from swarm_tui.triage.verify import ReviewTests
 from tests.agents.integrator_project import CODE, TEST_FILE, SweptProject, changed
-from tests.git_project import PYTEST_INI, GitProject, photograph
+from tests.git_project import PYTEST_INI, GitProject, file_contents
 from tests.testing.sums import IMPORT_ROOTS, TESTS, CountingPython, make_sums
 
 pytestmark = pytest.mark.slow
@@ -56,12 +56,12 @@ async def test_what_goes_red_without_a_fix_is_found_and_nothing_is_run_twice(
     sums: GitProject, review: Review, tests: ReviewTests, python: CountingPython
 ) -> None:
     (sums.root / "src/sums.py").write_text("raise SystemExit('the user is in the middle of something')\n")
-    before = photograph(sums.root)
+    before = file_contents(sums.root)
     fix = review.fixes[0]
     run = await ReviewTestRunner(review, tests).run_without_fix(fix, frozenset({fix.id}), nothing)
     assert set(run.tests) == set(TESTS[:2])
     assert run.went_red == (TESTS[0],)
-    assert photograph(sums.root) == before
+    assert file_contents(sums.root) == before
     calls = len(python.calls)
     again = ReviewTests(review, tests.copies.settings, [Record(test, file="tests/test_sums.py") for test in TESTS[:2]])
     repeated = await ReviewTestRunner(review, again).run_without_fix(fix, frozenset({fix.id}), nothing)
