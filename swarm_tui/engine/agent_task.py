@@ -33,7 +33,7 @@ class AgentTask(Protocol):
     def launch_attempts(self) -> int: ...
 
     def folder(self, context: EngineContext) -> Path:
-        """Return the folder of the sweep into which the agent's work is pulled; it is there."""
+        """Return the folder of the sweep into which the agent's work is pulled; it exists."""
 
     def commits_ref(self, context: EngineContext) -> str:
         """Return the ref under which the agent's commits are fetched into the user's repository."""
@@ -59,7 +59,7 @@ async def harvest(
     pulled = await pull_for(context, task, agent, place)
     for note in pulled.notes:
         context.note(note, level="warning", test=task.key)
-    # What is in the place of an agent that is gone may have been handed in to an engine that then died.
+    # An agent that is gone may have handed in its work to an engine that then died.
     return await task.finish(context, pulled, End.ARCHIVE if pulled.has_output else end)
 
 

@@ -52,7 +52,7 @@ async def find_tests(
     selection: Selection,
     progress: Progress,
 ) -> Found:
-    """Collect in the project's interpreter and choose; errors are told as pytest tells them."""
+    """Collect in the project's interpreter and choose; errors are reported in pytest's words."""
     progress("collecting the tests")
     adapter, collected = await collect_tests(repository, folder, python, arguments)
     refuse_errors(collected)
@@ -94,7 +94,7 @@ async def collect_tests(
 
 
 def checked_root(collected: Collected, top: Path) -> Path:
-    """Return where node ids begin; outside of the repository nothing could be told by them."""
+    """Return the folder that node ids are relative to; raise UsageError when it is outside of the repository."""
     root = collected.root.resolve()
     if not root.is_relative_to(top):
         raise UsageError(f"pytest's rootdir {root} lies outside of the repository {top}", "give --rootdir after --")
@@ -102,7 +102,7 @@ def checked_root(collected: Collected, top: Path) -> Path:
 
 
 def refuse_errors(collected: Collected) -> None:
-    """Refuse tests that cannot be collected, as pytest tells it."""
+    """Raise UsageError for tests that cannot be collected, with pytest's messages."""
     if collected.errors:
         raise SwarmError(_errors_as_text(collected), "correct this, or leave the files out with pytest's --ignore")
 
@@ -120,7 +120,7 @@ def _candidates(top: Path, folder: Path) -> Iterator[str]:
     active = os.environ.get("VIRTUAL_ENV")
     for venv in [*venvs, *([Path(active)] if active else [])]:
         if (venv / "bin" / "python").exists():
-            # A venv without pytest is a thing to be told, and not to be passed over for another one.
+            # A venv without pytest is an error: another interpreter must not be used in its place.
             yield str(venv / "bin" / "python")
             return
     for name in ("python3", "python"):
@@ -162,7 +162,7 @@ def import_roots(collected: Collected, top: Path) -> tuple[str, ...]:
 
 
 def path_below(path: Path, top: Path) -> str:
-    """Return a folder from the top of the repository; empty for the top, and for what lies outside."""
+    """Return a folder relative to the top of the repository; "" for the top itself, and for folders outside."""
     if not path.is_relative_to(top) or path == top:
         return ""
     return path.relative_to(top).as_posix()

@@ -1,4 +1,4 @@
-"""Brings an agent's commits into the user's repository under a ref of ours."""
+"""Brings an agent's commits into the user's repository under a ref below refs/swarm/."""
 
 from __future__ import annotations
 

@@ -85,14 +85,14 @@ async def _run(
 ) -> tuple[Literal["finished", "stopped", "failed"], str]:
     runner = SweepRunner(context)
     working = asyncio.ensure_future(_resume_and_run(runner, events, is_relaunching))
-    # Asked to end, the engine lets go at once: the agents work on, and `resume` takes them up again.
+    # On SIGTERM the engine ends at once; its agents go on working, and `resume` adopts them.
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, working.cancel)
     try:
         await working
     except asyncio.CancelledError:
         return "stopped", "the engine was asked to end; its agents work on"
     except (SwarmError, OSError) as error:
-        # A full disk, most often. If not even this can be written down, it goes to the engine's log.
+        # Most often a full disk. If the journal cannot be written either, the error goes to the engine's log.
         return "failed", str(error)
     if runner.is_stopping:
         return "stopped", runner.stop_reason

@@ -25,7 +25,7 @@ Who = Literal["builtin", "agent"]
 
 
 def integrate_again(folder: SweepFolder, by: Who | None = None) -> SweepState:
-    """Integrate what the agents have made so far and return the state after it; `by` None is who it was asked of."""
+    """Integrate what the agents have made so far and return the state after it; `by` None is the sweep's own choice."""
     spec = folder.read_spec()
     if is_newer_format(spec):
         raise UsageError(f"{folder.name} was made by a newer swarm-tui", "it can be looked at, not continued")
@@ -49,7 +49,7 @@ def integrate_again(folder: SweepFolder, by: Who | None = None) -> SweepState:
                 asyncio.run(_stop_integrator(context))
                 raise
             finally:
-                # The sweep is as finished, or as unfinished, as it was.
+                # The end of the sweep is recorded as it was before.
                 is_finished = ended_why == "finished"
                 context.record(EngineEnded(why="finished" if is_finished else "stopped", reason=ended_reason))
                 writer.sync()
@@ -75,6 +75,6 @@ class _NoRequests:
 
 
 async def _stop_integrator(context: EngineContext) -> None:
-    """Stop the agent that nobody watches any more."""
+    """Stop the integrator's agent, which no engine watches."""
     with contextlib.suppress(SwarmError):
         await context.mngr.stop([integrator_of(context.spec)])

@@ -47,7 +47,7 @@ class Order(RunOptions):
 
 @dataclass(frozen=True, slots=True)
 class Preconditions:
-    """What a sweep stands on, found to be there: the repository, its commit, who commits, and a mngr."""
+    """What was found before a sweep: the repository, its commit, the identity for commits, and a mngr."""
 
     repository: Repository
     base: str

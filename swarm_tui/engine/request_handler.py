@@ -1,4 +1,4 @@
-"""Carries out what people ask for, once each, and answers with events."""
+"""Carries out the requests of people, each once, and answers with events."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class RequestHandler:
         self._runner = runner
         self._follower = RequestFollower(context.folder)
         self._messages: set[asyncio.Task[None]] = set()
-        # A request that an earlier engine has never answered was made about another situation.
+        # A request to stop that an earlier engine has not answered must not stop this one.
         self._is_first_read = True
 
     @property
@@ -50,7 +50,7 @@ class RequestHandler:
                 self._answer(request)
                 self._runner.stop_sweep(f"asked for by {by}")
             case _ if request.tests and not self._known(request.tests):
-                # Nobody named is here; in an event, no names would mean all.
+                # None of the tests is known. In an event, no tests would mean all.
                 self._answer(request, problem=self._problem_of_unknown(request.tests))
             case RequestKind.STOP | RequestKind.RETRY | RequestKind.MESSAGE if not request.tests:
                 self._answer(request, problem="no test is named")

@@ -36,7 +36,7 @@ LOST_ENDS: Final = frozenset({End.CRASH, End.CLOSED, End.GONE, End.NOT_LAUNCHED}
 
 
 async def check_continued(folder: SweepFolder, spec: SweepSpec) -> None:
-    """Refuse to continue a sweep that was copied, or whose agents are elsewhere; it can be looked at all the same."""
+    """Raise UsageError for a sweep that cannot be continued here: it was copied, or its agents are elsewhere."""
     if is_newer_format(spec):
         raise UsageError(f"{folder.name} was made by a newer swarm-tui", "it can be looked at, not continued")
     if not Path(spec.repository).is_dir():
@@ -56,13 +56,13 @@ async def check_continued(folder: SweepFolder, spec: SweepSpec) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Resumer:
-    """Compares what the journal says with what is really there."""
+    """Compares the journal with the agents that exist."""
 
     context: EngineContext
     runner: SweepRunner
     is_relaunching: bool = False
     _queued_again: list[tuple[TestRecord, AgentStatus | None, str]] = field(default_factory=list)
-    """What is queued again, with the agent to be removed before, and why."""
+    """The tests to queue again, each with the agent to remove before, and the reason."""
 
     async def resume(self, events: Iterable[Event]) -> None:
         await self._wait_for_creates()
@@ -80,7 +80,7 @@ class Resumer:
         return [*self.context.state.tests(), *([integrator] if integrator is not None else [])]
 
     async def _wait_for_creates(self) -> None:
-        """Wait for creates that outlived the engine that began them: their agents are ours."""
+        """Wait for `mngr create` commands that outlived their engine: their agents belong to this sweep."""
         names = {record.agent for record in self._records() if record.state is State.LAUNCHING}
         deadline = time.monotonic() + CREATE_DEADLINE
         while names and time.monotonic() < deadline:
@@ -104,7 +104,7 @@ class Resumer:
             case State.RUNNING | State.WAITING | State.HARVESTING:
                 await self._resume_working(record, agent)
             case State.STOPPED if record.reason == SWEEP_STOPPED:
-                # It may have handed in its work after it was told to stop.
+                # It may have handed in its work after the stop was recorded.
                 if agent is not None and await self._has_archive(agent.address):
                     await self._adopt(record, agent)
                     return
@@ -120,14 +120,14 @@ class Resumer:
             await self._keep_work(record)
             self._queued_again.append((record, agent, "its agent was gone"))
         else:
-            # The watch will observe the end, and what can be had is harvested then.
+            # The watch will observe that the agent has ended, and what it left is harvested then.
             self._watch(record.test)
 
     def _watch(self, key: str) -> None:
         if key == INTEGRATOR_KEY:
             self.runner.integrator = continued_integration(self.context)
             if self.runner.integrator is None:
-                # What it was given is lost, and with it the measure for what it hands in.
+                # Its inputs are lost, so that its work could not be checked.
                 return
             self.runner.is_integration_due = False
         task = self.runner.task_of(key)
@@ -158,7 +158,7 @@ class Resumer:
         self._watch(record.test)
 
     async def _queue_again(self) -> None:
-        """Remove what is left of the old agents, all with one call, and queue their tests."""
+        """Remove the old agents with one call, and queue their tests."""
         names = [agent.name for _, agent, _ in self._queued_again if agent is not None]
         if names:
             try:
@@ -174,7 +174,7 @@ class Resumer:
                 self.runner.queue[record.test] = None
 
     async def _keep_work(self, record: TestRecord) -> None:
-        """Keep what a lost agent has done: the next one begins anew in another copy."""
+        """Pull the work of a lost agent, because the next one starts in a fresh copy."""
         if record.test == INTEGRATOR_KEY:
             return
         task = self.runner.task_of(record.test)
@@ -193,7 +193,7 @@ class Resumer:
                 self.runner.live_agents.stop_later(record.agent, is_working=record.agent not in stopped)
 
     async def _has_archive(self, agent: AgentAddress) -> bool:
-        """Return whether an agent has handed in its work: it is there, or was pulled by an engine that then died."""
+        """Return whether an agent has handed in its work, also when an engine pulled it and then died."""
         (archive,) = await self.context.place.read_files([ReadRequest(AgentFile(agent, ARCHIVE_PATH))])
         return archive is not None or any(
             was_pulled(folder, agent.agent_id)

@@ -1,4 +1,4 @@
-"""Begins a sweep: its folder with what is asked and what is queued, and the engine as a process of its own."""
+"""Begins a sweep: writes its folder, and starts the engine as a process of its own."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from swarm_tui.model.text import plain
 
 START_DEADLINE: Final = 60.0
 SPACE_NEEDED: Final = 1 << 16
-"""What an engine needs at least to take hold and to say what goes wrong."""
+"""The free bytes on the disk that an engine needs to start and to log an error."""
 
 
 def new_sweep_name(repository: Path) -> str:
-    """Return an id for a sweep that begins now; two in one second are told apart."""
+    """Return a new id for a sweep that begins now, unique also within one second."""
     runs = create_runs_folder(repository)
     moment = time.time()
     while True:
@@ -58,7 +58,7 @@ def write_sweep(folder: SweepFolder, spec: SweepSpec, tests: Iterable[SweptTest]
 
 
 def start_engine(folder: SweepFolder, passed_environment: Sequence[str] = (), *, is_relaunching: bool = False) -> int:
-    """Start the engine of a sweep apart from us and wait until it has taken hold; return its process id."""
+    """Start the engine of a sweep as a detached process, wait until it has begun, and return its process id."""
     _check_disk(folder)
     passed = {name: os.environ[name] for name in passed_environment if name in os.environ}
     root = folder.root.absolute()

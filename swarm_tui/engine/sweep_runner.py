@@ -35,7 +35,7 @@ _STILL_WORKING: Final = frozenset({End.TIMEOUT, End.NO_ANSWER})
 
 
 class Requests(Protocol):
-    """What people ask for, as the runner uses it."""
+    """The requests of people, as the runner uses them."""
 
     @property
     def is_busy(self) -> bool: ...
@@ -76,7 +76,7 @@ class SweepRunner:
         self.group: asyncio.TaskGroup
 
     async def run(self, inbox: Requests) -> None:
-        """Work until nothing is left to do, or until somebody has the sweep stopped."""
+        """Run until no work is left, or until the sweep is stopped."""
         async with asyncio.TaskGroup() as self.group:
             while True:
                 now = time.monotonic()
@@ -96,7 +96,7 @@ class SweepRunner:
                 await self._pause()
 
     async def _pause(self) -> None:
-        """Wait for the next round; a slot that becomes free is not left empty until then."""
+        """Wait for the next round, or until a slot becomes free."""
         self._slot_freed.clear()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self._tick):
@@ -124,7 +124,7 @@ class SweepRunner:
             and self.context.spec.integrator != "none"
             and self._are_tests_done()
             and not self._is_integrating
-            # A stop that is under way would meet the new integrator too: it bears the old one's name.
+            # A stop that is under way would also stop the new integrator, which has the same name.
             and not self._stopper.is_stopping(integrator_of(self.context.spec))
         ):
             self.is_integration_due = False
@@ -152,7 +152,7 @@ class SweepRunner:
         return OneTestTask(key, self.context.spec)
 
     def _begin(self, test: str, work: Coroutine[Any, Any, None]) -> None:
-        """Do something with one test; nothing else is done with it meanwhile."""
+        """Start work on one test, which is busy until the work has ended."""
         task = self.group.create_task(work)
         self._busy[test] = task
         task.add_done_callback(lambda _: self._end(test))
@@ -249,7 +249,7 @@ class SweepRunner:
         try:
             await launch(self.context, task, attempt)
         except UsageError as error:
-            # The request itself is wrong, so that another attempt would fare no better.
+            # The request itself is wrong, so that another attempt would fail too.
             await self._give_up(task, attempt, str(error))
         except SwarmError as error:
             await self._after_failure(task, attempt, str(error))
@@ -319,7 +319,7 @@ class SweepRunner:
     def _stop_tests(self) -> None:
         for test, (reason, is_retried) in list(self._to_stop.items()):
             record = self.context.state.record_of(test)
-            # A stop that is under way would meet the new agent too: it bears the old one's name.
+            # A stop that is under way would also stop the new agent, which has the same name.
             if test in self._busy or (is_retried and self._stopper.is_stopping(record.agent)):
                 continue
             del self._to_stop[test]
@@ -351,7 +351,7 @@ class SweepRunner:
             self.live_agents.stop_later(watch.address.name, is_working=True)
 
     async def _retry(self, test: str, reason: str) -> None:
-        """Queue a test again; what is left of its old agent goes first, or the new one could not have its name."""
+        """Queue a test again after removing its old agent, which has the same name."""
         record = self.context.state.record_of(test)
         self.live_agents.to_stop.pop(record.agent, None)
         try:

@@ -28,7 +28,7 @@ class TryReader:
         self._foreign: tuple[str, ...] = ()
 
     def read(self, lines: Iterable[bytes]) -> list[TryEvent]:
-        """Return the events for the lines; what is no line of ours is passed over."""
+        """Return the events for the lines; other lines are skipped."""
         events = (self._event(fields) for fields in map(_fields, lines) if fields)
         return [event for event in events if event is not None]
 

@@ -129,7 +129,7 @@ def _propose_removals(
     branch: _Branch,
     removed: Iterable[TestFunction],
 ) -> None:
-    """Remove the tests of blocks that are gone, with one commit for each file."""
+    """Remove the tests of removed blocks, with one commit for each file."""
     by_file: dict[str, list[str]] = {}
     for test in removed:
         by_file.setdefault(test.file, []).append(test.name)

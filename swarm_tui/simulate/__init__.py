@@ -1,1 +1,1 @@
-"""Believable sweeps of any size, played live into a sweep folder by a light process of their own."""
+"""Simulated sweeps of any size, written into a sweep folder by a process of their own."""

@@ -46,7 +46,7 @@ def is_test_file(path: str) -> bool:
 
 
 def module_names(path: str) -> tuple[str, ...]:
-    """Return every name by which a file may be imported: where the import root lies is not known here."""
+    """Return all names by which a file may be imported, since the import root is not known."""
     if not path.endswith(".py"):
         return ()
     parts = list(PurePosixPath(path).with_suffix("").parts)

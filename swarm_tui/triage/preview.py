@@ -14,7 +14,7 @@ from swarm_tui.model.fixes import Commit, Conflict, IntegratedBranch, Preview
 from swarm_tui.triage import plan
 
 Resolution = Mapping[str, TreeEntry | None]
-"""What a person made of a conflict: the paths that differ from git's own attempt, and what they hold (or None)."""
+"""A resolution of a conflict: the entries of the paths that differ from git's attempt; None for a deleted path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class RevertStep:
 
     ours: str
     tree: str
-    """What came of it; as it was before when there is a conflict."""
+    """The resulting tree; the same as `ours` when there is a conflict."""
     merge: MergeResult | None = None
     """The merge that could not be done cleanly."""
     is_resolved: bool = False
@@ -51,7 +51,7 @@ class Previewer:
         self._lock = threading.RLock()
 
     def preview(self, reverted: Collection[str]) -> Preview:
-        """Return what reverting these commits, and no others, would lead to."""
+        """Return the preview of reverting exactly these commits."""
         wanted = frozenset(reverted)
         with self._lock:
             if self._space.clear_if_full():
@@ -73,7 +73,7 @@ class Previewer:
             return done
 
     def add_resolution(self, key: str, resolution: Resolution) -> None:
-        """Use what a person made of a conflict wherever the same conflict comes up again."""
+        """Use the resolution of a person for each later conflict with the same key."""
         with self._lock:
             self._resolutions[key] = resolution
             self._forget()
@@ -135,7 +135,7 @@ class Previewer:
         """Return the later commits that stay and that a revert may conflict with."""
         stay = plan.later_commits_that_stay(self._branch, commit.id, reverted)
         paths = frozenset(merge.conflict_paths)
-        # A path that the commit does not know has been renamed since: who touched its old name is meant too.
+        # A path that the commit does not change was renamed later: commits that change the old name are opponents too.
         return plan.commits_changing(stay, paths if paths <= commit.paths else paths | commit.paths)
 
     def _opponents(self, commit: Commit, possible: Sequence[Commit]) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Opens the conflict of a revert in a scratch copy, and uses what a person makes of it in the plan."""
+"""Opens the conflict of a revert in a scratch copy, and uses the resolution in the plan."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from swarm_tui.triage.preview import conflict_key
 from swarm_tui.triage.review import Review
 from swarm_tui.triage.store import append_resolution
 
-# A project may want them longer than the seven characters that git makes of itself.
+# A project may set a longer marker than git's default of seven characters.
 _MARKER: Final = re.compile(rb"^(?:<{7,} |>{7,} )", re.MULTILINE)
 
 

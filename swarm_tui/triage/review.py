@@ -1,4 +1,4 @@
-"""One review: a branch, its fixes, the verdicts on them, and what these lead to.
+"""One review: a branch, its fixes, the verdicts on them, and the previews of plans.
 
     review = triage.sweep_review.review_sweep(sweep_folder)          or, without a sweep:
     review = Review.open(repository, base, tip)
@@ -213,10 +213,10 @@ class Review:
                 self.content(fix)
         self._verdicts = fold_verdicts(lines, frozenset(commits), self._contents)
 
-    # What the verdicts lead to
+    # Previews and diffs
 
     def warm_up(self) -> None:
-        """Start what the first diff and the first preview wait for; call it once, while the first frame is drawn."""
+        """Start the processes of git and read the first diff; to be called once, while the first frame is drawn."""
         self.space.merger.warm_up(self.branch.tip_tree)
         if self.fixes:
             self.diff(self.fixes[0])
@@ -225,7 +225,7 @@ class Review:
         return self.preview_of(self.reverted)
 
     def preview_of(self, reverted: Collection[str]) -> Preview:
-        """Return what reverting these commits, and no others, would lead to."""
+        """Return the preview of reverting exactly these commits."""
         return self.previewer.preview(reverted)
 
     def conflict_when_reverted_alone(self, fix: Fix) -> Conflict | None:

@@ -1,4 +1,4 @@
-"""Where a review is kept: the verdicts, what people made of conflicts, and the results of tests that were run."""
+"""The files of a review: verdicts, resolutions of conflicts, and the results of tests."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def review_of_sweep(folder: Path) -> ReviewFolder:
 
 
 def review_without_sweep(base: str, tip: str, state_home: Path | None = None) -> ReviewFolder:
-    """Return the review of a branch that no sweep of ours made; it lies in the user's state folder."""
+    """Return the folder, in the user's state folder, of a review of a branch that no sweep made."""
     reviews = (state_home or _state_home()) / "swarm-tui" / "reviews"
     root = reviews / f"{base}-{tip}"
     earlier = [path for path in reviews.glob(f"{base}-*/{VERDICTS_FILE}") if path.parent != root]
@@ -71,7 +71,7 @@ def _state_home() -> Path:
 
 
 class VerdictStore:
-    """The verdicts of one review: read as they come, from any number of rooms, and appended at once."""
+    """The verdicts of one review, which several rooms may append to at the same time."""
 
     def __init__(self, folder: ReviewFolder, clock: Callable[[], float] = time.time) -> None:
         self.folder = folder
@@ -93,7 +93,7 @@ class VerdictStore:
         return len(self._inherited)
 
     def refresh(self) -> bool:
-        """Read what was appended since the last time, by anybody; True when there was something."""
+        """Read the lines that were appended since the last call, by any process; return whether there were some."""
         lines, is_restarted = self._follower.read()
         if is_restarted:
             self._lines = []

@@ -157,7 +157,7 @@ class FixMeasurement:
         return after if after.outcomes else after.complaint or "pytest reported no test"
 
     async def _find_varying(self, tree: str, tests: Sequence[str], known: TestRun, times: int) -> set[str]:
-        """Run tests on a tree a few times more; return those that do not always come to the same."""
+        """Run tests on a tree a few times more; return those with different outcomes."""
         if not tests:
             return set()
 

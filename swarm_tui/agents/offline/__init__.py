@@ -1,1 +1,1 @@
-"""The offline agent: plays a recorded piece of work on a real checkout, so that all around agents can be tried."""
+"""The offline agent: plays recorded work on a real checkout, to try everything but the model."""
