@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import resource
-from collections.abc import Sequence
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -20,10 +22,11 @@ from swarm_tui.errors import JournalError, SwarmError, UsageError
 from swarm_tui.journal.append import JournalWriter
 from swarm_tui.journal.fold import SweepState
 from swarm_tui.journal.recover import recover_journal
-from swarm_tui.model.events import Harvested, Launched, Launching, Stopped
+from swarm_tui.model.events import Harvested, Integrating, Launched, Launching, Queued, Stopped
 from swarm_tui.model.harvest import HarvestReport
 from swarm_tui.model.state import TestRecord as Record
 from swarm_tui.model.states import Result, State
+from swarm_tui.model.sweep import INTEGRATOR_KEY
 from swarm_tui.places.place import AgentState, AgentStatuses, PlaceUnreachable
 from tests.engine.rehearsal import QuickMngr, rehearse
 from tests.fake_mngr import FakeAgent
@@ -116,6 +119,94 @@ async def test_a_half_made_agent_is_removed_and_made_anew(tmp_path: Path, mngr: 
     assert only(context).result is Result.CLEAN
     assert only(context).attempt == 2
     assert len(mngr.created) == 2
+
+
+async def compare(context: EngineContext) -> SweepRunner:
+    """Only compare the journal with what is there; nothing is launched or harvested."""
+    runner = SweepRunner(context, tick=0.0)
+    async with asyncio.timeout(20):
+        await Resumer(context, runner).resume([])
+    return runner
+
+
+def adopted(context: EngineContext) -> list[str]:
+    """Return the ids of the agents that were adopted."""
+    events = recover_journal(context.folder.events).events
+    return [event.agent_id for event in events if isinstance(event, Launched) and event.is_adopted]
+
+
+@pytest.mark.parametrize("is_launched", [False, True])
+@pytest.mark.parametrize(("state", "is_over"), [("RUNNING", False), ("STOPPED", True), ("STOPPED", False)])
+async def test_an_agent_is_adopted_that_is_at_work_or_has_handed_in(
+    tmp_path: Path, mngr: QuickMngr, is_launched: bool, state: str, is_over: bool
+) -> None:
+    context = rehearse(tmp_path, 1, mngr)
+    context.record(Launching(test=only(context).test))
+    await create(context, mngr)
+    if is_launched:
+        context.record(launched(context))
+    agent = mngr.agents[only(context).agent]
+    agent.state = state
+    if not is_over:
+        (agent.state_dir / "plugin/swarm/outputs.tar.gz").unlink()
+    runner = await compare(context)
+    is_adopted = is_over or state == "RUNNING"
+    assert adopted(context) == ([agent.agent_id] if is_adopted else [])
+    assert list(runner.queue) == ([only(context).test] if not is_adopted and not is_launched else [])
+    assert list(mngr.agents) == ([only(context).agent] if is_adopted or is_launched else [])
+
+
+async def test_what_is_left_of_the_agent_of_a_queued_test_is_removed_first(tmp_path: Path, mngr: QuickMngr) -> None:
+    context = rehearse(tmp_path, 1, mngr)
+    await create_half(context, mngr)
+    context.record(Queued(test=only(context).test, reason="its launch failed"))
+    await compare(context)
+    assert mngr.agents == {}
+    assert (only(context).state, only(context).reason) == (State.QUEUED, "its launch failed")
+
+
+class PlaceAfterCreates(FakePlace):
+    """Notes, when it is asked for its agents, whether the create of another engine has ended."""
+
+    def __init__(self, mngr: QuickMngr, create: subprocess.Popen[bytes]) -> None:
+        super().__init__(mngr)
+        self._create = create
+        self.has_ended: list[bool] = []
+
+    async def agent_statuses(self) -> AgentStatuses:
+        self.has_ended.append(self._create.poll() is not None)
+        return await super().agent_statuses()
+
+
+@contextmanager
+def create_elsewhere(agent: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Return a process that looks like the create of an agent, and ends after its input has ended."""
+    words = ["sh", "-c", "read line; sleep 0.5; :", "create", agent]
+    with subprocess.Popen(words, stdin=subprocess.PIPE) as process:
+        yield process
+
+
+async def test_creates_of_tests_that_are_being_launched_are_waited_for(tmp_path: Path, mngr: QuickMngr) -> None:
+    context = rehearse(tmp_path, 1, mngr)
+    with create_elsewhere(only(context).agent) as create:
+        context.place = place = PlaceAfterCreates(mngr, create)
+        await compare(context)
+        context.record(Launching(test=only(context).test))
+        assert create.stdin is not None
+        create.stdin.close()
+        runner = await compare(context)
+    assert place.has_ended == [False, True]
+    assert list(runner.queue) == [only(context).test]
+
+
+async def test_an_integrator_that_is_gone_leaves_no_work_to_keep(tmp_path: Path, mngr: QuickMngr) -> None:
+    context = rehearse(tmp_path, 1, mngr, integrator="agent")
+    context.record(Integrating(by="agent", agent="swarm-20261118-061200-integrator"))
+    context.record(Launched(test=INTEGRATOR_KEY, agent_id="a", work_dir="/gone", state_dir="/gone"))
+    runner = await compare(context)
+    assert (runner.is_integration_due, runner.integrator) == (True, None)
+    assert list(runner.queue) == [only(context).test]
+    assert not (context.folder.root / "agents").exists()
 
 
 class ClingingAgents(QuickMngr):

@@ -39,6 +39,21 @@ EQUIVALENT: Final[dict[tuple[str, str, str], str]] = {
     ("swarm_tui/adapters/git/merging.py", "self._space.tree(tree)", "pass"): "read ahead, or read when needed",
     ("swarm_tui/engine/schedule.py", "break", "continue"): "a shortcut",
     (
+        "swarm_tui/engine/resume.py",
+        '_LIVING: Final = frozenset({"RUNNING", "WAITING", "REPLACED"})',
+        "_LIVING: Final = ({'RUNNING', 'WAITING', 'REPLACED'})",
+    ): "the same set",
+    (
+        "swarm_tui/engine/resume.py",
+        "LOST_ENDS: Final = frozenset({End.CRASH, End.CLOSED, End.GONE, End.NOT_LAUNCHED})",
+        "LOST_ENDS: Final = ({End.CRASH, End.CLOSED, End.GONE, End.NOT_LAUNCHED})",
+    ): "the same set",
+    (
+        "swarm_tui/triage/apply.py",
+        "with contextlib.suppress(ValueError, KeyError, TypeError):",
+        "with (contextlib.suppress(KeyError, ValueError, TypeError)):",
+    ): "the same errors",
+    (
         "swarm_tui/transcripts/layout.py",
         "_MARKDOWN_ROLES: Final = frozenset({Role.USER, Role.AGENT, Role.THINKING, Role.SYSTEM})",
         "_MARKDOWN_ROLES: Final = ({Role.USER, Role.AGENT, Role.THINKING, Role.SYSTEM})",

@@ -13,7 +13,14 @@ from swarm_tui.adapters.git import RefMoved
 from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.model.outcome import IntegratorOutcome
 from swarm_tui.model.verdicts import Verdict, VerdictLine
-from swarm_tui.triage.apply import apply_proposal, checkout_hint, propose, revert_message, reviewed_branch
+from swarm_tui.triage.apply import (
+    applied_branch,
+    apply_proposal,
+    checkout_hint,
+    propose,
+    revert_message,
+    reviewed_branch,
+)
 from swarm_tui.triage.review import Review
 from swarm_tui.triage.review_text import pull_request_text
 from tests.git_project import file_contents
@@ -44,12 +51,15 @@ def test_a_clean_branch_leaves_the_reverted_fixes_out(integrated: Integrated, re
     project = integrated.project
     review.set_verdict(ranked(review, 2), Verdict.REVERT)
     review.set_verdict(ranked(review, 5), Verdict.REVERT)
-    applied = apply_proposal(review, propose(review, BRANCH, is_drop=True))
+    proposal = propose(review, BRANCH, is_drop=True)
+    assert proposal.subjects == ("[FIX_IMPL] Fix number 3", "[FIX_IMPL] Fix number 4")
+    applied = apply_proposal(review, proposal)
     subjects = project.git("log", "--reverse", "--format=%s", f"main..{BRANCH}").split("\n")
     assert subjects == ["[TEST/DOC] tests and docs", *(f"[FIX_IMPL] Fix number {number}" for number in (1, 3, 4))]
     assert project.git("rev-parse", f"{BRANCH}~2") == integrated.fixes[0]
     assert applied.commits == 2
     assert project.git("rev-parse", f"{BRANCH}^{{tree}}") == review.preview().tree
+    assert project.git("log", "-1", "--format=%an <%ae>", BRANCH) == "Ada Lovelace <ada@example.org>"
     dates = [project.git("log", "-1", "--format=%ad", commit) for commit in (integrated.fixes[3], BRANCH)]
     assert dates[0] == dates[1]
 
@@ -134,6 +144,17 @@ def test_applying_again_after_another_verdict_replaces_its_own_result(integrated
     assert proposal.replaces == first.commit
     second = apply_proposal(review, proposal)
     assert integrated.project.git("rev-parse", BRANCH) == second.commit
+
+
+def test_the_branch_that_has_the_tree_of_a_plan_already_is_found(integrated: Integrated, review: Review) -> None:
+    branch = reviewed_branch(review)
+    integrated.project.git("branch", branch, review.branch.tip)
+    assert applied_branch(review, review.preview()) == ""
+    review.set_verdict(ranked(review, 2), Verdict.REVERT)
+    assert applied_branch(review, review.preview()) == ""
+    apply_proposal(review, propose(review, branch))
+    assert applied_branch(review, review.preview()) == branch
+    assert applied_branch(review, review.preview(), "another-sweep") == ""
 
 
 def test_a_branch_with_other_work_is_never_lost(integrated: Integrated, review: Review) -> None:
