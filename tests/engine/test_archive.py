@@ -17,7 +17,7 @@ from swarm_tui.engine.archive import SIZE_LIMIT, BadArchive, unpack_archive
 
 
 def pack(path: Path, *members: tuple[str, bytes] | tarfile.TarInfo) -> Path:
-    with tarfile.open(path, "w:gz") as packed:
+    with tarfile.open(path, "w:gz", compresslevel=1) as packed:
         for member in members:
             if isinstance(member, tarfile.TarInfo):
                 packed.addfile(member)

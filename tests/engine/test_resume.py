@@ -34,7 +34,7 @@ from tests.places.fake_place import FakePlace
 
 
 async def resume(context: EngineContext, mngr: QuickMngr, *, is_relaunching: bool = False) -> None:
-    runner = SweepRunner(context, tick=0.0)
+    runner = SweepRunner(context, tick=0.01)
     events = recover_journal(context.folder.events).events
     await Resumer(context, runner, is_relaunching).resume(events)
     async with asyncio.timeout(60):

@@ -72,11 +72,15 @@ def test_what_is_no_behaviour_is_left_alone() -> None:
     assert find_mutants(quiet) == []
 
 
-def test_every_mutant_of_the_core_is_a_program_and_the_choice_is_the_same_every_time() -> None:
+def test_the_choice_is_the_same_every_time() -> None:
+    source = (PROJECT / "swarm_tui/engine/schedule.py").read_text()
+    assert choose_mutants(source, 9, "1") == choose_mutants(source, 9, "1") != choose_mutants(source, 9, "2")
+
+
+def test_every_mutant_of_the_core_is_a_program() -> None:
     for module in CORE:
         source = (PROJECT / module).read_text()
         chosen = choose_mutants(source, 15, f"1:{module}")
-        assert chosen == choose_mutants(source, 15, f"1:{module}")
         assert len({mutant.apply(source) for mutant in chosen}) == len(chosen) > 0
         for mutant in chosen:
             ast.parse(mutant.apply(source))
