@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -138,7 +139,7 @@ def adopted(context: EngineContext) -> list[str]:
 @pytest.mark.parametrize("is_launched", [False, True])
 @pytest.mark.parametrize(("state", "is_over"), [("RUNNING", False), ("STOPPED", True), ("STOPPED", False)])
 async def test_an_agent_is_adopted_that_is_at_work_or_has_handed_in(
-    tmp_path: Path, mngr: QuickMngr, is_launched: bool, state: str, is_over: bool
+    tmp_path: Path, mngr: QuickMngr, is_launched: bool, state: Literal["RUNNING", "STOPPED"], is_over: bool
 ) -> None:
     context = rehearse(tmp_path, 1, mngr)
     context.record(Launching(test=only(context).test))
