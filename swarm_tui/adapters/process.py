@@ -133,12 +133,7 @@ class _RunningProcess:
     asyncio's own transports are not used: a loop that closes while one is being made waits for it for ever.
     """
 
-    def __init__(
-        self,
-        popen: subprocess.Popen[bytes],
-        stdin: bytes | None,
-        output_limit: int,
-    ) -> None:
+    def __init__(self, popen: subprocess.Popen[bytes], stdin: bytes | None, output_limit: int) -> None:
         self.exited = asyncio.Event()
         self.drained = asyncio.Event()
         self.stdout, self.stderr = bytearray(), bytearray()

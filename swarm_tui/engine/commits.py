@@ -25,14 +25,7 @@ class FetchedCommits:
 
 
 async def fetch_agent_commits(
-    repository: Repository,
-    place: Place,
-    agent: AgentAddress,
-    *,
-    base: str,
-    branch: str,
-    ref: str,
-    bundle: Path | None,
+    repository: Repository, place: Place, agent: AgentAddress, *, base: str, branch: str, ref: str, bundle: Path | None
 ) -> FetchedCommits:
     """Fetch an agent's commits from its bundle, else from its copy; `problem` says what is wrong with the bundle.
 

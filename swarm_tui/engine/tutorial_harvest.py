@@ -42,10 +42,7 @@ from swarm_tui.tutorial.open_work import OpenBlock
 
 TESTS_TIMEOUT: Final = 900.0
 _WITHOUT_COMMAND_KEY: Final = "needs_no_command"
-_DEFAULT_REASONS: Final = {
-    "fill": "no commands were written for it",
-    "sync": "no test that cites it was written",
-}
+_DEFAULT_REASONS: Final = {"fill": "no commands were written for it", "sync": "no test that cites it was written"}
 
 
 @dataclass(frozen=True, slots=True)

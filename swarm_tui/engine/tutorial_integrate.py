@@ -108,9 +108,8 @@ def _cherry_pick(space: ObjectSpace, branch: _Branch, record: TestRecord, commit
         return
     if merge.tree == branch.tree:
         return
-    author = Identity(commit.author.name, commit.author.email)
     message = _message(commit, record, sweep).encode()
-    made = space.commit(merge.tree, [branch.commit], message, author=author, authored=commit.author.date)
+    made = space.commit(merge.tree, [branch.commit], message, author=commit.author, authored=f"@{commit.authored}")
     why = next((change.summary for change in record.harvest.changes if change.commit == commit.commit), "")
     branch.add_commit(made, merge.tree, why, [record])
 

@@ -157,12 +157,7 @@ class SweepState:
 
     def _launching(self, event: happened.Launching) -> None:
         self._change(
-            event.test,
-            state=State.LAUNCHING,
-            since=event.at,
-            attempt=event.attempt,
-            reason="",
-            source="engine",
+            event.test, state=State.LAUNCHING, since=event.at, attempt=event.attempt, reason="", source="engine"
         )
 
     def _launched(self, event: happened.Launched) -> None:

@@ -44,10 +44,7 @@ def draw_first_run(cursor: int, width: int) -> tuple[list[Line], list[int]]:
         over = " line" if number == cursor else ""
         places.append(len(lines))
         lines.append(
-            [
-                Part(f" {beginning.key or ' '} ", f"key{over}"),
-                Part(f" {beginning.command:22}", f"strong{over}"),
-            ]
+            [Part(f" {beginning.key or ' '} ", f"key{over}"), Part(f" {beginning.command:22}", f"strong{over}")]
         )
         lines += [[Part(f"    {text}", "dim")] for text in wrap_text(beginning.text, max(10, width - 4))]
         lines.append(())

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from swarm_tui.model.formatting import age
 from swarm_tui.model.text import plain
-from swarm_tui.room.draw.header import HeaderFacts
+from swarm_tui.room.draw.frame import HeaderFacts
 from swarm_tui.room.store import EngineState, Store
 
 if TYPE_CHECKING:

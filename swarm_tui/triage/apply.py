@@ -166,13 +166,7 @@ def _build_reverts(review: Review, proposal: Proposal, sweep: str) -> tuple[str,
         fix = review.branch.find(commit.id)
         line = review.verdict_line(fix) if fix else None
         message = revert_message(
-            commit,
-            fix,
-            line,
-            by=review.by,
-            sweep=sweep,
-            total=len(review.fixes),
-            is_resolved=step.is_resolved,
+            commit, fix, line, by=review.by, sweep=sweep, total=len(review.fixes), is_resolved=step.is_resolved
         )
         parent = review.space.commit(step.tree, [parent], message, is_signed=proposal.is_signed)
         made += 1
@@ -184,14 +178,7 @@ def _revert_subject(commit: Commit) -> str:
 
 
 def revert_message(
-    commit: Commit,
-    fix: Fix | None,
-    line: VerdictLine | None,
-    *,
-    by: str,
-    sweep: str,
-    total: int,
-    is_resolved: bool,
+    commit: Commit, fix: Fix | None, line: VerdictLine | None, *, by: str, sweep: str, total: int, is_resolved: bool
 ) -> bytes:
     """Return the message of a revert: which fix, why, by whom."""
     rank = f"Fix {fix.rank} of {total}" if fix else "A commit"

@@ -35,14 +35,7 @@ from swarm_tui.model.diff import Diff
 from swarm_tui.model.fixes import Conflict, Fix, IntegratedBranch, Preview
 from swarm_tui.model.outcome import IntegratorOutcome
 from swarm_tui.model.text import plain
-from swarm_tui.model.verdicts import (
-    History,
-    Verdict,
-    VerdictChange,
-    VerdictLine,
-    fold_verdicts,
-    names_other_commits,
-)
+from swarm_tui.model.verdicts import History, Verdict, VerdictChange, VerdictLine, fold_verdicts, names_other_commits
 from swarm_tui.triage import plan
 from swarm_tui.triage.preview import Previewer, extend_until_clean
 from swarm_tui.triage.ranking import rank_fixes

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from swarm_tui.adapters.git import Identity
 from swarm_tui.adapters.pytest_runs import TestRun
-from swarm_tui.agents.integrator.branches import AgentCommit, Author
+from swarm_tui.agents.integrator.branches import AgentCommit
 from swarm_tui.agents.integrator.classify import (
     Classification,
     classify_commit,
@@ -36,13 +37,14 @@ def commit(
     source = BranchInput(
         agent=agent, test=test or f"t.py::{agent}", branch=f"swarm/1/{agent}", tip="", is_passing_after=True
     )
-    author = Author("A", "a@example.org", "")
+    author = Identity("A", "a@example.org")
     return AgentCommit(
         source,
         f"{agent}-{subject}",
         "t",
         "p",
         author,
+        "",
         f"[FIX_IMPL] {subject}",
         Classification(True),
         (),

@@ -62,6 +62,8 @@ def test_each_block_is_one_commit_and_removals_are_a_commit_of_their_own(synced:
         "Find what is left",
         "Remove a test of blocks that are gone from tests/e2e/test_change.py",
     ]
+    moments = project.git("log", "--format=%at", f"main..{branch}").split()
+    assert all(int(moment) > 0 for moment in moments), "a block's commit keeps the time at which its agent made it"
     assert project.git("diff", "--name-only", "main", branch).splitlines() == [
         "tests/e2e/test_change.py",
         "tests/e2e/test_fill.py",

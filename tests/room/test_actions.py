@@ -9,7 +9,7 @@ import pytest
 from swarm_tui.room.actions import EVERYWHERE, SCOPES, SCREENS, Action, KeyMap, ScreenEntry, actions_in
 from swarm_tui.room.app import first_zoom
 from swarm_tui.room.draw.arrange import Zoom
-from swarm_tui.room.draw.footer import draw_footer
+from swarm_tui.room.draw.frame import draw_footer
 from swarm_tui.room.draw.parts import text_of, width_of
 from tests.room.keys_page import keys_page
 

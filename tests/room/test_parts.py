@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from swarm_tui.room.draw.header import draw_bar
+from swarm_tui.room.draw.frame import draw_bar
 from swarm_tui.room.draw.parts import (
     Part,
     align_right,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from swarm_tui.triage.affected_tests import affected_test_files, imported_modules, is_test_file, module_names
+from swarm_tui.triage.verify import affected_test_files, imported_modules, is_test_file, module_names
 
 IMPORTS = {
     "tests/test_copy.py": frozenset({"larder.copy", "larder"}),

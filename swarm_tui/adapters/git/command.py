@@ -95,12 +95,7 @@ class GitResult:
 
 
 def start_git(
-    program: str,
-    arguments: Sequence[str],
-    folder: Path | None,
-    environment: Mapping[str, str],
-    *,
-    has_stdin: bool,
+    program: str, arguments: Sequence[str], folder: Path | None, environment: Mapping[str, str], *, has_stdin: bool
 ) -> subprocess.Popen[bytes]:
     """Start a git command; the caller ends it."""
     if any("\0" in argument for argument in arguments):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from swarm_tui.adapters.git import GitError, NoSpaceForGit, Repository, fetch_bundle
+from swarm_tui.adapters.git import GitError, Identity, NoSpaceForGit, Repository, fetch_bundle
 from swarm_tui.agents.integrator.classify import Classification, classify_commit
 from swarm_tui.agents.integrator.inputs import BranchInput, IntegratorInputs
 from swarm_tui.errors import SwarmError
@@ -21,19 +21,6 @@ _FORMAT: Final = "%H%x00%T%x00%P%x00%an%x00%ae%x00%ad%x00%B%x00%x01"
 
 
 @dataclass(frozen=True, slots=True)
-class Author:
-    """Who wrote a commit, and when."""
-
-    name: str
-    email: str
-    date: str
-    """As git writes it: seconds and zone, such as "1763445120 +0100"."""
-
-    def __str__(self) -> str:
-        return f"{self.name} <{self.email}>"
-
-
-@dataclass(frozen=True, slots=True)
 class AgentCommit:
     """One commit of one agent."""
 
@@ -41,7 +28,9 @@ class AgentCommit:
     commit: str
     tree: str
     parent_tree: str
-    author: Author
+    author: Identity
+    authored: str
+    """As git writes it: seconds and zone, such as "1763445120 +0100"."""
     message: str
     classification: Classification
     paths: tuple[str, ...]
@@ -110,7 +99,8 @@ def _read_commit(
         commit=commit,
         tree=tree,
         parent_tree=parent_tree,
-        author=Author(plain(name, 100) or "unknown", plain(email, 200), date),
+        author=Identity(plain(name, 100) or "unknown", plain(email, 200)),
+        authored=date,
         message=message.strip() or "(no message)",
         classification=classify_commit(message, paths, test_files=test_files, tutorial=tutorial),
         paths=paths,

@@ -92,8 +92,7 @@ class BranchBuilder:
             return base, squashed, rejected
         message = squash_message(squashed, self._inputs.sweep)
         authors = {commit.author.email: commit.author for commit in squashed}
-        lone = next(iter(authors.values())) if len(authors) == 1 else None
-        author = Identity(lone.name, lone.email) if lone else self._committer
+        author = next(iter(authors.values())) if len(authors) == 1 else self._committer
         made = self._space.commit(tree, [base.commit], message.encode(), author=author)
         return Tip(made, tree), squashed, rejected
 
@@ -130,9 +129,10 @@ class BranchBuilder:
         merge = self._merge(tip.tree, chosen)
         if not merge.is_clean or merge.tree == tip.tree:
             return None
-        author = Identity(chosen.author.name, chosen.author.email)
         message = fix_message(entry, self._inputs.sweep).encode()
-        made = self._space.commit(merge.tree, [tip.commit], message, author=author, authored=f"@{chosen.author.date}")
+        made = self._space.commit(
+            merge.tree, [tip.commit], message, author=chosen.author, authored=f"@{chosen.authored}"
+        )
         return Tip(made, merge.tree)
 
     def _reason_left_out(self, start: Tip, tip: Tip, commit: AgentCommit, fixes: BranchFixes) -> str:

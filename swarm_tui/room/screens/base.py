@@ -17,8 +17,7 @@ from swarm_tui.errors import SwarmError
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.text import plain
 from swarm_tui.room.actions import Action, KeyMap
-from swarm_tui.room.draw.footer import draw_footer, draw_message
-from swarm_tui.room.draw.header import draw_header
+from swarm_tui.room.draw.frame import draw_footer, draw_header, draw_message
 from swarm_tui.room.header_facts import header_facts
 from swarm_tui.room.screens.agent_commands import AgentCommands
 from swarm_tui.room.screens.engine_requests import EngineRequests

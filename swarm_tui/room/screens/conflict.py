@@ -94,8 +94,7 @@ class ConflictResolution:
             except UsageError as error:
                 question = ConfirmScreen(f"{error.message}. Go on with it?", copy.paths)
                 self._screen.room.push_screen(
-                    question,
-                    lambda is_yes: self._edit(state, fix, command, copy) if is_yes else self._discard(copy),
+                    question, lambda is_yes: self._edit(state, fix, command, copy) if is_yes else self._discard(copy)
                 )
                 return
             except SwarmError as error:

@@ -7,14 +7,7 @@ from collections.abc import Callable, Iterable
 from textual.message import Message
 
 from swarm_tui.room.draw.arrange import Zoom
-from swarm_tui.room.draw.cells import (
-    Cell,
-    draw_chips,
-    draw_dots,
-    draw_heading,
-    draw_table_heading,
-    draw_table_row,
-)
+from swarm_tui.room.draw.cells import Cell, draw_chips, draw_dots, draw_heading, draw_table_heading, draw_table_row
 from swarm_tui.room.draw.glyphs import glyph_of, role_of
 from swarm_tui.room.draw.layout import Layout
 from swarm_tui.room.draw.parts import Line
