@@ -28,7 +28,7 @@ class Observation:
     """What it wants to know, or is to be allowed."""
     options: tuple[str, ...] = ()
     condition: str = ""
-    """Something that a person should see although nobody is needed, such as a request that is tried again."""
+    """A condition that a person should see but need not act on, such as a request that is tried again."""
 
 
 @dataclass(frozen=True, slots=True)

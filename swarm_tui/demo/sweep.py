@@ -22,7 +22,7 @@ from swarm_tui.model.sweep import MngrSettings
 
 SLOTS: Final = 6
 TITLE: Final = "demo: larder"
-# Long enough for a person who looks around first; a demo that nobody answers has to end.
+# Long enough for a person who looks around first; a demo without a person has to end.
 WAIT_TIMEOUT: Final = 600.0
 # The path of a tmux socket has to stay under 107 bytes, whatever TMPDIR says.
 _SHORT_FOLDER: Final = Path("/tmp")

@@ -35,7 +35,7 @@ class Action(NamedTuple):
     why_not: Callable[[], str] = always_possible
     """Returns the reason why it is not possible now, or ""."""
     is_listed: bool = True
-    """Whether the palette offers it; moving the cursor by palette helps nobody."""
+    """Whether the palette lists it; False for actions such as moving the cursor."""
     rank: int = 5
     """Its place in the footer, where the last ones fall away when the line is short."""
 

@@ -364,7 +364,7 @@ class RoomApp(App[str]):
 
     def _fatal_error(self) -> None:
         # Textual would print a traceback with all locals, agents' text among them. What fails after the first
-        # failure, while everything is taken down, tells nothing.
+        # failure, during shutdown, is no information.
         if self._exit_renderables:
             return
         report = write_crash_report(state_folder(), traceback.format_exc())

@@ -66,7 +66,7 @@ class _Screen(pyte.Screen):
 
 
 class _Listener:
-    """Passes the parser's calls on to the screen; a call that the screen cannot take means nothing to it."""
+    """Passes the parser's calls on to the screen; calls that raise an error are ignored."""
 
     def __init__(self, screen: _Screen) -> None:
         self._screen = screen
@@ -84,7 +84,7 @@ class _Listener:
             try:
                 return method(*arguments, **options)
             except Exception:
-                # Whatever pyte stumbles over in a sequence, an UnboundLocalError among it: the next one counts again.
+                # pyte raises errors of many kinds, UnboundLocalError among them, for odd sequences; the next one is read normally.
                 return None
 
         return call

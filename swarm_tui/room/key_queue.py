@@ -18,7 +18,7 @@ from textual.screen import Screen
 from textual.timer import Timer
 
 TIMEOUT_SECONDS: Final = 0.5
-"""What has not answered a key after so many seconds holds the next ones up no longer."""
+"""Seconds after which the next key is delivered even if the last one has not been handled."""
 
 
 class KeyQueue:

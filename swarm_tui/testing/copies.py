@@ -89,7 +89,7 @@ class TestCopies:
         """Trees are looked up in `space` and checked out as commits on top of `base`."""
         self.settings = settings
         self.arguments: dict[str, str] = {}
-        """The word by which pytest is told of a test, where that is not its node id."""
+        """The arguments of pytest that select tests, by node id, where they differ from it."""
         self._space = space
         self._cache = cache
         self._base = base

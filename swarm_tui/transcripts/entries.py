@@ -362,7 +362,7 @@ def _inert(text: str) -> str:
 
 
 def _text(value: Any) -> str:
-    """Return the text of a content value: a string, or a list of parts of which some are text."""
+    """Return the text of a content value: a string, or the text parts of a list."""
     if value is None:
         return ""
     if isinstance(value, str):

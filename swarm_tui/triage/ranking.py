@@ -42,7 +42,7 @@ def rank_fixes(
     ]
     if squashed is not None and not is_all:
         chosen = [(position, commit) for position, commit in chosen if commit.id != squashed]
-    # Of several fixes on one branch the report can name only one; the ranking beside it names them all.
+    # The report can name only one fix of a branch; the ranking names all of them.
     makers = {commit: ranked.branches for commit, ranked in read_measured_effects(report).items()} | branches_of
     priority = {branch: place for place, branch in enumerate(report.impl_priority)}
 

@@ -73,7 +73,7 @@ def parse_blocks(text: str) -> tuple[Block, ...]:
 
 
 def parse_unfilled(text: str) -> tuple[Block, ...]:
-    """Return the comments of a tutorial that wait for commands; headings and the first lines of the script do not."""
+    """Return the comments of a tutorial that lack commands; headings and the first lines of the script are left out."""
     unfilled: list[Block] = []
     headings: dict[int, str] = {}
     for number, (line, lines) in enumerate(_runs(text_lines(text))):
@@ -91,7 +91,7 @@ def parse_unfilled(text: str) -> tuple[Block, ...]:
 
 
 def _is_title(words: str) -> bool:
-    """Return whether a lone comment is drawn or written like a title; what reads like a task waits for its commands."""
+    """Return whether a lone comment looks like a title, and not like a task that lacks commands."""
     is_drawn = not (words[0].isalnum() or words[0] in "`'\"($") or words[-1] in "─━═=-*~"
     is_short = len(words.split()) <= 3 and words[0].isupper() and _is_like_heading(words)
     return is_drawn or words.isupper() or is_short

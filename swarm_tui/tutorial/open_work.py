@@ -24,7 +24,7 @@ _NO_TOOLS: Final = frozenset({"cat", "cd", "echo", "export", "mkdir", "rm", "cp"
 
 @dataclass(frozen=True, slots=True)
 class OpenBlock:
-    """One block that an agent has to do something about."""
+    """One block with open work for an agent."""
 
     block: Block
     near_misses: tuple[NearMiss, ...] = ()
@@ -64,7 +64,7 @@ def find_open_work(action: Action, tutorial: CommittedTutorial) -> OpenWork:
 
 
 def tests_of_removed_blocks(check: TutorialCheck) -> tuple[TestFunction, ...]:
-    """Return the tests that cite only blocks which are gone; a test without citations is none of them."""
+    """Return the tests with citations only of removed blocks."""
     near = {(miss.test.file, miss.test.name) for miss in check.near_misses}
     return tuple(
         each.test

@@ -50,7 +50,7 @@ def comments_as_json(blocks: int, waiting: Sequence[Block]) -> dict[str, Any]:
 
 
 def comments_as_text(tutorial: str, blocks: int, waiting: Sequence[Block]) -> str:
-    """Return the comments that wait for commands as text."""
+    """Return the comments that lack commands as text."""
     name = plain(tutorial)
     lines = [f"{name}: {counted(blocks, 'block')}", ""]
     if not waiting:

@@ -1,4 +1,4 @@
-"""Finds the block that a stale citation most likely meant, quickly also among thousands."""
+"""Finds the block that a stale citation most likely refers to, quickly also among thousands."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class SimilarityIndex:
         candidates = self._candidates(wanted)
         compared = [(likeness(wanted, self._trigrams[number]), number) for number in candidates]
         if not any(score >= _LEAST_LIKENESS for score, _ in compared):
-            # Where all comments were rewritten, the commands still show which block was meant.
+            # Where all comments were rewritten, the commands still identify the block.
             commands = trigrams(_commands(lines))
             compared = [(likeness(commands, trigrams(_commands(self._blocks[n].key))), n) for n in candidates]
         similar = [(score, number) for score, number in compared if score >= _LEAST_LIKENESS]
@@ -64,7 +64,7 @@ def likeness(one: frozenset[str], other: frozenset[str]) -> float:
 
 
 def line_difference(before: tuple[str, ...], after: tuple[str, ...]) -> tuple[str, ...]:
-    """Return what changed from one text to the other: `- ` before a line that went, `+ ` before one that came."""
+    """Return the difference of two texts: `- ` before a removed line, `+ ` before an added one."""
     difference: list[str] = []
     for tag, start, end, new_start, new_end in difflib.SequenceMatcher(None, before, after, False).get_opcodes():
         if tag == "equal":

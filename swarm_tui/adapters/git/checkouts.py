@@ -71,7 +71,7 @@ def change_tree(space: ObjectSpace, scratch: Repository, tree: str, *, parent: s
 def init_repository(folder: Path, *, branch: str, identity: tuple[str, str]) -> Repository:
     """Make a new repository in a folder, with the identity for commits in its own configuration."""
     folder.mkdir(parents=True, exist_ok=True)
-    # `Repo.init` expands a `$NAME` in the path, whatever it is told.
+    # `Repo.init` always expands a `$NAME` in the path.
     import_gitpython().GitCommandWrapperType(folder).init(initial_branch=checked_branch(branch))
     repository = Repository.open(folder)
     for name, value in zip(("user.name", "user.email"), identity, strict=True):

@@ -50,7 +50,7 @@ class MergeResult:
 
 
 class MergeWay(Enum):
-    """How merge-tree is told the base: what the installed git offers decides."""
+    """The way to pass the base to merge-tree, which depends on the version of git."""
 
     MADE_UP_BASE = "2.38"
     """Commits are made up so that the wanted base is the one that git finds."""
@@ -68,7 +68,7 @@ def best_merge_way(version: tuple[int, ...]) -> MergeWay:
 
 
 class _Sides(NamedTuple):
-    """The three sides of a merge as merge-tree is told them; without a base, git finds it."""
+    """The three sides of a merge as arguments of merge-tree; without a base git finds it."""
 
     base: str
     ours: str

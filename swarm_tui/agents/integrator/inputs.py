@@ -41,7 +41,7 @@ class TestInput(Frozen):
 
     test: str
     argument: str = ""
-    """The word by which pytest is told of it in the folder where it is run; empty when that is the node id."""
+    """The argument of pytest that selects the test, where that is not its node id; else empty."""
     file: str = ""
     result: str = ""
     reason: str = ""

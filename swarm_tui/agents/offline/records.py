@@ -12,7 +12,7 @@ KINDS: Final = ("IMPROVE_TEST", "FIX_TEST", "FIX_TUTORIAL", "FIX_IMPL")
 ESCALATIONS: Final = ("BLOCKER", "SHARED_PATTERN", "HARD_TO_USE")
 BREAKAGES: Final = ("outcome", "archive", "bundle", "missing", "huge", "path")
 
-# The key that names a step, the type of its value, and the keys that may stand beside it.
+# The key that names a step, the type of its value, and the other keys that the step may have.
 _STEPS: Final[Mapping[str, tuple[type | tuple[type, ...], frozenset[str]]]] = {
     "say": (str, frozenset()),
     "run": (str, frozenset()),

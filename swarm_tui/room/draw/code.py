@@ -1,4 +1,4 @@
-"""Colours the lines of a diff: signs and shades for what came and went, words by the language of the file."""
+"""Colours the lines of a diff: signs and shades for added and removed lines, words by the language of the file."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ class HeaderFacts:
     """`main@3f1764b`"""
     elapsed: float | None
     left: float | None
-    """Seconds to the end as forecast; None when nobody can know."""
+    """Seconds to the end; None without a forecast."""
     slots: int
     wanted_slots: int
     active: int
@@ -97,7 +97,7 @@ def draw_bar(counts: Mapping[str, int], width: int) -> list[Part]:
     present = [pill for pill, number in numbers.items() if number]
     cells = {pill: max(1, numbers[pill] * width // total) for pill in present}
     while (extra := sum(cells.values()) - width) != 0:
-        # Take from, or give to, the widest: there a cell more or less is seen least.
+        # The widest state is changed, where one cell makes the least difference.
         widest = max(present, key=lambda pill: cells[pill])
         if extra > 0 and cells[widest] <= 1:
             present.remove(widest)

@@ -39,7 +39,7 @@ def draw_pattern_row(pattern: Pattern, width: int) -> Line:
     line = [Part(f"{len(pattern.tests):>5,} ", "strong"), Part(f"{pattern.kind:8}", KIND_ROLES[pattern.kind])]
     line.append(Part(pattern.cause))
     shared = Part(f"  {', '.join(pattern.shared)}", "dim")
-    # The panel beside the list tells it whole: a beginning of it would only take room from the cause.
+    # The panel beside the list shows all of it; here it would take space from the cause.
     return cut_line([*line, shared] if pattern.shared and width_of([*line, shared]) <= width else line, width)
 
 
