@@ -84,7 +84,7 @@ class _Listener:
             try:
                 return method(*arguments, **options)
             except Exception:
-                # pyte raises errors of many kinds, UnboundLocalError among them, for odd sequences; the next one is read normally.
+                # pyte raises errors of many kinds for odd sequences, UnboundLocalError among them; the next one is read again.
                 return None
 
         return call
