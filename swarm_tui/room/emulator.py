@@ -84,7 +84,7 @@ class _Listener:
             try:
                 return method(*arguments, **options)
             except Exception:
-                # pyte raises errors of many kinds for odd sequences, UnboundLocalError among them; the next one is read again.
+                # For odd sequences pyte raises errors of many kinds, also UnboundLocalError; later sequences are read again.
                 return None
 
         return call
