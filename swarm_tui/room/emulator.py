@@ -84,7 +84,7 @@ class _Listener:
             try:
                 return method(*arguments, **options)
             except Exception:
-                # For odd sequences pyte raises errors of many kinds, also UnboundLocalError; later sequences are read again.
+                # pyte raises errors of many kinds for odd sequences, also UnboundLocalError; reading goes on.
                 return None
 
         return call

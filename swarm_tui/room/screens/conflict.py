@@ -85,16 +85,16 @@ class ConflictResolution:
             self._screen.show_message(f"{problem}: nothing was taken", "error")
             return
 
-        def take(is_yes: bool | None) -> None:
+        def apply_edit(is_yes: bool | None) -> None:
             if not is_yes:
                 self._discard(copy)
                 return
             try:
                 apply_resolution(state.review, copy)
             except UsageError as error:
-                question = ConfirmScreen(f"{error.message}. Go on with it?", copy.paths)
+                again = ConfirmScreen(f"{error.message}. Go on with it?", copy.paths)
                 self._screen.room.push_screen(
-                    question, lambda is_yes: self._edit(state, fix, command, copy) if is_yes else self._discard(copy)
+                    again, lambda is_yes: self._edit(state, fix, command, copy) if is_yes else self._discard(copy)
                 )
                 return
             except SwarmError as error:
@@ -105,7 +105,8 @@ class ConflictResolution:
             state.forget_effects()
             self._screen.show_verdicts()
 
-        self._screen.room.push_screen(ConfirmScreen(f"Take this as the revert of #{fix.rank}?", copy.paths), take)
+        question = ConfirmScreen(f"Take this as the revert of #{fix.rank}?", copy.paths)
+        self._screen.room.push_screen(question, apply_edit)
 
     def _discard(self, copy: ConflictCopy) -> None:
         discard(copy)

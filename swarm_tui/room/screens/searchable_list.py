@@ -115,7 +115,7 @@ class HelpScreen(SearchedScreen[Action]):
         self.dismiss(self.shown[index].action if index < len(self.shown) else None)
 
 
-class Offer(NamedTuple):
+class PaletteEntry(NamedTuple):
     """One line of the palette."""
 
     line: Line
@@ -131,7 +131,7 @@ class PaletteScreen(SearchedScreen[Command]):
     def __init__(self, screen: RoomScreen) -> None:
         super().__init__()
         self.below = screen
-        self.offers: list[Offer] = []
+        self.entries: list[PaletteEntry] = []
 
     def lines_for(self, words: str, width: int) -> list[Line]:
         entries = [
@@ -139,37 +139,42 @@ class PaletteScreen(SearchedScreen[Command]):
             for action in self.below.actions
             if action.is_listed and action.id != "room.palette"
         ]
-        self.offers = self._commands(words, width)
+        self.entries = self._commands(words, width)
         for entry in fitting_entries(entries, words):
-            self.offers.append(Offer(draw_entry(entry, width), partial(self.below.perform, entry.action)))
-        return [offer.line for offer in self.offers]
+            self.entries.append(PaletteEntry(draw_entry(entry, width), partial(self.below.perform, entry.action)))
+        return [entry.line for entry in self.entries]
 
     def subtitle_for(self, words: str) -> str:
-        return f"{len(self.offers)} · Enter does it · Esc closes"
+        return f"{len(self.entries)} · Enter does it · Esc closes"
 
     def choose(self, index: int) -> None:
-        self.dismiss(self.offers[index].run if index < len(self.offers) else None)
+        self.dismiss(self.entries[index].run if index < len(self.entries) else None)
 
-    def _commands(self, words: str, width: int) -> list[Offer]:
+    def _commands(self, words: str, width: int) -> list[PaletteEntry]:
         command, _, rest = words.strip().partition(" ")
         rest = rest.strip()
         screen = self.below
         if command == "slots" and rest.isascii() and rest.isdigit() and len(rest) < 5:
             slots = int(rest)
             set_slots = partial(screen.requests.send, RequestKind.SLOTS, slots=slots)
-            return [_offer(f"slots {slots}", f"Let {slots} agents work at once", width, set_slots)]
+            return [_palette_entry(f"slots {slots}", f"Let {slots} agents work at once", width, set_slots)]
         if command == "theme":
             names = [name for name in sorted(screen.app.available_themes) if rest in name]
-            return [_offer(f"theme {name}", "", width, partial(setattr, screen.app, "theme", name)) for name in names]
+            return [
+                _palette_entry(f"theme {name}", "", width, partial(setattr, screen.app, "theme", name))
+                for name in names
+            ]
         if command == "go" and rest:
-            return self._places(rest, width)
+            return self._tests_to_go_to(rest, width)
         return []
 
-    def _places(self, rest: str, width: int) -> list[Offer]:
+    def _tests_to_go_to(self, rest: str, width: int) -> list[PaletteEntry]:
         lowered = rest.casefold()
         tests = [test for test in self.below.store.state.records if lowered in test.casefold()][:50]
-        return [_offer("go", plain(test, 500), width, partial(self.below.room.show_test, test)) for test in tests]
+        return [
+            _palette_entry("go", plain(test, 500), width, partial(self.below.room.show_test, test)) for test in tests
+        ]
 
 
-def _offer(name: str, text: str, width: int, run: Command) -> Offer:
-    return Offer(cut_line([Part(pad_text(name, 16), "key"), Part(text)], width), run)
+def _palette_entry(name: str, text: str, width: int, run: Command) -> PaletteEntry:
+    return PaletteEntry(cut_line([Part(pad_text(name, 16), "key"), Part(text)], width), run)
