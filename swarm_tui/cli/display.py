@@ -124,7 +124,7 @@ def _render(opened: OpenedSweep) -> RenderableType:
     elapsed = now - (state.started_at or now)
     seconds_left = seconds_to_end_of_sweep(state, now)
     left = f" · ~{clock(seconds_left)} left" if seconds_left is not None else ""
-    line = Text(f"{opened.folder.name}  {clock(elapsed)}{left} · slots {state.active}/{state.slots}")
+    line = Text(f"{opened.folder.name}  {clock(elapsed)}{left} · slots {state.slots_in_use}/{state.slots}")
     if state.integration.state == "integrating":
         line.append(" · integrating")
         if state.integration.last_line:

@@ -88,6 +88,11 @@ class SweepState:
         return sum(self.counts[state.value] for state in ACTIVE_STATES)
 
     @property
+    def slots_in_use(self) -> int:
+        """How many slots are taken by agents at work or waiting; agents launched in place of others take none."""
+        return max(self.active, min(self.slots, self.active + self.counts[State.WAITING.value]))
+
+    @property
     def is_over(self) -> bool:
         """Whether no engine works on this sweep any more, as far as the journal knows."""
         return self.ended_why is not None

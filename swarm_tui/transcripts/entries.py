@@ -90,6 +90,8 @@ _ROLE_HINTS: Final = {
     Role.RESULT: (b"results", b"tool_result"),
 }
 """Bytes without which a record has no entry of a role; a role that is not here needs none."""
+# Records of Claude Code's own log that do not name their session.
+_BOOKKEEPING: Final = frozenset({"file-history-snapshot"})
 _UNUSUAL: Final = re.compile("[^\n -~]")
 # A plain log line's own time, so that logs merge with transcripts.
 _LEADING_TIME: Final = re.compile(r"\[?(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?)\]?\s*")
@@ -192,8 +194,8 @@ def _entries_of(record: dict[str, Any]) -> tuple[Entry, ...] | None:
             return (_tool_result(record),)
         case "user" | "assistant" if isinstance(record.get("message"), dict):
             return _native_message(record)
-        case str(kind) if "sessionId" in record:
-            return (_native_event(kind, record),)
+        case str() if "sessionId" in record or record.get("type") in _BOOKKEEPING:
+            return _native_event(record)
         case _:
             return None
 
@@ -318,16 +320,14 @@ def _native_message(record: dict[str, Any]) -> tuple[Entry, ...]:
     return tuple(entries) or (Entry(role, "(empty)", at),)
 
 
-def _native_event(kind: str, record: dict[str, Any]) -> Entry:
-    """Return the entry of a record of an agent's own log that is no message: its text, or what kind it is."""
-    error, attachment = record.get("error"), record.get("attachment")
-    text = record.get("content")
+def _native_event(record: dict[str, Any]) -> tuple[Entry, ...]:
+    """Return the entry of a record of an agent's own log that is no message; none for bookkeeping without a text."""
+    error, text = record.get("error"), record.get("content")
     if isinstance(error, dict):
         text = error.get("formatted") or error.get("message")
-    if not isinstance(text, str):
-        inner = attachment.get("type") if isinstance(attachment, dict) else None
-        text = f"({kind}: {inner})" if inner else f"({kind})"
-    return Entry(Role.SYSTEM, _inert(text), _time_of(record), is_error=record.get("level") == "error")
+    if not isinstance(text, str) or not text.strip():
+        return ()
+    return (Entry(Role.SYSTEM, _inert(text), _time_of(record), is_error=record.get("level") == "error"),)
 
 
 def _other_json(record: dict[str, Any], raw: bytes, note: str) -> Entry:

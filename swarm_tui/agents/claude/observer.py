@@ -18,8 +18,8 @@ MAIN_PROCESS: Final = ObservedFile("main process", "claude_main_pid", is_appende
 EVENTS: Final = ObservedFile("events", EVENTS_PATH)
 DEBUG: Final = ObservedFile("debug", DEBUG_PATH)
 
-# Claude is idle for a moment between its start and its first message, and after a message that it reads.
-IDLE_CONFIRMED_AFTER: Final = 1.5
+# Claude is idle for a moment before its first message, and its dialog stands for a moment after our hook has answered.
+CONFIRMED_AFTER: Final = 1.5
 QUESTION_LIMIT: Final = 2_000
 OPTIONS_SHOWN: Final = 20
 REQUESTS_KEPT: Final = 200
@@ -55,7 +55,8 @@ class ClaudeObserver:
     _process_id: str = ""
     _status: str = ""
     _waiting_for: str = ""
-    _idle_since: float | None = None
+    _steady_status: str = ""
+    _steady_since: float = 0.0
     _requests: dict[str, _Request] = field(default_factory=dict)
     """Open requests by their id, the oldest first."""
     _last_words: str = ""
@@ -97,10 +98,9 @@ class ClaudeObserver:
             self._waiting_for = _text(session.get("waitingFor"))
 
     def observe(self, now: float) -> Observation | None:
-        if self._status != "idle":
-            self._idle_since = None
-        elif self._idle_since is None:
-            self._idle_since = now
+        if self._status != self._steady_status:
+            self._steady_status, self._steady_since = self._status, now
+        is_steady = now - self._steady_since >= CONFIRMED_AFTER
         if self._requests:
             # A subagent's request is open while the session is busy: the request itself counts.
             request = next(iter(self._requests.values()))
@@ -108,13 +108,13 @@ class ClaudeObserver:
             more = f" (and {others} more)" if others else ""
             return Observation(True, "hook", request.question + more, request.options)
         match self._status:
-            case "waiting":
+            case "waiting" if is_steady:
                 return Observation(True, "session file", _DIALOGS.get(self._waiting_for, _DIALOGS["dialog open"]))
-            case "busy":
+            case "busy" | "waiting":
                 return Observation(False, "session file", condition=self._condition())
             case "shell":
                 return Observation(False, "session file", condition="a command runs in the background")
-            case "idle" if self._idle_since is not None and now - self._idle_since >= IDLE_CONFIRMED_AFTER:
+            case "idle" if is_steady:
                 question = self._failure or self._last_words or "its turn is over, and it has not handed in its work"
                 return Observation(True, "hook" if self._failure or self._last_words else "session file", question)
             case "idle":

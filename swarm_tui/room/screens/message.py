@@ -97,6 +97,8 @@ class MessageScreen(ModalScreen[str | None]):
             )
             question = plain_lines(asking[0].question[:4000]).strip()
             lines += [[Part(f"  {text}")] for text in wrap_text(question, width - 2, QUESTION_LINES)]
+            options = "  ".join(f"{number} {plain(name, 60)}" for number, name in enumerate(asking[0].options, 1))
+            lines += [cut_line([Part(f"  {options}", "key")], width)] if options else []
         return lines
 
     def _show_foot(self) -> None:

@@ -91,8 +91,9 @@ def test_an_interrupted_turn_needs_a_person_too() -> None:
     assert observed("idle") == Observation(True, "session file", "its turn is over, and it has not handed in its work")
 
 
-def test_a_moment_of_idleness_is_no_end() -> None:
-    assert observed("idle", after=1.0) == WORKING
+@pytest.mark.parametrize("status", ["idle", "waiting"])
+def test_a_moment_of_idleness_or_of_a_dialog_is_work(status: str) -> None:
+    assert observed(status, after=1.0) == WORKING
 
 
 def test_a_message_begins_a_turn_anew() -> None:
@@ -139,7 +140,8 @@ def test_another_claude_code_in_the_same_folder_does_not_count() -> None:
     observer.set_contents(MAIN_PROCESS.name, {"claude_main_pid": b"7\n"})
     files = {"sessions/7.json": b'{"status":"waiting"}', "sessions/9.json": b'{"status":"busy"}'}
     observer.set_contents(SESSION.name, files)
-    found = observer.observe(0.0)
+    observer.observe(0.0)
+    found = observer.observe(60.0)
     assert found is not None
     assert found.needs_person
 
