@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.screen import ModalScreen
 
 from swarm_tui.adapters.terminal import TerminalProgram
@@ -21,7 +20,6 @@ class PaneScreen(ModalScreen[str]):
     """Returns a sentence about how it was left."""
 
     TAKES_ALL_KEYS: ClassVar[bool] = True
-    BINDINGS: ClassVar[list[BindingType]] = []
     AUTO_FOCUS = "TerminalPane"
 
     def __init__(self, attacher: Attacher, prepared: Prepared, record: TestRecord) -> None:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual import events
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.geometry import Size
 from textual.screen import Screen
 from textual.widget import Widget
@@ -41,7 +40,6 @@ class RoomScreen(Screen[None], inherit_bindings=False):
     SIDE_BY_SIDE: ClassVar[int] = 100
     """From this width on panels stand side by side; below they are stacked."""
     AUTO_FOCUS = ".main"
-    BINDINGS: ClassVar[list[BindingType]] = []
 
     can_filter: ClassVar[bool] = False
     filter_words: str = ""

@@ -7,7 +7,6 @@ from typing import ClassVar, NamedTuple, TypeVar
 
 from textual import events
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.screen import ModalScreen
 
 from swarm_tui.model.text import plain
@@ -39,7 +38,6 @@ Chosen = TypeVar("Chosen")
 class Dialog(ModalScreen[Chosen]):
     """One panel over another screen; it returns an answer."""
 
-    BINDINGS: ClassVar[list[BindingType]] = []
     AUTO_FOCUS = None
     WIDTH: ClassVar[int] = 72
 

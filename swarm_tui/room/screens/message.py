@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 from textual import events
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.widgets import TextArea
@@ -27,8 +25,6 @@ INPUT_LINES = 7
 class MessageInput(TextArea):
     """The text being written. Enter ends it; ctrl+j begins a new line, and so does Enter in what is pasted."""
 
-    BINDINGS: ClassVar[list[BindingType]] = []
-
     async def _on_key(self, event: events.Key) -> None:
         if event.key == "enter":
             event.stop()
@@ -47,7 +43,6 @@ class MessageInput(TextArea):
 class MessageScreen(ModalScreen[str | None]):
     """Returns the text to send, or None."""
 
-    BINDINGS: ClassVar[list[BindingType]] = []
     AUTO_FOCUS = "MessageInput"
 
     def __init__(self, receivers: Sequence[TestRecord], left_out: int = 0) -> None:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import ClassVar
 
 from textual import events
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.screen import ModalScreen
 from textual.strip import Strip
 
@@ -47,7 +45,6 @@ class RecordingLines(Lines):
 class RecordingScreen(ModalScreen[None]):
     """A recording, from its beginning."""
 
-    BINDINGS: ClassVar[list[BindingType]] = []
     AUTO_FOCUS = None
 
     def __init__(self, path: Path) -> None:

@@ -8,7 +8,6 @@ from typing import ClassVar, Generic, NamedTuple, TypeVar
 
 from textual import events
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Input
@@ -32,7 +31,6 @@ Command = Callable[[], None]
 class SearchedScreen(ModalScreen[Chosen | None], Generic[Chosen]):
     """Shows the lines that its subclass returns for what was typed."""
 
-    BINDINGS: ClassVar[list[BindingType]] = []
     AUTO_FOCUS = "Input"
     PLACEHOLDER: ClassVar[str] = ""
     HEADING: ClassVar[str] = ""

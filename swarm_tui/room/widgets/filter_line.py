@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from textual import events
-from textual.binding import BindingType
 from textual.widgets import Input
 
 if TYPE_CHECKING:
@@ -14,8 +13,6 @@ if TYPE_CHECKING:
 
 class FilterLine(Input):
     """Enter keeps the filter, Escape clears it and returns to the old place."""
-
-    BINDINGS: ClassVar[list[BindingType]] = []
 
     def __init__(self, screen: RoomScreen) -> None:
         # Without an id: Textual takes a widget away later, and the next filter may be begun before.

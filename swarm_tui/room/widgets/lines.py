@@ -15,7 +15,6 @@ from collections.abc import Iterable
 from typing import ClassVar, Protocol, Self, runtime_checkable
 
 from textual import events
-from textual.binding import BindingType
 from textual.content import Content
 from textual.geometry import Region, Size
 from textual.message import Message
@@ -40,7 +39,6 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
 
     ALLOW_SELECT = False
     ALLOW_MAXIMIZE = False
-    BINDINGS: ClassVar[list[BindingType]] = []
     STRIPS_KEPT: ClassVar[int] = 4096
 
     class CursorMoved(Message):

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import ClassVar
 
 from textual import events
-from textual.binding import BindingType
 from textual.geometry import Region
 from textual.message import Message
 from textual.strip import Strip
@@ -26,7 +24,6 @@ class TerminalPane(Widget, can_focus=True, inherit_bindings=False):
     """Runs a program in a terminal of its size; every key but one is the program's."""
 
     ALLOW_SELECT = False
-    BINDINGS: ClassVar[list[BindingType]] = []
     DEFAULT_CSS = "TerminalPane { height: 1fr; width: 1fr; }"
 
     class Closed(Message):
