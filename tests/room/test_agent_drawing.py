@@ -15,12 +15,11 @@ from swarm_tui.model.harvest import HarvestedChange, HarvestReport
 from swarm_tui.model.outcome import Escalation
 from swarm_tui.model.state import Try
 from swarm_tui.model.states import State
-from swarm_tui.room.draw.agent import draw_about, draw_tabs
+from swarm_tui.room.draw.agent import draw_about, draw_tabs, draw_tries_and_files
 from swarm_tui.room.draw.parts import Line, text_of, width_of
 from swarm_tui.room.draw.streams import draw_tail_line
 from swarm_tui.room.draw.terminal_text import LINE_LIMIT, read_terminal_text
 from swarm_tui.room.draw.transcript import draw_transcript_line
-from swarm_tui.room.draw.tries import draw_tries_and_files
 from swarm_tui.transcripts.entries import Entry, Role, parse_record
 from swarm_tui.transcripts.layout import Density, lay_out
 from swarm_tui.transcripts.merged import MergedEntry, TailEntry

@@ -1,16 +1,23 @@
-"""Draws the head of the agent screen: the test, the state of its agent, and the tabs. Pure."""
+"""Draws the agent screen: its head and tabs, the tries, what the agent changed and said, and the files. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
 
 from rich.cells import cell_len
 
-from swarm_tui.model.formatting import duration
-from swarm_tui.model.state import TestRecord
-from swarm_tui.model.text import plain
-from swarm_tui.room.draw.glyphs import glyph_of, role_of, word_of
-from swarm_tui.room.draw.parts import Line, Part, cut_middle, cut_text, spread, width_of
+from swarm_tui.journal.pulled_files import PulledFile
+from swarm_tui.model.formatting import duration, file_size
+from swarm_tui.model.state import TestRecord, Try
+from swarm_tui.model.text import plain, plain_lines
+from swarm_tui.room.draw.glyphs import STATUS_ROLES, TRY_SIGNS, glyph_of, role_of, word_of
+from swarm_tui.room.draw.parts import Line, Part, cut_line, cut_middle, cut_text, spread, width_of, wrap_text
+
+FAILURE_LINES = 6
+FAILURE_LINES_WHOLE = 400
 
 
 def draw_about(record: TestRecord, now: float, width: int) -> list[Line]:
@@ -34,3 +41,89 @@ def draw_tabs(words: Mapping[str, str], shown: str) -> Line:
     for name, word in words.items():
         parts += [Part(f" {plain(word, 60)} ", "key underline" if name == shown else "dim", f"tab:{name}"), Part(" ")]
     return parts
+
+
+class Row(NamedTuple):
+    """A line and what Enter on it opens: a file, or the failure of the try of that number."""
+
+    line: Line
+    file: Path | None = None
+    number: int | None = None
+
+
+def draw_tries_and_files(
+    record: TestRecord, files: Sequence[PulledFile], unfolded: frozenset[int], width: int
+) -> list[Row]:
+    rows: list[Row] = [*_tries(record, unfolded, width), *_report(record, width), *_files(files, width)]
+    return rows
+
+
+def _tries(record: TestRecord, unfolded: frozenset[int], width: int) -> Iterator[Row]:
+    if not record.tries:
+        yield Row(
+            [
+                Part("no live tries", "dim"),
+                Part(" — the agent has not run its test yet, or not where we see it", "faint"),
+            ]
+        )
+    for made in record.tries:
+        yield Row(_try_line(made), number=made.number)
+        failure = plain_lines(made.failure[:200_000]).rstrip()
+        if not failure:
+            continue
+        lines = failure.split("\n")
+        limit = FAILURE_LINES_WHOLE if made.number in unfolded else FAILURE_LINES
+        for line in lines[:limit]:
+            role = "unresolved" if line.startswith("E ") else "dim"
+            yield Row(cut_line([Part("    "), Part(line, role)], width), number=made.number)
+        if len(lines) > limit:
+            yield Row([Part(f"    … (+{len(lines) - limit} lines)", "faint")], number=made.number)
+
+
+def _try_line(made: Try) -> Line:
+    sign, role = TRY_SIGNS[made.passed]
+    word = {None: "runs", True: "passed", False: "failed"}[made.passed]
+    clock = time.strftime("%H:%M:%S", time.localtime(made.at))
+    spent = f" in {made.seconds:.1f} s" if made.passed is not None else ""
+    return [
+        Part(f"{sign} ", role),
+        Part(f"try {made.number} "),
+        Part(f"{word}{spent}", role),
+        Part(f"  {clock}", "faint"),
+    ]
+
+
+def _report(record: TestRecord, width: int) -> Iterator[Row]:
+    if record.harvest.summary:
+        yield Row(())
+        yield Row([Part("What the agent says", "heading")])
+        for text in wrap_text(plain_lines(record.harvest.summary[:20_000]).strip(), width - 2, 200):
+            yield Row([Part(f"  {text}")])
+    if record.harvest.changes:
+        yield Row(())
+        yield Row([Part("Changes", "heading")])
+    for change in record.harvest.changes:
+        role = STATUS_ROLES.get(change.status, "")
+        head = f"  {plain(change.kind, 40)} {plain(change.status, 40).lower()} {plain(change.commit, 60)[:10]}"
+        yield Row(cut_line([Part(head.rstrip(), role)], width))
+        for text in wrap_text(plain_lines(change.summary[:20_000]).strip(), width - 4, 100):
+            yield Row([Part(f"    {text}", "dim")])
+    for escalation in record.harvest.escalations:
+        yield Row(cut_line([Part(f"  {escalation.kind.value.lower()}: {plain(escalation.title)}", "blocked")], width))
+        for text in wrap_text(plain_lines(escalation.detail_markdown[:20_000]).strip(), width - 4, 100):
+            yield Row([Part(f"    {text}", "dim")])
+
+
+def _files(files: Sequence[PulledFile], width: int) -> Iterator[Row]:
+    yield Row(())
+    if not files:
+        yield Row([Part("no files were pulled from this agent yet", "dim")])
+        return
+    yield Row([Part(f"Files {len(files)}", "heading")])
+    for file in files:
+        name = plain(file.name, 300)
+        kind = "  recording" if name.endswith(".cast") else ""
+        yield Row(
+            cut_line([Part(f"  {name}"), Part(f"  {file_size(file.size)}", "faint"), Part(kind, "accent")], width),
+            file.path,
+        )

@@ -8,7 +8,7 @@ from pathlib import Path
 from swarm_tui.errors import SwarmError
 from swarm_tui.journal.pulled_files import list_files
 from swarm_tui.model.state import TestRecord
-from swarm_tui.room.draw.tries import Row, draw_tries_and_files
+from swarm_tui.room.draw.agent import Row, draw_tries_and_files
 from swarm_tui.room.screens.services import ScreenServices
 from swarm_tui.room.widgets.captured_screen import CapturedScreenLines
 from swarm_tui.room.widgets.lines import TextLines
