@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from swarm_tui.agents.kinds import kind_of_sweep
 from swarm_tui.model.formatting import age
+from swarm_tui.model.sweep import SweepSpec
 from swarm_tui.model.text import plain
 from swarm_tui.room.draw.frame import HeaderFacts
 from swarm_tui.room.store import EngineState, Store
@@ -20,7 +22,7 @@ def header_facts(store: Store, screen: RoomScreen | None = None) -> HeaderFacts:
     return HeaderFacts(
         sweep=plain(spec.sweep, 60),
         title=plain(spec.title, 60),
-        place=f"{plain(spec.base_name, 30)}@{plain(spec.base, 60)[:7]}" if spec.base_name else plain(spec.base, 60)[:7],
+        place=_place(spec),
         elapsed=end - state.started_at if state.started_at is not None else None,
         left=store.seconds_left(),
         slots=state.slots,
@@ -34,6 +36,15 @@ def header_facts(store: Store, screen: RoomScreen | None = None) -> HeaderFacts:
         status_role=role,
         screen=screen.TITLE_WORD if screen is not None else "",
     )
+
+
+def _place(spec: SweepSpec) -> str:
+    """Return the commit that the agents began with, and what they may do without asking."""
+    commit = plain(spec.base, 60)[:7]
+    words = [f"{plain(spec.base_name, 30)}@{commit}" if spec.base_name else commit]
+    if kind_of_sweep(spec).permission(spec.permissions, spec.agent_arguments).sentence:
+        words.append(f"permissions {spec.permissions}")
+    return " · ".join(words)
 
 
 def _status(store: Store) -> tuple[str, str]:

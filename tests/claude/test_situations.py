@@ -167,3 +167,15 @@ def test_the_sum_is_claudes_own(sweep: Callable[..., Sweep]) -> None:
     priced = sum(dollars_of("claude-opus-5-5", usage | {"output_tokens": 700 + number}) or 0 for number in range(6))
     assert record.dollars is not None
     assert priced < record.dollars < priced + 1.0
+
+
+def test_a_tutorial_is_filled(mngr: IsolatedMngr, claude: Path, tmp_path: Path) -> None:
+    with claude_lab(mngr, claude, tmp_path / "shop", ["total_clean"]) as lab:
+        text = "#!/bin/bash\n# The tutorial of git\n\n# see what git says\ngit --version\n\n# make a folder for notes\n"
+        lab.project.commit("A tutorial", {"tutorial.sh": text})
+        done = lab.program.call("tutorial", "fill", "tutorial.sh", "--headless", "--agent", "claude")
+        assert done.returncode == 0, done.stderr
+        (record,) = lab.program.opened().state.tests()
+        assert record.result is Result.TUTORIAL_FIX
+        filled = lab.project.git("show", f"{lab.program.opened().state.integration.branch}:tutorial.sh")
+        assert filled.endswith("# make a folder for notes\ngit init notes")
