@@ -133,6 +133,13 @@ BLOCKER = [{"kind": "BLOCKER", "title": "No network", "detail_markdown": ""}]
             Result.UNRESOLVED,
             "Too deep",
         ),
+        (
+            Evidence(
+                End.ARCHIVE, outcome(changes={"FIX_IMPL": change("FAILED"), "FIX_TEST": change("FAILED", "Too deep")})
+            ),
+            Result.UNRESOLVED,
+            "Too deep",
+        ),
     ],
 )
 def test_the_first_rule_that_fits_decides(evidence: Evidence, result: Result, reason: str) -> None:

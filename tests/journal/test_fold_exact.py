@@ -12,6 +12,7 @@ from swarm_tui.model.harvest import NOT_HARVESTED, HarvestedChange, HarvestRepor
 from swarm_tui.model.outcome import Escalation
 from swarm_tui.model.state import Integration, LogLine, TestRecord, Try
 from swarm_tui.model.states import Result, State
+from swarm_tui.model.sweep import INTEGRATOR_KEY
 
 TEST, OTHER = "a.py::test_a", "b.py::test_b"
 REPORT = HarvestReport(
@@ -306,6 +307,15 @@ def test_an_event_changes_these_facts_of_the_sweep(events: list[happened.Event],
     last = {"last_seq": events[-1].seq, "last_at": events[-1].at}
     assert facts_of(state) == facts_of(SweepState()) | last | facts
     assert state.is_over == ("ended_why" in facts)
+
+
+def test_the_integrator_has_a_record_as_a_test_has_one() -> None:
+    state = SweepState()
+    assert state.record_of(INTEGRATOR_KEY) == TestRecord(test=INTEGRATOR_KEY)
+    state.apply_all([happened.Integrating(at=3, by="agent", agent="a", branch="b", attempt=2)])
+    assert state.record_of(INTEGRATOR_KEY) == TestRecord(test=INTEGRATOR_KEY, agent="a", branch="b", since=3, attempt=2)
+    state.apply_all([happened.Integrating(at=4, by="agent", agent="c", branch="d", attempt=1)])
+    assert state.record_of(INTEGRATOR_KEY) == TestRecord(test=INTEGRATOR_KEY, agent="c", branch="d", since=4, attempt=2)
 
 
 def test_the_newest_answers_are_kept() -> None:

@@ -39,6 +39,7 @@ EQUIVALENT: Final[dict[tuple[str, str, str], str]] = {
     ("swarm_tui/journal/append.py", "os.fsync(self._descriptor)", "pass"): "seen after a power cut only",
     ("swarm_tui/adapters/git/merging.py", "self._lay_out_attributes(tree)", "pass"): "done ahead, or done when needed",
     ("swarm_tui/adapters/git/merging.py", "self._space.tree(tree)", "pass"): "read ahead, or read when needed",
+    ("swarm_tui/agents/judging.py", 'return ""', "return None"): "neither speaks against an outcome",
     ("swarm_tui/engine/schedule.py", "break", "continue"): "a shortcut",
     (
         "swarm_tui/engine/resume.py",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -91,6 +92,29 @@ async def test_a_ps_that_does_not_understand_us_is_no_answer(tmp_path: Path) -> 
         (folder / "ps").chmod(0o755)
         with pytest.raises(PlaceUnreachable, match="no list of processes"):
             await local_place(tmp_path, PATH=f"{folder}:{os.environ['PATH']}").agent_statuses()
+
+
+def with_tmux(folder: Path, script: str) -> str:
+    """Return a PATH on which tmux is a script."""
+    folder.mkdir()
+    (folder / "tmux").write_text(f"#!/bin/sh\n{script}\n")
+    (folder / "tmux").chmod(0o755)
+    return f"{folder}:{os.environ['PATH']}"
+
+
+async def test_a_pane_is_found_by_its_agent_too_when_its_session_was_renamed(tmp_path: Path) -> None:
+    make_agent(tmp_path, "a")
+    line = f"0:{os.getpid()}:80:24:%1:%1:agent-a:renamed:5:agent:vim"
+    path = with_tmux(tmp_path / "bin", f"echo '{line}'")
+    assert (await local_place(tmp_path, PATH=path).agent_statuses()).agents["a"].state == "REPLACED"
+
+
+async def test_tmux_has_ended_too_when_there_is_no_ps(tmp_path: Path) -> None:
+    make_agent(tmp_path, "a")
+    with_tmux(tmp_path / "bin", f"{shutil.which('sleep')} 0.3; echo > {tmp_path}/ended")
+    with pytest.raises(PlaceUnreachable, match="ps is not installed"):
+        await local_place(tmp_path, PATH=str(tmp_path / "bin")).agent_statuses()
+    assert (tmp_path / "ended").exists()
 
 
 async def test_a_record_that_is_torn_keeps_its_last_content_and_an_unknown_one_is_named(tmp_path: Path) -> None:
