@@ -13,10 +13,11 @@ from swarm_tui.agents.contract import ARCHIVE_PATH, TRIES_PATH
 from swarm_tui.agents.judging import End
 from swarm_tui.engine.file_tail import LINE_LIMIT, FileTail
 from swarm_tui.engine.one_test_task import OneTestTask
-from swarm_tui.engine.watch import Watch, read_new_events
+from swarm_tui.engine.watch import DIALOG_LINES, Watch, find_dialog, read_new_events
 from swarm_tui.model.events import Said, TryFinished, TryStarted
 from swarm_tui.model.states import State
 from swarm_tui.model.sweep import MngrSettings, SweepSpec
+from swarm_tui.model.text import plain
 from swarm_tui.places.local import LocalPlace
 from swarm_tui.places.place import AgentAddress, AgentFile, AgentState
 
@@ -79,6 +80,14 @@ def test_time_that_an_agent_waits_is_not_its_own(watch: Watch) -> None:
     sights(watch, "RUNNING", start=42.0)
     assert watch.overdue_end(139.0) is None
     assert watch.overdue_end(140.0) is End.TIMEOUT
+
+
+def test_a_dialog_is_the_first_line_at_the_end_of_a_screen_that_only_a_dialog_shows() -> None:
+    signs = [r"Do you want", r"^Yes$"]
+    assert find_dialog("$ ls\n  Do you want it?  \n  Yes\n\n", signs) == "Do you want it?"
+    assert find_dialog("Yes, I do\n", signs) == ""
+    assert find_dialog("Do you want " + "x" * 300, signs) == plain("Do you want " + "x" * 300, 200)
+    assert find_dialog("Do you want it?\n" + "work\n" * DIALOG_LINES, signs) == ""
 
 
 async def test_tries_words_and_archive_are_read_from_files(watch: Watch, tmp_path: Path) -> None:

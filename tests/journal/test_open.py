@@ -169,6 +169,27 @@ def test_the_engine_of_a_sweep_lives_while_it_holds_the_lock(tmp_path: Path) -> 
     assert not opened.has_running_engine
 
 
+def test_a_test_is_found_by_the_first_way_in_which_any_fits(tmp_path: Path) -> None:
+    folder = make_sweep(tmp_path, "20261118-061200")
+    long = "c.py::test_" + "x" * 100
+    with JournalWriter(folder.events) as writer:
+        for number, test in enumerate(("a.py::test_one", "a.py::test_one_more", "b.py::test_two", long, "d.py")):
+            writer.append(happened.Queued(test=test, agent=f"swarm-{number}"))
+    sweep = open_sweep(folder)
+    wanted = {"a.py::test_one": 0, "test_one": 0, "one_more": 1, "_two": 2, "swarm-2": 2, "arm-1": 1, "d.py": 4}
+    assert {name: sweep.find_test(name).agent for name in wanted} == {
+        name: f"swarm-{number}" for name, number in wanted.items()
+    }
+    with pytest.raises(UsageError) as several:
+        sweep.find_test("py")
+    assert (several.value.message, several.value.hint) == (
+        "'py' fits 5 tests",
+        f"for example a.py::test_one, a.py::test_one_more, b.py::test_two, {long[:79]}…",
+    )
+    with pytest.raises(UsageError, match="no test or agent 'nowhere' in 20261118-061200"):
+        sweep.find_test("nowhere")
+
+
 def test_requests_are_read_once_and_garbage_is_named(tmp_path: Path) -> None:
     folder = make_sweep(tmp_path, "20261118-061200")
     follower = RequestFollower(folder)

@@ -9,7 +9,11 @@ CORE: Final[dict[str, tuple[str, ...]]] = {
     "swarm_tui/journal/fold.py": ("tests/journal/test_fold.py", "tests/journal"),
     "swarm_tui/agents/judging.py": ("tests/agents/test_judging.py",),
     "swarm_tui/engine/schedule.py": ("tests/engine/test_schedule.py",),
-    "swarm_tui/engine/watch.py": ("tests/engine/test_watch.py",),
+    "swarm_tui/engine/watch.py": (
+        "tests/engine/test_watch.py",
+        "tests/agents/claude",
+        "tests/engine/test_sweep_runner.py",
+    ),
     "swarm_tui/agents/claude/observer.py": ("tests/agents/claude/test_observer.py",),
     "swarm_tui/places/mngr_agents.py": ("tests/places/test_mngr_agents.py",),
     "swarm_tui/places/local.py": ("tests/places", "tests/adapters/test_mngr_contract.py"),
