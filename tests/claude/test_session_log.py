@@ -129,15 +129,14 @@ def test_mngrs_transcript_of_it_is_read_too() -> None:
     assert isinstance(kind_of("claude").new_summary(), ClaudeSummary)
 
 
-def test_the_log_is_shown_as_messages_and_short_notes() -> None:
-    entries = [parse_record(line)[0] for line in (USER, ATTACHMENT, ANSWER, RETRY, REFUSED, COST_STATE)]
+def test_the_log_is_shown_as_its_messages_without_the_bookkeeping() -> None:
+    lines = (USER, ATTACHMENT, ANSWER, RETRY, REFUSED, COST_STATE)
+    entries = [entry for line in lines for entry in parse_record(line)]
     assert [(entry.role, entry.text, entry.is_error) for entry in entries] == [
         (Role.USER, "say hello", False),
-        (Role.SYSTEM, "(attachment: environment)", False),
         (Role.AGENT, "There is nothing to do.", False),
         (Role.SYSTEM, "529 Overloaded", True),
         (Role.AGENT, "API Error: Request rejected (429)", True),
-        (Role.SYSTEM, "(cost-state)", False),
     ]
 
 

@@ -90,6 +90,12 @@ def test_a_dialog_is_the_first_line_at_the_end_of_a_screen_that_only_a_dialog_sh
     assert find_dialog("Do you want it?\n" + "work\n" * DIALOG_LINES, signs) == ""
 
 
+def test_a_harvest_waits_for_the_last_words_of_an_agent_whose_end_is_not_seen(watch: Watch) -> None:
+    assert not watch.is_ready_to_harvest(1.0, 1.0)
+    watch.handed_in_at = 5.0
+    assert watch.is_ready_to_harvest(5.0, 5.0)
+
+
 async def test_tries_words_and_archive_are_read_from_files(watch: Watch, tmp_path: Path) -> None:
     place, state = local_place(tmp_path), tmp_path / "state"
     assert await read_new_events(place, [watch], 0.0) == []
@@ -108,6 +114,48 @@ async def test_tries_words_and_archive_are_read_from_files(watch: Watch, tmp_pat
     (state / ARCHIVE_PATH).write_bytes(b"")
     await read_new_events(place, [watch], 3.0)
     assert watch.has_archive
+
+
+def unobserved_watch(root: Path) -> Watch:
+    """Return the watch of an agent that has no files of its own that show what it does."""
+    spec = SPEC.model_copy(update={"agent_type": "offline"})
+    return Watch(OneTestTask("t", spec), address(root), started=0.0, timeout=100.0, wait_timeout=50.0)
+
+
+async def test_files_are_looked_for_until_all_are_found(watch: Watch, tmp_path: Path) -> None:
+    unobserved = unobserved_watch(tmp_path)
+    assert unobserved.is_searched(10.0)
+    assert not unobserved.is_searched(10.0)
+    say(tmp_path, "Hello")
+    await read_new_events(local_place(tmp_path), [watch, unobserved], 100.0)
+    assert not unobserved.is_searched(200.0)
+    assert watch.is_searched(200.0)
+
+
+def test_the_screen_is_needed_where_an_agents_files_tell_nothing(watch: Watch, tmp_path: Path) -> None:
+    ready = watch.task.kind.ready_within
+    assert ready > 0
+    assert [watch.needs_screen(now, now) for now in (0.0, ready - 0.1, ready)] == [False, False, True]
+    assert not unobserved_watch(tmp_path).needs_screen(1000.0, 1000.0)
+
+
+async def test_another_question_of_one_who_waits_begins_no_other_wait(watch: Watch, tmp_path: Path) -> None:
+    place, start = local_place(tmp_path), watch.task.kind.ready_within
+    for second, words in enumerate(("Which?", "Which?", "Which of the two?")):
+        say(tmp_path, words)
+        await read_new_events(place, [watch], start + second)
+        event, _ = watch.observe("WAITING", start + second, start + second)
+    assert event is not None
+    assert (event.state, event.question, watch.questions) == (State.WAITING, "Which of the two?", 1)
+    assert watch.waiting_since is not None
+    assert watch.overdue_end(watch.waiting_since + 50.0) is End.NO_ANSWER
+
+
+def say(root: Path, words: str) -> None:
+    path = root / "state/events/offline/common_transcript/events.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a") as file:
+        file.write(json.dumps({"source": "agent", "message": words}) + "\n")
 
 
 async def test_the_log_of_mngrs_converter_is_not_taken_for_the_transcript(watch: Watch, tmp_path: Path) -> None:

@@ -72,6 +72,11 @@ EQUIVALENT: Final[dict[tuple[str, str, str], str]] = {
     ): "a shortcut",
     (
         "swarm_tui/transcripts/layout.py",
+        "if piece.isascii():\nreturn start + len(piece)",
+        "pass",
+    ): "a shortcut",
+    (
+        "swarm_tui/transcripts/layout.py",
         "if space > start:",
         "if (space >= start):",
     ): "differs in a room of one cell only, and there are eight at least",

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from swarm_tui.transcripts.entries import Entry, Role, parse_record
-from swarm_tui.transcripts.layout import Density, lay_out, prefix_width, wrap
+from swarm_tui.transcripts.layout import Density, lay_out, prefix_width, wrap, wrap_runs
 from swarm_tui.transcripts.markdown import Style, StyledText, read_markdown
 from tests.transcripts.records import call, result, step
 
@@ -140,6 +140,13 @@ def test_a_line_that_is_too_long_for_what_is_shown_ends_in_dots() -> None:
     assert "".join(whole).replace(" ", "") == "word" * 60
 
 
+def test_wide_characters_that_just_fit_are_one_line() -> None:
+    runs = (StyledText("日本", Style.PLAIN), StyledText("語", Style.CODE))
+    assert wrap_runs(runs, 6) == [runs]
+    assert wrap_runs(runs, 6)[0] is runs
+    assert len(wrap_runs(runs, 5)) == 2
+
+
 def test_lines_break_at_the_last_space_of_their_second_half() -> None:
     assert list(wrap("aaa bbb ccc", 7)) == [(0, 7), (8, 11)]
     assert list(wrap("aaa bbb ccc", 8)) == [(0, 7), (8, 11)]
@@ -163,6 +170,7 @@ def test_a_folded_error_without_a_line_that_reads_like_one_begins_at_its_beginni
 def test_the_one_line_of_an_event_is_not_blank() -> None:
     assert lines_of(Entry(Role.RESULT, "\n  \nfirst\nsecond"), density=Density.LINES) == ["first … (+1 line)"]
     assert lines_of(Entry(Role.RESULT, "\n\n"), density=Density.LINES) == [""]
+    assert lines_of(Entry(Role.CALL, "\nls", tool="Bash"), density=Density.LINES) == ["Bash   … (+1 line)"]
     assert lines_of(Entry(Role.RESULT, "\nfirst")) == ["", "first"]
 
 
