@@ -138,7 +138,7 @@ def test_before_there_is_a_session_nothing_is_known() -> None:
 def test_another_claude_code_in_the_same_folder_does_not_count() -> None:
     observer = ClaudeObserver()
     observer.set_contents(MAIN_PROCESS.name, {"claude_main_pid": b"7\n"})
-    files = {"sessions/7.json": b'{"status":"waiting"}', "sessions/9.json": b'{"status":"busy"}'}
+    files = {"sessions/9.json": b'{"status":"busy"}', "sessions/7.json": b'{"status":"waiting"}'}
     observer.set_contents(SESSION.name, files)
     observer.observe(0.0)
     found = observer.observe(60.0)
