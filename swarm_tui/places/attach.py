@@ -19,10 +19,11 @@ from typing import Final
 from swarm_tui.adapters.foreground import run_in_foreground
 from swarm_tui.adapters.mngr import Mngr
 from swarm_tui.adapters.mngr_messages import is_agent_name
+from swarm_tui.adapters.packages import how_to_get
 from swarm_tui.adapters.process import Finished, run_process
 from swarm_tui.adapters.terminal import TerminalProgram
 from swarm_tui.adapters.tmux import AGENT_WINDOW, CALL_TIMEOUT, Tmux
-from swarm_tui.errors import AdapterError, SwarmError, UsageError
+from swarm_tui.errors import AdapterError, ProgramMissing, SwarmError, UsageError
 from swarm_tui.model.sweep import MngrSettings
 from swarm_tui.places.place import Place, PlaceUnreachable
 
@@ -139,7 +140,10 @@ class Attacher:
         if not approach.is_ended:
             # Were the agent to stop this very moment, mngr would run its command anew.
             words.append("--no-start")
-        return run_in_foreground(words, cwd=self._repository, environment=self._tmux.environment)
+        try:
+            return run_in_foreground(words, cwd=self._repository, environment=self._tmux.environment)
+        except ProgramMissing as error:
+            raise ProgramMissing(f"mngr cannot be started: {error.message}", how_to_get("mngr")) from error
 
     def open_pane(self, prepared: Prepared, rows: int, columns: int) -> TerminalProgram:
         """Show an agent's session in a terminal of our own making."""

@@ -115,7 +115,7 @@ def test_requests_change_a_running_sweep(program: Program) -> None:
     until(lambda: state_of(program, "test_misfit") == "unresolved", "its result")
     unknown = program.call("request", "retry", "no-such-test")
     assert unknown.returncode == 2
-    assert "no test of this sweep fits" in unknown.stderr
+    assert "there is no test or agent 'no-such-test'" in unknown.stderr
     assert program.call("request", "message", "test-blocked", "--text", "x").returncode == 1
     assert program.opened().state.slots == 4
     assert program.call("stop").returncode == 0
