@@ -314,6 +314,9 @@ def test_the_integrator_has_a_record_as_a_test_has_one() -> None:
     assert state.record_of(INTEGRATOR_KEY) == TestRecord(test=INTEGRATOR_KEY)
     state.apply_all([happened.Integrating(at=3, by="agent", agent="a", branch="b", attempt=2)])
     assert state.record_of(INTEGRATOR_KEY) == TestRecord(test=INTEGRATOR_KEY, agent="a", branch="b", since=3, attempt=2)
+    state.apply_all([happened.Launched(at=5, test=INTEGRATOR_KEY, agent_id="id")])
+    record = state.record_of(INTEGRATOR_KEY)
+    assert (record.agent, record.branch, record.agent_id, record.attempt) == ("a", "b", "id", 2)
     state.apply_all([happened.Integrating(at=4, by="agent", agent="c", branch="d", attempt=1)])
     assert state.record_of(INTEGRATOR_KEY) == TestRecord(test=INTEGRATOR_KEY, agent="c", branch="d", since=4, attempt=2)
 

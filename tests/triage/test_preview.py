@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from swarm_tui.adapters.git import Repository
 from swarm_tui.adapters.git.history import read_commits
-from swarm_tui.adapters.git.merging import MergeWay, best_merge_way
+from swarm_tui.adapters.git.merging import MergeResult, MergeWay, best_merge_way
 from swarm_tui.adapters.git.objects import ObjectSpace
 from swarm_tui.model.fixes import Conflict, Preview
 from swarm_tui.triage.preview import Previewer
@@ -76,6 +76,26 @@ def test_a_file_that_became_a_link_is_reverted_as_git_does(integrated: Integrate
         assert review.branch.commits[-1].changes[0].status == "T"
     project.git("revert", "--no-edit", linked)
     assert preview.tree == project.git("rev-parse", "HEAD^{tree}")
+
+
+class CountingSpace(ObjectSpace):
+    """Counts the merges."""
+
+    merges = 0
+
+    def merge(self, *, base: str, ours: str, theirs: str) -> MergeResult:
+        self.merges += 1
+        return super().merge(base=base, ours=ours, theirs=theirs)
+
+
+@pytest.mark.parametrize(("fix", "merges"), [(5, 0), (4, 0), (2, 1)])
+def test_a_fix_whose_files_are_untouched_since_is_reverted_without_a_merge(
+    integrated: Integrated, fix: int, merges: int
+) -> None:
+    repository = Repository.open(integrated.project.root)
+    with integrated.open() as review, CountingSpace(repository) as space:
+        assert Previewer(space, review.branch).preview([integrated.fixes[fix - 1]]).is_clean
+        assert space.merges == merges
 
 
 def check_law(history: list[list[Change]], reverted: Collection[int], directory_renames: str = "conflict") -> None:

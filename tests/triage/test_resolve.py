@@ -21,6 +21,7 @@ def test_a_resolution_makes_the_plan_build_for_good(integrated: Integrated, revi
     project = integrated.project
     first = ranked(review, 1)
     review.set_verdict(first, Verdict.REVERT)
+    assert not review.preview().is_clean
     before = file_contents(project.root)
     copy = open_conflict(review, first.id)
     assert "<<<<<<< " in (copy.folder / "lines.txt").read_text()
