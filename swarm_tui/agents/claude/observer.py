@@ -126,7 +126,7 @@ class ClaudeObserver:
             return ""
         number, most, status = self._attempt
         reason = f"API error {status}" if status.isdigit() else "no connection to the API"
-        return f"{reason}, tries again ({number} of {most - 1})"
+        return f"{reason}, tries again ({min(number, most - 1)} of {most - 1})"
 
     def _add_debug_line(self, line: bytes) -> None:
         failed = _FAILED_ATTEMPT.search(line)
