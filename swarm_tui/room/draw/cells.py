@@ -137,7 +137,7 @@ def _column_text(name: str, cell: Cell, size: int, now: float) -> tuple[str, str
                 return "", "dim"
             return duration((record.ended_at or now) - record.launched_at), "dim"
         case "cost":
-            return (money(record.dollars) if record.dollars is not None else ""), "dim"
+            return (money(record.dollars) if record.dollars is not None or record.tokens else ""), "dim"
         case "host":
             return cut_text(plain(record.host), size), "dim"
         case _:

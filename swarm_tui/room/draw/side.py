@@ -56,7 +56,7 @@ def _first_line(record: TestRecord, now: float) -> list[Part]:
     if record.tries:
         plural = "try" if len(record.tries) == 1 else "tries"
         line.append(Part(f" · {len(record.tries)} {plural} {draw_tries(record, 12)}", "dim"))
-    if record.dollars is not None:
+    if record.dollars is not None or record.tokens:
         line.append(Part(f" · {money(record.dollars)}", "dim"))
     if record.is_held:
         line.append(Part(" · held", "warning"))
