@@ -155,7 +155,8 @@ def test_garbage_is_passed_over(raw: bytes) -> None:
     observer.set_contents(MAIN_PROCESS.name, {"claude_main_pid": raw})
     observer.add_lines(EVENTS.name, [raw])
     observer.add_lines(DEBUG.name, [raw])
-    observer.observe(0.0)
+    assert observer.observe(0.0) is None
+    assert observer.answer("yes", "Ann") is None
 
 
 def test_hostile_text_is_made_harmless() -> None:
