@@ -134,12 +134,16 @@ class Attacher:
         return Prepared(approach, tuple(protected), size, option, warning)
 
     def run(self, prepared: Prepared) -> int:
-        """Hand our terminal to `mngr connect` until the person detaches; blocks; return its exit code."""
+        """Hand our terminal to the agent's until the person detaches; blocks; return the exit code.
+
+        Nothing is started, also when the engine stops the agent this very moment. `mngr connect` starts an agent whose
+        program has ended, or refuses it: tmux itself shows what such a program left.
+        """
         approach = prepared.approach
-        words = self._mngr.connect_command(approach.agent)
-        if not approach.is_ended:
-            # Were the agent to stop this very moment, mngr would run its command anew.
-            words.append("--no-start")
+        if approach.is_ended:
+            words = self._tmux.attach_command(approach.session)
+        else:
+            words = [*self._mngr.connect_command(approach.agent), "--no-start"]
         try:
             return run_in_foreground(words, cwd=self._repository, environment=self._tmux.environment)
         except ProgramMissing as error:

@@ -22,6 +22,8 @@ from swarm_tui.journal.folder import SweepFolder, create_runs_folder
 from swarm_tui.journal.open import open_sweep
 from swarm_tui.model.events import Integrating, Launched, Queued
 from swarm_tui.model.sweep import MngrSettings, SweepSpec
+from swarm_tui.places.attach import Approach, Prepared
+from swarm_tui.places.local import LocalPlace
 from tests.conftest import IsolatedMngr
 from tests.waiting import until
 
@@ -186,6 +188,16 @@ def test_an_agent_that_is_stopped_while_somebody_looks_leads_back(story: Story) 
     asyncio.run(story.mngr.adapter.stop([story.agent]))
     child.expect("swarm-x-copy is stopped")
     child.expect(pexpect.EOF)
+
+
+@pytest.mark.slow
+def test_an_ended_agent_that_is_stopped_meanwhile_is_not_started(story: Story) -> None:
+    # The engine's stop came between the look at the agent and the attaching.
+    asyncio.run(story.mngr.adapter.stop([story.agent]))
+    attacher = LocalPlace(story.mngr.settings).attacher()
+    ended = Prepared(Approach(story.agent, story.session, is_there=True, is_ended=True))
+    assert attacher.run(ended) != 0
+    assert not story.is_alive
 
 
 @pytest.mark.slow

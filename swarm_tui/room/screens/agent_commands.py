@@ -121,7 +121,7 @@ class AgentCommands:
             code = attacher.run(prepared)
             if not code:
                 return ""
-            problem = f"`mngr connect` ended with code {code}"
+            problem = f"attaching ended with code {code}"
             _wait_for_enter(f"{problem}. Enter leads back to the room. ")
             return problem
 
