@@ -55,7 +55,7 @@ def _choices_of(declared: Any) -> list[str]:
 def _parser_of(option: Option) -> Callable[[str], Any]:
     parse = option.flag.parse
     if parse is None:
-        return option.type if option.type in (int, float) else str
+        return next((kind for kind in (int, float) if kind in (option.type, *get_args(option.type))), str)
 
     def read(text: str) -> Any:
         try:

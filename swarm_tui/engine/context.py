@@ -13,6 +13,7 @@ from swarm_tui.journal.append import JournalWriter
 from swarm_tui.journal.fold import SweepState
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.model.events import KnownEvent, Noted
+from swarm_tui.model.hosts import LOCAL_HOST
 from swarm_tui.model.sweep import SweepSpec
 from swarm_tui.places.place import AgentAddress, Place
 
@@ -38,8 +39,8 @@ class EngineContext:
         """Leave a sentence in the log for people."""
         self.record(Noted(level=level, text=text, test=test))
 
-    def address_of(self, agent: str, attempt: int) -> AgentAddress:
-        return agent_address(self.spec, self.place.host_dir, agent, attempt)
+    def address_of(self, agent: str, attempt: int, host: str = LOCAL_HOST) -> AgentAddress:
+        return agent_address(self.spec, self.place.host_dir_of(host), agent, attempt, host)
 
     def agent_folder(self, agent: str) -> Path:
         """Return the folder of what is known of one agent; it is made when missing."""

@@ -18,12 +18,13 @@ from swarm_tui.agents.shipped import live_folder, write_command
 from swarm_tui.agents.task import Task
 from swarm_tui.engine.agent_task import AgentTask
 from swarm_tui.engine.context import EngineContext
-from swarm_tui.engine.names import LABEL_ROLE, LABEL_SWEEP, LABEL_TEST, ROLE_MAPPER, session_of
+from swarm_tui.engine.names import LABEL_ROLE, LABEL_SWEEP, LABEL_TEST, ROLE_MAPPER
 from swarm_tui.engine.recording import record_agent
 from swarm_tui.engine.task_file import task_for
 from swarm_tui.engine.tutorial_task import tutorial_prompt
 from swarm_tui.errors import AdapterError, AgentExists, UsageError
 from swarm_tui.model.events import Launched, Launching
+from swarm_tui.model.hosts import LOCAL_HOST
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.sweep import SweepSpec
 from swarm_tui.model.text import plain
@@ -34,11 +35,11 @@ RECORD_LIMIT: Final = 1 << 20
 _PLAIN_WORDS: Final = re.compile(r"[\w.@+ -]+")
 
 
-async def launch(context: EngineContext, task: AgentTask, attempt: int) -> None:
+async def launch(context: EngineContext, task: AgentTask, attempt: int, host: str = LOCAL_HOST) -> None:
     """Create the agent of a task and record it; AdapterError when it could not be created."""
     spec, record = context.spec, context.state.record_of(task.key)
-    context.record(Launching(test=task.key, attempt=attempt))
-    address = context.address_of(record.agent, attempt)
+    context.record(Launching(test=task.key, attempt=attempt, host=host))
+    address = context.address_of(record.agent, attempt, host)
     # The prompt for a tutorial's blocks reads all its tests out of git.
     request = await asyncio.to_thread(task.create_request, context, record, address)
     is_adopted = False
@@ -54,14 +55,14 @@ async def launch(context: EngineContext, task: AgentTask, attempt: int) -> None:
             raise UsageError(
                 f"mngr has another agent named {record.agent}, which this sweep did not make", "rename or destroy it"
             ) from None
-    await protect(context, record.agent)
+    await protect(context, address)
     if spec.is_recorded:
-        await record_agent(context, record.agent, attempt)
+        await record_agent(context, address, attempt)
     context.record(
         Launched(
             test=task.key,
             agent_id=address.agent_id,
-            host=spec.provider,
+            host=address.host,
             work_dir=address.work_dir,
             state_dir=address.state_dir,
             is_adopted=is_adopted,
@@ -69,13 +70,13 @@ async def launch(context: EngineContext, task: AgentTask, attempt: int) -> None:
     )
 
 
-async def protect(context: EngineContext, agent: str) -> None:
+async def protect(context: EngineContext, agent: AgentAddress) -> None:
     """Disable mngr's destructive keys in the agent's session, and keep its login from the sessions of others."""
     try:
-        await context.place.protect_session(session_of(context.spec, agent))
-        await context.place.forget_variables(context.spec.agent_environment)
+        await context.place.protect_session(agent)
+        await context.place.forget_variables(agent, context.spec.agent_environment)
     except AdapterError as error:
-        context.note(f"{agent} could not be kept from mngr's ctrl+q and ctrl+t: {error}", level="warning")
+        context.note(f"{agent.name} could not be kept from mngr's ctrl+q and ctrl+t: {error}", level="warning")
 
 
 async def clear_debris(context: EngineContext, agent: str, attempt: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -58,7 +58,7 @@ class MessageSender:
         watches = {test: self._live_agents.watches[test] for test in tests if test in self._live_agents.watches}
         agent_of = {test: watch.address.name for test, watch in watches.items()}
         problems = [f"{test} has no living agent" for test in tests if test not in agent_of]
-        errors = await self._why_unread(agent_of.values())
+        errors = await self._why_unread([watch.address for watch in watches.values()])
         typed = []
         for watch in watches.values():
             agent, observer = watch.address.name, watch.observer
@@ -84,17 +84,20 @@ class MessageSender:
             return {address.name: f"the answer could not be written: {error}"}
         return {}
 
-    async def _why_unread(self, agents: Iterable[str]) -> dict[str, str]:
+    async def _why_unread(self, agents: Sequence[AgentAddress]) -> dict[str, str]:
         """Return the agents that would not read a text, and why: a shell they left would run it as a command."""
         try:
-            statuses = (await self._context.place.agent_statuses()).agents
+            statuses = await self._context.place.latest_statuses()
         except PlaceUnreachable as error:
-            return dict.fromkeys(agents, f"whether it lives cannot be seen: {error.message}")
-        return {
-            agent: "its program does not run any more" if status is not None else "it is gone"
-            for agent, status in ((agent, statuses.get(agent)) for agent in agents)
-            if status is None or not status.reads_input
-        }
+            return {agent.name: f"whether it lives cannot be seen: {error.message}" for agent in agents}
+        reasons = {}
+        for agent in agents:
+            status = statuses.agents.get(agent.agent_id)
+            if agent.host in statuses.lost:
+                reasons[agent.name] = f"{agent.host} does not answer: {statuses.lost[agent.host]}"
+            elif status is None or not status.reads_input:
+                reasons[agent.name] = "its program does not run any more" if status is not None else "it is gone"
+        return reasons
 
     async def _type(self, agents: Sequence[str], text: str) -> dict[str, str]:
         """Have mngr type a text; return why it did not reach some of the agents."""

@@ -6,6 +6,7 @@ import hashlib
 import posixpath
 from typing import Final
 
+from swarm_tui.model.hosts import LOCAL_HOST
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.sweep import INTEGRATOR_SLUG, SweepSpec
 from swarm_tui.places.place import AgentAddress
@@ -26,7 +27,7 @@ def agent_id_of(spec: SweepSpec, agent: str, attempt: int) -> str:
     return f"agent-{hashlib.sha256(key.encode()).hexdigest()[:32]}"
 
 
-def agent_address(spec: SweepSpec, host_dir: str, agent: str, attempt: int) -> AgentAddress:
+def agent_address(spec: SweepSpec, host_dir: str, agent: str, attempt: int, host: str = LOCAL_HOST) -> AgentAddress:
     """Return where the agent of one attempt lives, below mngr's folder in its place."""
     agent_id = agent_id_of(spec, agent, attempt)
     copies = "worktrees" if spec.transfer == "worktree" else "copies"
@@ -36,13 +37,15 @@ def agent_address(spec: SweepSpec, host_dir: str, agent: str, attempt: int) -> A
         session=session_of(spec, agent),
         state_dir=posixpath.join(host_dir, "agents", agent_id),
         work_dir=posixpath.join(host_dir, copies, f"{agent}-{attempt}"),
+        host=host,
     )
 
 
 def recorded_address(spec: SweepSpec, record: TestRecord) -> AgentAddress:
     """Return where the journal says that the agent of a test lives."""
+    session = session_of(spec, record.agent)
     return AgentAddress(
-        record.agent, record.agent_id, session_of(spec, record.agent), record.state_dir, record.work_dir
+        record.agent, record.agent_id, session, record.state_dir, record.work_dir, record.host or LOCAL_HOST
     )
 
 

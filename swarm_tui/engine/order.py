@@ -26,11 +26,13 @@ from swarm_tui.engine.start import new_sweep_name, write_sweep
 from swarm_tui.engine.task_file import task_for
 from swarm_tui.errors import JournalError, ProgramMissing, UsageError
 from swarm_tui.journal.folder import SweepFolder, runs_folder
+from swarm_tui.model.hosts import LOCAL_HOST
 from swarm_tui.model.options import OPTIONS, RunOptions, check_options
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.sweep import MngrSettings, SweepSpec, SweptTest, derive_tests
 from swarm_tui.places.choose import check_provider, place_for
 
+SLOTS_HERE: Final = 4
 _NEEDED_PROGRAMS: Final = ("git", "tmux", "ps")
 
 
@@ -199,6 +201,7 @@ def compose_spec(order: Order, found: Found, preconditions: Preconditions) -> Sw
         "base": preconditions.base,
         "base_name": preconditions.repository.current_branch() or "",
         "created_at": now,
+        "slots": order.slots or (order.per_host * len(order.hosts) if order.hosts else SLOTS_HERE),
         "integrator": order.integrator or ("agent" if kind.has_model else "builtin"),
         "python": found.python,
         "run_options": found.run_options,
@@ -227,7 +230,9 @@ def check_request(spec: SweepSpec, test: SweptTest) -> None:
     from swarm_tui.adapters.mngr_messages import CreateRequest
 
     task_file = SweepFolder(runs_folder(Path(spec.repository)) / spec.sweep).agent(test.agent) / "task.json"
-    environment = environment_for(spec, agent_address(spec, place_for(spec).host_dir, test.agent, 1), task_file)
+    environment = environment_for(
+        spec, agent_address(spec, place_for(spec).host_dir_of(LOCAL_HOST), test.agent, 1), task_file
+    )
     CreateRequest(
         name=test.agent,
         source=Path(spec.repository),

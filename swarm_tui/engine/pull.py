@@ -197,7 +197,7 @@ def _merge_logs(transcript: Path, others: Sequence[Path]) -> None:
 async def _keep_screen(place: Place, agent: AgentAddress, folder: Path) -> None:
     """Keep the last screen: when the agent is stopped, it is gone."""
     try:
-        screens = await place.capture_screens([agent.session], history=SCREEN_HISTORY)
+        screens = await place.capture_screens([agent], history=SCREEN_HISTORY)
     except AdapterError:
         return
     screen = screens.get(agent.session)

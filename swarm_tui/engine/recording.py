@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from swarm_tui.engine.context import EngineContext
-from swarm_tui.engine.names import session_of
 from swarm_tui.errors import AdapterError
+from swarm_tui.places.place import AgentAddress
 
 
-async def record_agent(context: EngineContext, agent: str, attempt: int) -> None:
+async def record_agent(context: EngineContext, agent: AgentAddress, attempt: int) -> None:
     """Record an agent's terminal from now to its end; an agent that cannot be recorded is still an agent."""
-    cast = context.folder.recordings(agent) / f"agent-{attempt}.cast"
+    cast = context.folder.recordings(agent.name) / f"agent-{attempt}.cast"
     if cast.exists():
         # An engine that was resumed took the agent up again: the recorder lives with the pane, not with the engine.
         return
     try:
-        await context.place.record_terminal(session_of(context.spec, agent), cast)
+        await context.place.record_terminal(agent, cast)
     except AdapterError as error:
-        context.note(f"{agent} is not recorded: {error}", level="warning")
+        context.note(f"{agent.name} is not recorded: {error}", level="warning")

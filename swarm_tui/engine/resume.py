@@ -23,6 +23,7 @@ from swarm_tui.engine.sweep_runner import SWEEP_STOPPED, SweepRunner
 from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.journal.folder import SweepFolder, is_newer_format, runs_folder
 from swarm_tui.model.events import AgentsStopped, Event, Launched, Queued
+from swarm_tui.model.hosts import LOCAL_HOST
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.states import State
 from swarm_tui.model.sweep import INTEGRATOR_KEY, SweepSpec
@@ -49,7 +50,7 @@ async def check_continued(folder: SweepFolder, spec: SweepSpec) -> None:
     has_agents = (folder.root / "agents").is_dir()
     if has_agents and not await place.has_mngr():
         raise UsageError(
-            f"mngr's folder {place.host_dir} is not on this machine",
+            f"mngr's folder {place.host_dir_of(LOCAL_HOST)} is not on this machine",
             "the agents of this sweep live where it was started",
         )
 
@@ -135,26 +136,23 @@ class Resumer:
 
     def _own_agent(self, record: TestRecord, agents: Mapping[str, AgentStatus]) -> AgentStatus | None:
         """Return the agent of a test if it is one that this sweep has made."""
-        agent = agents.get(record.agent)
-        if agent is None:
-            return None
-        attempts = range(1, record.attempt + 1)
-        ids = {agent_id_of(self.context.spec, record.agent, attempt) for attempt in attempts}
-        return agent if agent.address.agent_id in ids else None
+        attempts = range(record.attempt, 0, -1)
+        ids = (agent_id_of(self.context.spec, record.agent, attempt) for attempt in attempts)
+        return next((agents[agent_id] for agent_id in ids if agent_id in agents), None)
 
     async def _adopt(self, record: TestRecord, agent: AgentStatus) -> None:
         self.context.record(
             Launched(
                 test=record.test,
                 agent_id=agent.address.agent_id,
-                host=self.context.spec.provider,
+                host=agent.address.host,
                 work_dir=agent.address.work_dir,
                 state_dir=agent.address.state_dir,
                 is_adopted=True,
             )
         )
         if record.state is State.LAUNCHING:
-            await protect(self.context, record.agent)
+            await protect(self.context, agent.address)
         self._watch(record.test)
 
     async def _queue_again(self) -> None:

@@ -182,7 +182,7 @@ class SweepRunner:
         if not self.live_agents.watches:
             return
         try:
-            statuses = await self.context.place.agent_statuses()
+            statuses = await self.context.place.latest_statuses()
         except PlaceUnreachable as error:
             if not self._is_stale:
                 self._is_stale = True
@@ -194,9 +194,9 @@ class SweepRunner:
         clock = time.time()
         screens = await self._capture_doubtful(now, clock)
         for test, watch in list(self.live_agents.watches.items()):
-            if test in self._busy or watch.address.agent_id in statuses.unreadable:
+            if test in self._busy or statuses.is_unknown(watch.address):
                 continue
-            status = statuses.agents.get(watch.address.name)
+            status = statuses.agents.get(watch.address.agent_id)
             was_waiting = watch.state is State.WAITING
             process = status.state if status else None
             seen, end = watch.observe(process, now, clock, screens.get(watch.address.session))
@@ -209,13 +209,11 @@ class SweepRunner:
 
     async def _capture_doubtful(self, now: float, clock: float) -> Mapping[str, str | None]:
         """Return the screens of the agents whose files do not say what they do."""
-        sessions = [
-            watch.address.session for watch in self.live_agents.watches.values() if watch.needs_screen(now, clock)
-        ]
-        if not sessions:
+        doubtful = [watch.address for watch in self.live_agents.watches.values() if watch.needs_screen(now, clock)]
+        if not doubtful:
             return {}
         try:
-            return await self.context.place.capture_screens(sessions)
+            return await self.context.place.capture_screens(doubtful)
         except SwarmError:
             return {}
 

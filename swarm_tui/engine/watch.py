@@ -245,11 +245,11 @@ async def read_new_events(place: Place, watches: Sequence[Watch], now: float) ->
     searched = [watch for watch in watches if watch.is_searched(now)]
     if searched:
         patterns = tuple(dict.fromkeys(pattern for watch in searched for pattern in watch.patterns))
-        found = await place.find_files([watch.address for watch in searched], patterns)
+        found = await place.latest_found([watch.address for watch in searched], patterns)
         for watch, files in zip(searched, found, strict=True):
             watch.set_found_files(files)
     requests = [watch.read_requests() for watch in watches]
-    slices = iter(await place.read_files([request for of_watch in requests for request in of_watch]))
+    slices = iter(await place.latest_files([request for of_watch in requests for request in of_watch]))
     events = []
     for watch, of_watch in zip(watches, requests, strict=True):
         events += watch.new_events([next(slices) for _ in of_watch], now)

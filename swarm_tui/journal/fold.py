@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from swarm_tui.journal.log_lines import log_line_of
 from swarm_tui.model import events as happened
+from swarm_tui.model.hosts import HostState, after_host_event
 from swarm_tui.model.state import Integration, LogLine, TestRecord, Try
 from swarm_tui.model.states import ACTIVE_STATES, State
 from swarm_tui.model.sweep import INTEGRATOR_KEY
@@ -47,6 +48,8 @@ class SweepState:
         self.last_at = 0.0
         self.unknown_events = 0
         self.stale_reason = ""
+        self.hosts: dict[str, HostState] = {}
+        """What is known of the hosts that the agents run on; empty when they run on this machine."""
         self._changed: set[str] = set()
 
     def apply(self, event: happened.Event) -> None:
@@ -161,8 +164,16 @@ class SweepState:
         self._put(known, fresh)
 
     def _launching(self, event: happened.Launching) -> None:
+        # An older journal names no host before the agent is launched.
+        host = {"host": event.host} if event.host else {}
         self._change(
-            event.test, state=State.LAUNCHING, since=event.at, attempt=event.attempt, reason="", source="engine"
+            event.test,
+            state=State.LAUNCHING,
+            since=event.at,
+            attempt=event.attempt,
+            reason="",
+            source="engine",
+            **host,
         )
 
     def _launched(self, event: happened.Launched) -> None:
@@ -213,6 +224,20 @@ class SweepState:
             record = self.records.get(test)
             if record is not None and record.stale_since is not None:
                 self._change(test, stale_since=None)
+
+    def _host_seen(self, event: happened.HostSeen | happened.HostGone) -> None:
+        self.hosts[event.host] = after_host_event(self.hosts, event)
+
+    _host_gone = _host_seen
+
+    def _host_lost(self, event: happened.HostLost | happened.HostBack) -> None:
+        self.hosts[event.host] = after_host_event(self.hosts, event)
+        stale_since = self.hosts[event.host].lost_since
+        for record in list(self.records.values()):
+            if record.host == event.host and not record.is_finished:
+                self._change(record.test, stale_since=stale_since)
+
+    _host_back = _host_lost
 
     def _try_started(self, event: happened.TryStarted) -> None:
         self._put_try(event.test, Try(event.number, None, 0.0, event.at))

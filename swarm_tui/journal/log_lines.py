@@ -19,6 +19,7 @@ _NOT_LOGGED: Final = frozenset(
         happened.Spent,
         happened.Harvesting,
         happened.AgentsStopped,
+        happened.HostSeen,
     }
 )
 
@@ -52,6 +53,12 @@ def log_line_of(event: happened.Event) -> LogLine | None:
             level, text = "warning", f"states are stale: {event.reason}"
         case happened.ProbeRecovered():
             text = "states are fresh again"
+        case happened.HostLost():
+            level, text = "warning", f"{event.host} does not answer: {event.reason}"
+        case happened.HostBack():
+            text = f"{event.host} is back after {event.seconds:.0f} s"
+        case happened.HostGone():
+            level, text = "error", f"{event.host} is given up: {event.reason}"
         case happened.ForeignImports():
             level, test = "warning", event.test
             text = f"ran against your checkout, not its copy: {', '.join(event.modules[:3])}"

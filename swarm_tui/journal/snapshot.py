@@ -17,6 +17,7 @@ from swarm_tui.errors import JournalError
 from swarm_tui.journal.fold import SweepState
 from swarm_tui.journal.folder import write_beside
 from swarm_tui.model.harvest import HarvestReport
+from swarm_tui.model.hosts import HostState
 from swarm_tui.model.state import Integration, LogLine, TestRecord, Try
 from swarm_tui.model.states import Result, State
 
@@ -48,6 +49,7 @@ def write_snapshot(path: Path, journal: Path, offset: int, state: SweepState) ->
         "integration": asdict(state.integration),
         "log": [[line.at, line.level, line.text, line.test] for line in state.log],
         "records": [_plain_record(record) for record in state.tests()],
+        "hosts": [asdict(host) for host in state.hosts.values()],
         "integrator": _plain_record(state.integrator) if state.integrator is not None else None,
     }
     write_beside(path, json.dumps(content, separators=(",", ":")).encode())
@@ -80,6 +82,7 @@ def _restore(content: dict[str, Any]) -> SweepState:
     # A snapshot of an older version has no record of the integrator, nor has its journal.
     integrator = content.get("integrator")
     state.integrator = _restored_record(integrator) if integrator is not None else None
+    state.hosts = {host["name"]: HostState(**host) for host in content.get("hosts", ())}
     state.counts = Counter(record.mark for record in state.tests())
     return state
 

@@ -67,6 +67,8 @@ class Launching(TestEvent):
 
     type: Literal["launching"] = "launching"
     attempt: int = 1
+    host: str = ""
+    """Where the agent is to run; empty in journals from before there were hosts."""
 
 
 class Launched(TestEvent):
@@ -115,6 +117,41 @@ class ProbeRecovered(EventBase):
 
     type: Literal["probe_recovered"] = "probe_recovered"
     tests: tuple[str, ...] = ()
+
+
+class HostSeen(EventBase):
+    """A host was heard of; at most two events a minute for each."""
+
+    type: Literal["host_seen"] = "host_seen"
+    host: str
+    load: float = 0.0
+    """Its load average over a minute."""
+    processors: int = 0
+
+
+class HostLost(EventBase):
+    """A host does not answer: the states of its agents are stale, and nothing is concluded from that."""
+
+    type: Literal["host_lost"] = "host_lost"
+    host: str
+    reason: str = ""
+
+
+class HostBack(EventBase):
+    """A host answers again; its agents are watched where they are."""
+
+    type: Literal["host_back"] = "host_back"
+    host: str
+    seconds: float = 0.0
+    """How long it was lost."""
+
+
+class HostGone(EventBase):
+    """A host did not answer for so long that it was given up: its tests are queued again for other hosts, or fail."""
+
+    type: Literal["host_gone"] = "host_gone"
+    host: str
+    reason: str = ""
 
 
 class TryStarted(TestEvent):
@@ -298,6 +335,10 @@ KnownEvent = Annotated[
     | Seen
     | ProbeFailed
     | ProbeRecovered
+    | HostSeen
+    | HostLost
+    | HostBack
+    | HostGone
     | TryStarted
     | TryFinished
     | ForeignImports

@@ -89,7 +89,34 @@ class RunOptions:
         "--permissions",
         "allow: agents read, edit and run in their copies (default); ask: each time; skip: their own dangerous flag",
     )
-    slots: int = _option(4, "--slots", "so many agents work at once (default %(default)s)", "N", rule=_SLOTS)
+    slots: int | None = _option(
+        None,
+        "--slots",
+        "so many agents work at once (default 4; with --host as many as fit on the hosts)",
+        "N",
+        rule=_SLOTS,
+    )
+    hosts: tuple[str, ...] = _option(
+        (), "--host", "a machine that mngr knows; the agents run there", "HOST", commands=_RUN
+    )
+    """Each the name of a provider of mngr's with one host of the same name, or HOST.PROVIDER."""
+    per_host: int = _option(
+        4,
+        "--per-host",
+        "so many agents work at once on each host (default %(default)s)",
+        "N",
+        rule=_SLOTS,
+        commands=_RUN,
+    )
+    host_timeout: float = _option(
+        900.0,
+        "--host-timeout",
+        "after which a host that does not answer is given up (default 15m)",
+        "TIME",
+        parse=parse_duration,
+        rule=_TIME,
+        commands=_RUN,
+    )
     timeout: float = _option(
         3600.0, "--timeout", "for one agent (default 1h)", "TIME", parse=parse_duration, rule=_TIME
     )
@@ -103,6 +130,9 @@ class RunOptions:
     is_recorded: bool = _option(False, "--record", "record the terminal of every agent")
     passed_environment: tuple[str, ...] = _option((), "--pass-env", "a variable the agents get", "NAME")
     """Names of variables that the agents get from the engine's environment."""
+    integrator_environment: tuple[str, ...] = _option(
+        (), "--integrator-env", "a variable that only the integrator gets", "NAME", commands=_RUN
+    )
     setup: str | None = _option(
         None, "--setup", "run in every copy before it is used to test (uv sync, make ...)", "CMD"
     )
@@ -169,5 +199,5 @@ def check_options(options: RunOptions) -> None:
     """Raise UsageError for the first number that is out of range."""
     for option in OPTIONS:
         rule, value = option.flag.rule, getattr(options, option.field)
-        if rule is not None and not rule.is_kept_by(value):
+        if rule is not None and value is not None and not rule.is_kept_by(value):
             raise UsageError(f"{option.flag.name} {value:g} {rule.problem}", rule.hint)

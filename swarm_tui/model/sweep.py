@@ -7,6 +7,7 @@ from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from swarm_tui.model.hosts import HostAccess
 from swarm_tui.model.options import RunOptions
 
 FORMAT_VERSION: Final = 2
@@ -38,6 +39,9 @@ class SweepSpec(BaseModel, RunOptions, frozen=True, extra="allow"):
     base: str
     base_name: str = ""
     created_at: float
+    slots: int = 4
+    access: tuple[HostAccess, ...] = ()
+    """The hosts of `--host`, and how each is reached; without any the agents run on this machine."""
     integrator: Literal["builtin", "agent", "none"] = "builtin"
     python: str = ""
     run_options: tuple[str, ...] = ()

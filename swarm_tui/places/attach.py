@@ -96,7 +96,7 @@ class Attacher:
         if not is_agent_name(agent):
             raise UsageError(f"{agent!r} is no name of an agent")
         try:
-            found = (await self._place.agent_statuses()).agents.get(agent)
+            found = (await self._place.agent_statuses()).by_name.get(agent)
         except PlaceUnreachable as error:
             raise AdapterError(f"nothing can be told about the agents: {error.message}", error.hint) from error
         if found is None:

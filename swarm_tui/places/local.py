@@ -57,8 +57,7 @@ class LocalPlace:
         self._records = AgentRecords(self._host_dir)
         self._agent_types = AgentTypes(self._host_dir, repository)
 
-    @property
-    def host_dir(self) -> str:
+    def host_dir_of(self, host: str) -> str:
         return str(self._host_dir)
 
     # What agents do.
@@ -87,8 +86,11 @@ class LocalPlace:
                     f"asked with TMUX_TMPDIR={self.tmux.environment.get('TMUX_TMPDIR') or '(not set)'}",
                 )
             expected = expected_process(str(record.get("type")), str(record.get("command") or ""), parent_types)
-            agents[str(record["name"])] = self._status(folder, record, pane, processes, expected)
+            agents[str(record["id"])] = self._status(folder, record, pane, processes, expected)
         return AgentStatuses(agents, self._records.unreadable)
+
+    async def latest_statuses(self) -> AgentStatuses:
+        return await self.agent_statuses()
 
     def _status(
         self, folder: Path, record: dict[str, Any], pane: Pane | None, processes: ProcessTable, expected: str
@@ -135,6 +137,12 @@ class LocalPlace:
 
     async def find_files(self, agents: Sequence[AgentAddress], patterns: Sequence[str]) -> list[list[FoundFile]]:
         return [[file for pattern in patterns for file in _find_files(agent.state_dir, pattern)] for agent in agents]
+
+    async def latest_files(self, requests: Sequence[ReadRequest]) -> list[FileSlice | None]:
+        return await self.read_files(requests)
+
+    async def latest_found(self, agents: Sequence[AgentAddress], patterns: Sequence[str]) -> list[list[FoundFile]]:
+        return await self.find_files(agents, patterns)
 
     async def fetch_file(self, file: AgentFile, target: Path, *, limit: int) -> bool:
         descriptor = _open_regular(_path(file))
@@ -186,19 +194,22 @@ class LocalPlace:
 
     # Their terminals.
 
-    async def capture_screens(self, sessions: Sequence[str], *, history: int = 0) -> dict[str, str | None]:
-        return await self.tmux.capture(sessions, history=history)
+    async def capture_screens(self, agents: Sequence[AgentAddress], *, history: int = 0) -> dict[str, str | None]:
+        return await self.tmux.capture([agent.session for agent in agents], history=history)
 
-    async def protect_session(self, session: str) -> None:
-        await self.tmux.protect_session(session)
+    async def protect_session(self, agent: AgentAddress) -> None:
+        await self.tmux.protect_session(agent.session)
 
-    async def forget_variables(self, names: Sequence[str]) -> None:
+    async def forget_variables(self, agent: AgentAddress, names: Sequence[str]) -> None:
         await self.tmux.forget_variables(names)
 
-    async def record_terminal(self, session: str, cast: Path) -> None:
+    async def record_terminal(self, agent: AgentAddress, cast: Path) -> None:
         from swarm_tui.adapters.recorder import record_pane
 
-        await record_pane(self.tmux, session, cast)
+        await record_pane(self.tmux, agent.session, cast)
+
+    async def close(self) -> None:
+        """Do nothing: there is no connection."""
 
     def attacher(self, own: Mapping[str, str] | None = None) -> Attacher:
         return Attacher(self, self.tmux, self._settings, self._repository, own)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from swarm_tui.errors import AdapterError
+from swarm_tui.model.hosts import LOCAL_HOST, mngr_address
 
 if TYPE_CHECKING:
     from swarm_tui.adapters.git import Repository
@@ -35,6 +36,13 @@ class AgentAddress:
     """Its tmux session."""
     state_dir: str
     work_dir: str
+    host: str = LOCAL_HOST
+    """The host that it lives on."""
+
+    @property
+    def mngr_name(self) -> str:
+        """Its name for mngr: NAME on this machine, else NAME@HOST.PROVIDER."""
+        return mngr_address(self.name, self.host)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +70,22 @@ class AgentStatus:
 
 @dataclass(frozen=True, slots=True)
 class AgentStatuses:
-    """All agents of a place by name, and the ids of those whose records cannot be read."""
+    """All agents of a place by their ids, and what is not known."""
 
     agents: Mapping[str, AgentStatus]
     unreadable: tuple[str, ...] = ()
+    """The ids of agents whose records cannot be read."""
+    lost: Mapping[str, str] = field(default_factory=dict)
+    """The hosts that do not answer, each with the reason: nothing is known of their agents."""
+
+    @property
+    def by_name(self) -> dict[str, AgentStatus]:
+        """The same by name; on several hosts two may have one."""
+        return {status.name: status for status in self.agents.values()}
+
+    def is_unknown(self, address: AgentAddress) -> bool:
+        """Return whether nothing can be told of an agent, not even that it is gone."""
+        return address.agent_id in self.unreadable or address.host in self.lost
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,14 +126,14 @@ class FoundFile:
 
 
 class Place(Protocol):
-    """A machine with agents. Every call answers for many agents; none starts a process for each of them.
+    """One host with agents, or several. Every call answers for many agents; none starts a process for each of them.
 
-    PlaceUnreachable is raised by any of them when the place does not answer.
+    PlaceUnreachable is raised by any of them when a host that was asked does not answer. The calls `latest_...` wait
+    for no other machine: they return what it said last, some tenths of a second ago.
     """
 
-    @property
-    def host_dir(self) -> str:
-        """The folder of mngr in this place."""
+    def host_dir_of(self, host: str) -> str:
+        """Return the folder of mngr on a host."""
         ...
 
     async def has_mngr(self) -> bool:
@@ -122,6 +142,21 @@ class Place(Protocol):
 
     async def agent_statuses(self) -> AgentStatuses:
         """Return what all agents of this place are doing."""
+        ...
+
+    async def latest_statuses(self) -> AgentStatuses:
+        """Return the same as far as it is known; hosts that do not answer are named in it."""
+        ...
+
+    async def latest_files(self, requests: Sequence[ReadRequest]) -> list[FileSlice | None]:
+        """Return a slice for each request that is repeated again and again; None also for a file not seen yet.
+
+        Files that are not asked for any more are forgotten.
+        """
+        ...
+
+    async def latest_found(self, agents: Sequence[AgentAddress], patterns: Sequence[str]) -> list[list[FoundFile]]:
+        """Return what `find_files` would, as far as it is known."""
         ...
 
     async def read_files(self, requests: Sequence[ReadRequest]) -> list[FileSlice | None]:
@@ -164,20 +199,24 @@ class Place(Protocol):
         """Return the same as a patch, whole; SwarmError when it is larger than `limit` bytes."""
         ...
 
-    async def capture_screens(self, sessions: Sequence[str], *, history: int = 0) -> dict[str, str | None]:
-        """Return what the agents' terminals show, colours included; None for a session that is not there."""
+    async def capture_screens(self, agents: Sequence[AgentAddress], *, history: int = 0) -> dict[str, str | None]:
+        """Return by session what the agents' terminals show, colours included; None where there is no terminal."""
         ...
 
-    async def protect_session(self, session: str) -> None:
+    async def protect_session(self, agent: AgentAddress) -> None:
         """Disable the keys in an agent's terminal by which mngr destroys and stops agents."""
         ...
 
-    async def forget_variables(self, names: Sequence[str]) -> None:
-        """Keep variables that one agent was given from the terminals of others."""
+    async def forget_variables(self, agent: AgentAddress, names: Sequence[str]) -> None:
+        """Keep variables that an agent was given from the terminals of others on its host."""
         ...
 
-    async def record_terminal(self, session: str, cast: Path) -> None:
+    async def record_terminal(self, agent: AgentAddress, cast: Path) -> None:
         """Record what an agent's terminal shows, from now to its end, into a new file on this machine."""
+        ...
+
+    async def close(self) -> None:
+        """End the connections to other machines; a later call opens them again."""
         ...
 
     def attacher(self, own: Mapping[str, str] | None = None) -> Attacher:

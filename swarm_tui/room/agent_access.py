@@ -10,10 +10,11 @@ from swarm_tui.adapters.mngr import Mngr, mngr_environment
 from swarm_tui.agents.kinds import kind_of_sweep
 from swarm_tui.errors import SwarmError
 from swarm_tui.journal.folder import SweepFolder
+from swarm_tui.model.hosts import LOCAL_HOST
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.sweep import SweepSpec
 from swarm_tui.places.choose import place_for
-from swarm_tui.places.place import Place
+from swarm_tui.places.place import AgentAddress, Place
 from swarm_tui.transcripts.locate import SCREEN_NAME
 
 SCREEN_BYTES: Final = 1 << 20
@@ -33,14 +34,16 @@ class AgentAccess:
         """The place where the agents run; raises UsageError when it cannot be reached."""
         return place_for(self.spec)
 
-    def session_of(self, record: TestRecord) -> str:
-        return f"{self.spec.mngr.prefix}{record.agent}"
+    def address_of(self, record: TestRecord) -> AgentAddress:
+        session = f"{self.spec.mngr.prefix}{record.agent}"
+        host = record.host or LOCAL_HOST
+        return AgentAddress(record.agent, record.agent_id, session, record.state_dir, record.work_dir, host)
 
     async def capture(self, records: Sequence[TestRecord]) -> dict[str, str | None]:
         """Return the screens of these tests' agents as they are now, in one call; None for those without one."""
-        sessions = {record.test: self.session_of(record) for record in records}
-        screens = await self.place.capture_screens(list(sessions.values()))
-        return {test: screens.get(session) for test, session in sessions.items()}
+        addresses = [self.address_of(record) for record in records]
+        screens = await self.place.capture_screens(addresses)
+        return {record.test: screens.get(agent.session) for record, agent in zip(records, addresses, strict=True)}
 
     def kept_screen(self, record: TestRecord) -> str | None:
         """Return the last screen of an agent as it was kept at its end; None without one."""
@@ -58,7 +61,8 @@ class AgentAccess:
         if not living:
             return outcome
         try:
-            report = await self._mngr.message([record.agent for record in living], text)
+            names = [self.address_of(record).mngr_name for record in living]
+            report = await self._mngr.message(names, text)
         except SwarmError as error:
             return outcome | {record.test: str(error) for record in living}
         errors = {failure.agent: failure.error for failure in (*report.failed, *report.blocked)}
@@ -67,10 +71,13 @@ class AgentAccess:
 
     async def _why_unread(self, records: Sequence[TestRecord]) -> Mapping[str, str]:
         """Return why some agents would not read a text: mngr would start them anew to deliver it."""
-        statuses = (await self.place.agent_statuses()).agents
+        statuses = await self.place.agent_statuses()
         reasons = {}
         for record in records:
-            status = statuses.get(record.agent)
+            if (record.host or LOCAL_HOST) in statuses.lost:
+                reasons[record.test] = f"{record.host} does not answer"
+                continue
+            status = statuses.agents.get(record.agent_id)
             if status is None or status.state not in ("RUNNING", "WAITING"):
                 reasons[record.test] = {
                     None: "mngr knows no such agent any more",

@@ -16,7 +16,7 @@ from swarm_tui.adapters.mngr import MngrAdapter
 from swarm_tui.adapters.mngr_messages import AgentDetails, CreateRequest
 from swarm_tui.errors import AgentExists, UsageError
 from swarm_tui.places.local import LocalPlace
-from swarm_tui.places.place import AgentStatus, Place
+from swarm_tui.places.place import AgentAddress, AgentStatus, Place
 from tests.fake_mngr import FakeAgent, FakeMngr
 from tests.isolation import IsolatedMngr
 from tests.places.fake_place import FakePlace
@@ -42,11 +42,11 @@ class World:
         return CreateRequest(**({"name": name, "branch": f"swarm/{name}"} | wanted | changes))
 
     async def status(self, name: str) -> AgentStatus:
-        return (await self.place.agent_statuses()).agents[name]
+        return (await self.place.agent_statuses()).by_name[name]
 
     async def until_state(self, name: str, state: str) -> AgentStatus:
         async def is_so() -> bool:
-            status = (await self.place.agent_statuses()).agents.get(name)
+            status = (await self.place.agent_statuses()).by_name.get(name)
             return status is not None and status.state == state
 
         await eventually(is_so, f"{name} to be {state}")
@@ -54,9 +54,13 @@ class World:
 
     async def until_shown(self, name: str, text: str) -> None:
         async def is_shown() -> bool:
-            return text in ((await self.place.capture_screens([f"mngr-{name}"]))[f"mngr-{name}"] or "")
+            return text in ((await self.place.capture_screens([shown_by(name)]))[f"mngr-{name}"] or "")
 
         await eventually(is_shown, f"{name} shows {text!r}")
+
+
+def shown_by(name: str) -> AgentAddress:
+    return AgentAddress(name, "", f"mngr-{name}", "", "")
 
 
 def react_as_scripted(agent: FakeAgent, text: str) -> None:
@@ -166,7 +170,7 @@ async def test_an_agent_moves_between_working_and_waiting(world: World) -> None:
 
 
 async def test_screens_of_the_stopped_are_gone_and_of_the_ended_remain(world: World) -> None:
-    screens = await world.place.capture_screens(["mngr-ended", "mngr-stopped", "mngr-no-such"])
+    screens = await world.place.capture_screens([shown_by(name) for name in ("ended", "stopped", "no-such")])
     assert screens["mngr-ended"] is not None
     assert (screens["mngr-stopped"], screens["mngr-no-such"]) == (None, None)
 

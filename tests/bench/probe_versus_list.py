@@ -57,7 +57,7 @@ async def measure(isolated: IsolatedMngr, counts: list[int]) -> None:
         probing, listing = await timed(place.agent_statuses, 20), await timed(isolated.adapter.list_agents, 3)
         listed = {agent.name: agent.state for agent in (await isolated.adapter.list_agents()).agents}
         statuses = await place.agent_statuses()
-        agree = listed == {name: agent.state for name, agent in statuses.agents.items()}
+        agree = listed == {name: agent.state for name, agent in statuses.by_name.items()}
         print(f"{count:6} {probing:6.0f} ms {listing:9.0f} ms {listing / probing:15.0f}   {'yes' if agree else 'NO'}")
 
 

@@ -21,23 +21,23 @@ class FakePlace(LocalPlace):
         self.forgotten: tuple[str, ...] = ()
 
     async def agent_statuses(self) -> AgentStatuses:
-        return AgentStatuses({name: _status(agent) for name, agent in self._mngr.agents.items()})
+        return AgentStatuses({agent.agent_id: _status(agent) for agent in self._mngr.agents.values()})
 
-    async def capture_screens(self, sessions: Sequence[str], *, history: int = 0) -> dict[str, str | None]:
+    async def capture_screens(self, agents: Sequence[AgentAddress], *, history: int = 0) -> dict[str, str | None]:
         screens: dict[str, str | None] = {}
-        for session in sessions:
-            agent = self._mngr.agents.get(session.removeprefix("mngr-"))
+        for address in agents:
+            agent = self._mngr.agents.get(address.session.removeprefix("mngr-"))
             is_shown = agent is not None and agent.state != "STOPPED"
-            screens[session] = "\n".join(agent.screen) + "\n" if agent is not None and is_shown else None
+            screens[address.session] = "\n".join(agent.screen) + "\n" if agent is not None and is_shown else None
         return screens
 
-    async def protect_session(self, session: str) -> None:
-        self.protected.add(session)
+    async def protect_session(self, agent: AgentAddress) -> None:
+        self.protected.add(agent.session)
 
-    async def forget_variables(self, names: Sequence[str]) -> None:
+    async def forget_variables(self, agent: AgentAddress, names: Sequence[str]) -> None:
         self.forgotten = tuple(names)
 
-    async def record_terminal(self, session: str, cast: Path) -> None:
+    async def record_terminal(self, agent: AgentAddress, cast: Path) -> None:
         cast.parent.mkdir(parents=True, exist_ok=True)
         cast.write_text("")
 

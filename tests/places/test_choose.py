@@ -18,7 +18,7 @@ def spec(provider: str) -> SweepSpec:
 def test_local_agents_are_on_this_machine() -> None:
     place = place_for(spec("local"))
     assert isinstance(place, LocalPlace)
-    assert place.host_dir == "/home/.mngr"
+    assert place.host_dir_of("local") == "/home/.mngr"
 
 
 def test_other_providers_are_refused_in_words() -> None:

@@ -71,7 +71,7 @@ def home(request: pytest.FixtureRequest, tmp_path: Path) -> Inhabited:
 async def test_the_folder_of_mngr_is_named_and_its_absence_seen(tmp_path: Path) -> None:
     for maker in MAKERS.values():
         place = maker(tmp_path / "nowhere")
-        assert (place.host_dir, await place.has_mngr()) == (str(tmp_path / "nowhere"), False)
+        assert (place.host_dir_of("local"), await place.has_mngr()) == (str(tmp_path / "nowhere"), False)
         assert await maker(tmp_path).has_mngr()
 
 
@@ -224,17 +224,17 @@ def lively(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
 
 async def test_an_agent_is_seen_with_its_terminal(lively: Place, tmp_path: Path) -> None:
     place = lively
-    status = (await place.agent_statuses()).agents["lively"]
+    status = (await place.agent_statuses()).by_name["lively"]
     assert (status.name, status.state, status.reads_input, status.labels["k"]) == ("lively", "WAITING", True, "v")
-    assert status.address.state_dir == f"{place.host_dir}/agents/{status.address.agent_id}"
-    session = status.address.session
+    assert status.address.state_dir == f"{place.host_dir_of('local')}/agents/{status.address.agent_id}"
+    agent, none = status.address, AgentAddress("none", "", "mngr-none", "", "")
 
     async def shows_hello() -> bool:
-        return "heard: hello" in ((await place.capture_screens([session, "mngr-none"]))[session] or "")
+        return "heard: hello" in ((await place.capture_screens([agent, none]))[agent.session] or "")
 
     await eventually(shows_hello, "the agent's screen")
-    assert (await place.capture_screens([session, "mngr-none"]))["mngr-none"] is None
+    assert (await place.capture_screens([agent, none]))["mngr-none"] is None
     assert await place.capture_screens([]) == {}
-    await place.protect_session(session)
-    await place.record_terminal(session, tmp_path / "agent.cast")
+    await place.protect_session(agent)
+    await place.record_terminal(agent, tmp_path / "agent.cast")
     assert (tmp_path / "agent.cast").is_file()

@@ -45,7 +45,7 @@ async def test_without_agents_there_are_none(tmp_path: Path) -> None:
 async def test_without_a_server_all_are_stopped(tmp_path: Path) -> None:
     make_agent(tmp_path, "a", created_branch_name="x/a", labels={"k": "v"})
     statuses = await local_place(tmp_path).agent_statuses()
-    agent = statuses.agents["a"]
+    agent = statuses.by_name["a"]
     assert (agent.state, agent.address.session, agent.branch, agent.labels) == ("STOPPED", "mngr-a", "x/a", {"k": "v"})
 
 
@@ -57,14 +57,14 @@ async def test_the_wrong_server_is_noticed_and_never_taken_for_stopped_agents(tm
         await place.agent_statuses()
     long_ago = time.time() - 60
     os.utime(folder / "activity" / "process", (long_ago, long_ago))
-    assert set((await place.agent_statuses()).agents) == {"a"}
+    assert set((await place.agent_statuses()).by_name) == {"a"}
 
 
 async def test_a_note_about_a_process_that_is_gone_says_nothing(tmp_path: Path) -> None:
     folder = make_agent(tmp_path, "a")
     for note in (json.dumps({"pane_pid": 2**22 + 1}), "broken", "{}", "[]"):
         (folder / "activity" / "process").write_text(note)
-        assert (await local_place(tmp_path).agent_statuses()).agents["a"].state == "STOPPED"
+        assert (await local_place(tmp_path).agent_statuses()).by_name["a"].state == "STOPPED"
 
 
 async def test_without_ps_or_tmux_it_says_so(tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ async def test_a_pane_is_found_by_its_agent_too_when_its_session_was_renamed(tmp
     make_agent(tmp_path, "a")
     line = f"0:{os.getpid()}:80:24:%1:%1:agent-a:renamed:5:agent:vim"
     path = with_tmux(tmp_path / "bin", f"echo '{line}'")
-    assert (await local_place(tmp_path, PATH=path).agent_statuses()).agents["a"].state == "REPLACED"
+    assert (await local_place(tmp_path, PATH=path).agent_statuses()).by_name["a"].state == "REPLACED"
 
 
 async def test_tmux_has_ended_too_when_there_is_no_ps(tmp_path: Path) -> None:
@@ -126,7 +126,7 @@ async def test_a_record_that_is_torn_keeps_its_last_content_and_an_unknown_one_i
     (tmp_path / "agents" / "agent-b" / "data.json").write_text("[]")
     (tmp_path / "agents" / "agent-c").mkdir()
     statuses = await place.agent_statuses()
-    assert (set(statuses.agents), statuses.unreadable) == ({"a"}, ("agent-b",))
+    assert (set(statuses.by_name), statuses.unreadable) == ({"a"}, ("agent-b",))
 
 
 async def test_a_record_in_which_somebody_wrote_harms_nobody(tmp_path: Path) -> None:
@@ -134,7 +134,7 @@ async def test_a_record_in_which_somebody_wrote_harms_nobody(tmp_path: Path) -> 
     deep = make_agent(tmp_path, "b")
     (deep / "data.json").write_text("[" * 100_000)
     statuses = await local_place(tmp_path).agent_statuses()
-    assert ({name: agent.labels for name, agent in statuses.agents.items()}, statuses.unreadable) == (
+    assert ({name: agent.labels for name, agent in statuses.by_name.items()}, statuses.unreadable) == (
         {"a": {}},
         ("agent-b",),
     )
@@ -160,7 +160,7 @@ async def test_a_live_agent_asked_for_on_another_server_is_a_failed_probe(isolat
             await wrong.agent_statuses()
         assert str(other) in raised.value.hint
         right = await LocalPlace(isolated_mngr.settings).agent_statuses()
-        assert right.agents["elsewhere"].state == "WAITING"
+        assert right.by_name["elsewhere"].state == "WAITING"
     finally:
         await isolated_mngr.adapter.destroy(["elsewhere"])
 
@@ -175,10 +175,10 @@ async def test_an_agent_whose_shell_has_its_programs_name_cannot_hear_when_it_ha
 
     async def until_reading(is_reading: bool) -> AgentStatus:
         async def is_so() -> bool:
-            return (await place.agent_statuses()).agents["a-bash"].reads_input is is_reading
+            return (await place.agent_statuses()).by_name["a-bash"].reads_input is is_reading
 
         await eventually(is_so, "its shell to be in front or behind")
-        return (await place.agent_statuses()).agents["a-bash"]
+        return (await place.agent_statuses()).by_name["a-bash"]
 
     try:
         await until_reading(True)
@@ -216,4 +216,4 @@ async def test_an_agent_works_while_it_is_active_and_asks_for_no_permission(
     place = local_place(tmp_path)
     place.tmux = OnePane()  # type: ignore[assignment]
     address = AgentAddress("a", "agent-a", "mngr-a", str(folder), "/copies/a")
-    assert (await place.agent_statuses()).agents == {"a": AgentStatus(address, state)}  # type: ignore[arg-type]
+    assert (await place.agent_statuses()).by_name == {"a": AgentStatus(address, state)}  # type: ignore[arg-type]

@@ -30,7 +30,7 @@ async def test_a_message_is_never_typed_where_nobody_reads(isolated_mngr: Isolat
     adapter = AgentAccess(sweep.folder.read_spec(), sweep.folder)
 
     async def has_ended() -> bool:
-        return (await adapter.place.agent_statuses()).agents["swarm-y-ended"].state == "DONE"
+        return (await adapter.place.agent_statuses()).by_name["swarm-y-ended"].state == "DONE"
 
     await eventually(has_ended, "its end")
     records = [Record(name, agent=f"swarm-y-{name}") for name in ("alive", "ended", "unknown")]
