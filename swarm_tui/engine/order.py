@@ -22,7 +22,7 @@ from swarm_tui.agents.prompting import MAPPER_TEMPLATE, check_template, render_p
 from swarm_tui.engine.collect import Found, Progress, Selection, find_tests
 from swarm_tui.engine.launch import environment_for
 from swarm_tui.engine.names import agent_address
-from swarm_tui.engine.start import new_sweep_name, write_sweep
+from swarm_tui.engine.start import new_sweep_name, time_stamp, write_sweep
 from swarm_tui.engine.task_file import task_for
 from swarm_tui.errors import JournalError, ProgramMissing, UsageError
 from swarm_tui.journal.folder import SweepFolder, runs_folder
@@ -65,10 +65,10 @@ async def check_preconditions(order: Order) -> Preconditions:
     check_provider(order.provider)
     repository = await asyncio.to_thread(Repository.open, order.folder)
     base = await asyncio.to_thread(repository.head)
-    if order.transfer == "mirror" and await asyncio.to_thread(lambda: repository.is_shallow):
+    if order.provider != "local" and await asyncio.to_thread(lambda: repository.is_shallow):
         raise UsageError(
-            "this clone is shallow, and git pushes no shallow history into the agents' copies",
-            "`git fetch --unshallow` first, or give --transfer worktree",
+            "this clone is shallow, and git pushes no shallow history to another machine",
+            "`git fetch --unshallow` first",
         )
     identity = await asyncio.to_thread(repository.identity)
     _check_paths(order)
@@ -196,7 +196,7 @@ def compose_spec(order: Order, found: Found, preconditions: Preconditions) -> Sw
     kind = kind_of(order.agent_type, preconditions.parent_type)
     now = time.time()
     found_out = {
-        "sweep": time.strftime("%Y%m%d-%H%M%S", time.gmtime(now)),
+        "sweep": time_stamp(now),
         "repository": str(preconditions.repository.root.resolve()),
         "base": preconditions.base,
         "base_name": preconditions.repository.current_branch() or "",

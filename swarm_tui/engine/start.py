@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import secrets
+import string
 import sys
 import time
 from collections.abc import Iterable, Sequence
@@ -20,24 +22,39 @@ from swarm_tui.model.sweep import SweepSpec, SweptTest
 from swarm_tui.model.text import plain
 
 START_DEADLINE: Final = 60.0
+LETTERS: Final = 5
+"""Of the id of a sweep, behind the second it began in: one of 11 million words."""
 SPACE_NEEDED: Final = 1 << 16
 """The free bytes on the disk that an engine needs to start and to log an error."""
 
 
 def new_sweep_name(repository: Path) -> str:
-    """Return a new id for a sweep that begins now, unique also within one second."""
+    """Return a new id for a sweep that begins now, and make its folder.
+
+    Agents, terminals and refs are named after it, and sweeps of other repositories and worktrees share those names:
+    the time is followed by letters that no other sweep of the same second has.
+    """
     runs = create_runs_folder(repository)
+    letters = "".join(secrets.choice(string.ascii_lowercase) for _ in range(LETTERS))
+    name = f"{time_stamp(_free_second(runs))}-{letters}"
+    try:
+        (runs / name).mkdir()
+    except OSError as error:
+        raise JournalError(f"{runs} cannot be written", error.strerror or str(error)) from error
+    return name
+
+
+def time_stamp(moment: float) -> str:
+    """Return the time with which the id of a sweep begins."""
+    return time.strftime("%Y%m%d-%H%M%S", time.gmtime(moment))
+
+
+def _free_second(runs: Path) -> float:
+    """Return the time, or a later second: sweeps are sorted by name, and named by its beginning."""
     moment = time.time()
-    while True:
-        name = time.strftime("%Y%m%d-%H%M%S", time.gmtime(moment))
-        try:
-            (runs / name).mkdir()
-        except FileExistsError:
-            moment += 1
-        except OSError as error:
-            raise JournalError(f"{runs} cannot be written", error.strerror or str(error)) from error
-        else:
-            return name
+    while any(runs.glob(f"{time_stamp(moment)}*")):
+        moment += 1
+    return moment
 
 
 def write_sweep(folder: SweepFolder, spec: SweepSpec, tests: Iterable[SweptTest]) -> None:

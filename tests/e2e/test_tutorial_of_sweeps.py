@@ -234,7 +234,7 @@ def test_a_finished_sweep_is_judged_told_and_cleaned_away(swept: E2eSession) -> 
         # the sweeps of this repository
         swarm-tui list
     """)
-    expect(run_block(e2e).stdout).to_match(r"^\d{8}-\d{6} +finished .* 1 impl fix\n$")
+    expect(run_block(e2e).stdout).to_match(r"^\d{8}-\d{6}-[a-z]{5} +finished .* 1 impl fix\n$")
     e2e.write_tutorial_block("""
         # the fixes that its agents made, the most useful one first
         swarm-tui fixes --list

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from swarm_tui.engine import start
+from swarm_tui.engine.names import integrator_of, session_of
 from swarm_tui.engine.order import begin_sweep
-from swarm_tui.engine.start import start_engine
+from swarm_tui.engine.start import new_sweep_name, start_engine
 from swarm_tui.errors import JournalError, SwarmError
-from swarm_tui.journal.folder import list_sweeps, runs_folder
+from swarm_tui.journal.folder import find_sweep, list_sweeps, runs_folder
 from swarm_tui.model.sweep import MngrSettings, SweepSpec, derive_tests
 from tests.engine.full_disk import little_space
 
@@ -30,7 +32,40 @@ def test_without_space_no_engine_is_started_and_it_is_said(tmp_path: Path) -> No
     spec = SweepSpec(sweep="1", repository=str(tmp_path), base="a", created_at=1.0, mngr=MngrSettings(path="mngr"))
     folder = begin_sweep(spec, derive_tests("1", [("a.py::test_a", "a.py", 1)]))
     before = folder.events.read_bytes()
-    with little_space(4096), pytest.raises(SwarmError, match=r"cannot write in .*`swarm-tui resume [0-9-]+` goes on"):
+    with (
+        little_space(4096),
+        pytest.raises(SwarmError, match=r"cannot write in .*`swarm-tui resume [0-9a-z-]+` goes on"),
+    ):
         start_engine(folder)
     assert folder.events.read_bytes() == before
     assert not list(folder.root.glob(".space-*"))
+
+
+def test_sweeps_of_one_second_share_no_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not in two repositories, whose agents have one mngr, and not in two worktrees, which share the refs."""
+    monkeypatch.setattr(start.time, "time", lambda: 1_800_000_000.0)
+    names: set[str] = set()
+    for repository in (tmp_path / "one", tmp_path / "two"):
+        spec = SweepSpec(
+            sweep="1", repository=str(repository), base="a", created_at=1.0, mngr=MngrSettings(path="mngr")
+        )
+        spec = begin_sweep(spec, derive_tests("1", [("a.py::test_a", "a.py", 1)])).read_spec()
+        (test,) = derive_tests(spec.sweep, [("a.py::test_a", "a.py", 1)])
+        found = {spec.sweep, test.agent, test.branch, integrator_of(spec), session_of(spec, test.agent)}
+        assert not names & found
+        names |= found
+
+
+def test_sweeps_of_one_repository_are_sorted_by_their_age(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(start.time, "time", lambda: 1_800_000_000.0)
+    names = [new_sweep_name(tmp_path) for _ in range(3)]
+    assert [name[:15] for name in names] == ["20270115-080000", "20270115-080001", "20270115-080002"]
+
+
+def test_a_sweep_of_an_earlier_version_is_found_by_its_time(tmp_path: Path) -> None:
+    for name in ("20261118-061200", "20261118-061200-abcde"):
+        folder = runs_folder(tmp_path) / name
+        folder.mkdir(parents=True)
+        (folder / "sweep.json").write_text("{}")
+    assert find_sweep(tmp_path, "20261118-061200").name == "20261118-061200"
+    assert find_sweep(tmp_path, "20261118-061200-a").name == "20261118-061200-abcde"
