@@ -14,6 +14,7 @@ from swarm_tui.adapters.git.names import branch_ref
 from swarm_tui.adapters.mngr import Mngr, mngr_environment
 from swarm_tui.adapters.tmux import Tmux
 from swarm_tui.agents.contract import ARCHIVE_PATH, OUTPUT_FOLDER
+from swarm_tui.engine.copy_source import base_branch
 from swarm_tui.engine.names import LABEL_SWEEP, agent_id_of, harvest_ref
 from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.journal.folder import runs_folder
@@ -138,6 +139,8 @@ def _find_refs(opened: OpenedSweep) -> tuple[list[tuple[str, str]], list[str]]:
         tip = repository.ref(branch_ref(record.branch)) if spec.transfer == "worktree" else None
         if tip is not None:
             found[branch_ref(record.branch)] = tip
+    if repository.ref(branch_ref(base_branch(spec))) == spec.base:
+        found[branch_ref(base_branch(spec))] = spec.base
     losses = []
     for name, tip in found.items():
         lost = repository.run("rev-list", "--count", tip, "--not", spec.base, "--branches").text

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 from swarm_tui.adapters.git import Repository
 from swarm_tui.adapters.mngr import MngrAdapter
+from swarm_tui.engine.copy_source import CopySource
 from swarm_tui.engine.names import agent_address
 from swarm_tui.journal.append import JournalWriter
 from swarm_tui.journal.fold import SweepState
@@ -30,6 +31,10 @@ class EngineContext:
     place: Place
     repository: Repository
     """The user's repository: its objects and refs, never its checkout."""
+    copy_source: CopySource = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.copy_source = CopySource(self.repository, self.spec)
 
     def record(self, event: KnownEvent) -> None:
         """Write an event to the journal and take it into the state."""

@@ -44,7 +44,8 @@ async def launch(context: EngineContext, task: AgentTask, attempt: int, host: st
     request = await asyncio.to_thread(task.create_request, context, record, address)
     is_adopted = False
     try:
-        await context.mngr.create(request)
+        async with context.copy_source.held() as source:
+            await context.mngr.create(request.model_copy(update={"source": source}))
     except AgentExists:
         # The create of an engine that died may have gone on without it.
         if await recorded_name(context.place, address) is not None:

@@ -67,6 +67,7 @@ class Resumer:
 
     async def resume(self, events: Iterable[Event]) -> None:
         await self._wait_for_creates()
+        await asyncio.to_thread(self.context.copy_source.remove_branch)
         try:
             found = await self.context.place.agent_statuses()
         except PlaceUnreachable as error:

@@ -14,7 +14,8 @@ FORMAT_VERSION: Final = 2
 INTEGRATOR_SLUG: Final = "integrator"
 INTEGRATOR_KEY: Final = "(integrator)"
 """The value of `test` in events of the agent that integrates; no test has this name."""
-RESERVED_SLUGS: Final = frozenset({"integrated", INTEGRATOR_SLUG, "reviewed"})
+BASE_SLUG: Final = "base"
+RESERVED_SLUGS: Final = frozenset({"integrated", INTEGRATOR_SLUG, "reviewed", BASE_SLUG})
 _NOT_IN_SLUG: Final = re.compile(r"[^a-z0-9]+")
 
 

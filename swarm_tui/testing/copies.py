@@ -12,10 +12,10 @@ import contextlib
 import os
 import shutil
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Self, TypeVar
+from typing import Final, Self
 
 from swarm_tui.adapters.git.checkouts import change_tree, check_out_tree
 from swarm_tui.adapters.git.objects import ObjectSpace
@@ -23,6 +23,7 @@ from swarm_tui.adapters.git.repository import Repository
 from swarm_tui.adapters.git.scratch import ScratchFolder
 from swarm_tui.adapters.process import run_process
 from swarm_tui.adapters.pytest_runs import TestRun, run_chosen_tests
+from swarm_tui.adapters.threads import finish_in_thread
 from swarm_tui.errors import AdapterError
 from swarm_tui.testing.results import ResultCache
 from swarm_tui.testing.settings import TestSettings
@@ -31,8 +32,6 @@ COPIES: Final = 2
 LARGEST_BATCH: Final = 32
 SETUP_TIMEOUT: Final = 1800.0
 MISSING: Final = "missing"
-
-Made = TypeVar("Made")
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,9 +209,9 @@ class TestCopies:
             repository = copy.repository
             # What the set-up has made may be neither committed nor ignored.
             is_cleaned = not self.settings.setup
-            await _finish_in_thread(lambda: change_tree(space, repository, tree, parent=base, is_cleaned=is_cleaned))
+            await finish_in_thread(lambda: change_tree(space, repository, tree, parent=base, is_cleaned=is_cleaned))
             return
-        made = await _finish_in_thread(lambda: check_out_tree(space, tree, copy.folder, parent=base))
+        made = await finish_in_thread(lambda: check_out_tree(space, tree, copy.folder, parent=base))
         await self._set_up(copy.folder)
         copy.repository = made
 
@@ -231,13 +230,3 @@ class TestCopies:
 
 def _only(outcomes: Mapping[str, str], tests: Sequence[str]) -> dict[str, str]:
     return {test: outcomes[test] for test in tests if test in outcomes}
-
-
-async def _finish_in_thread(work: Callable[[], Made]) -> Made:
-    """Do something in a thread; when cancelled meanwhile, wait for its end: a thread cannot be stopped."""
-    task = asyncio.ensure_future(asyncio.to_thread(work))
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        await asyncio.wait([task])
-        raise

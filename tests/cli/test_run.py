@@ -113,16 +113,3 @@ def test_files_that_cannot_be_collected_are_shown_and_are_no_misuse(project: Git
     assert done.returncode == 1
     assert "No module named 'no_such_module'" in done.stderr
     assert not (project.root / ".swarm").exists()
-
-
-def test_a_shallow_clone_cannot_be_copied_and_it_says_what_can_be_done(
-    project: GitProject, fake_mngr: Path, tmp_path: Path
-) -> None:
-    project.commit("Go on", {"more.txt": "more"})
-    subprocess.run(
-        ["git", "clone", "--quiet", "--depth", "1", f"file://{project.root}", tmp_path / "shallow"],
-        env=quiet_environment(),
-        check=True,
-    )
-    done = run(tmp_path / "shallow", mngr=fake_mngr)
-    assert_refused(done, "this clone is shallow", "git fetch --unshallow", "--transfer worktree")

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from swarm_tui.engine import start
 from swarm_tui.engine.names import integrator_of, session_of
 from swarm_tui.engine.order import begin_sweep
 from swarm_tui.engine.start import new_sweep_name, start_engine
@@ -43,7 +42,7 @@ def test_without_space_no_engine_is_started_and_it_is_said(tmp_path: Path) -> No
 
 def test_sweeps_of_one_second_share_no_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not in two repositories, whose agents have one mngr, and not in two worktrees, which share the refs."""
-    monkeypatch.setattr(start.time, "time", lambda: 1_800_000_000.0)
+    monkeypatch.setattr("time.time", lambda: 1_800_000_000.0)
     names: set[str] = set()
     for repository in (tmp_path / "one", tmp_path / "two"):
         spec = SweepSpec(
@@ -57,7 +56,7 @@ def test_sweeps_of_one_second_share_no_name(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_sweeps_of_one_repository_are_sorted_by_their_age(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(start.time, "time", lambda: 1_800_000_000.0)
+    monkeypatch.setattr("time.time", lambda: 1_800_000_000.0)
     names = [new_sweep_name(tmp_path) for _ in range(3)]
     assert [name[:15] for name in names] == ["20270115-080000", "20270115-080001", "20270115-080002"]
 

@@ -1,0 +1,91 @@
+"""What mngr copies for an agent: it takes branches and tags only, so the base of a sweep has to be in one of them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Final
+
+from swarm_tui.adapters.git.checkouts import clone_into
+from swarm_tui.adapters.git.names import branch_ref
+from swarm_tui.adapters.git.repository import RefMoved, Repository
+from swarm_tui.adapters.git.scratch import ScratchFolder
+from swarm_tui.adapters.threads import finish_in_thread
+from swarm_tui.model.sweep import BASE_SLUG, SweepSpec
+
+GIT_TEMPLATE: Final = Path(__file__).parents[1] / "agents/git_template"
+
+
+def base_branch(spec: SweepSpec) -> str:
+    """Return the branch that a base gets which is in no other one."""
+    return f"swarm/{spec.sweep}/{BASE_SLUG}"
+
+
+def copy_variables(repository: Repository) -> dict[str, str]:
+    """Return the variables with which mngr can copy a repository whose history was cut off."""
+    return {"GIT_TEMPLATE_DIR": str(GIT_TEMPLATE)} if repository.is_shallow else {}
+
+
+class CopySource:
+    """The repository that mngr copies: the user's.
+
+    As long as somebody holds it, a base that is in no branch and no tag has a branch. Of a shallow repository a clone
+    with that one branch is copied, because git fails to push branches with different cuts in their histories at once.
+    """
+
+    def __init__(self, repository: Repository, spec: SweepSpec) -> None:
+        self._repository = repository
+        self._spec = spec
+        self._holders = 0
+        self._changing = asyncio.Lock()
+        self._scratch: ScratchFolder | None = None
+
+    @contextlib.asynccontextmanager
+    async def held(self) -> AsyncIterator[Path]:
+        """Return the folder of the repository; while it is held, mngr can create agents from it."""
+        user_folder = Path(self._spec.repository)
+        if self._spec.transfer != "mirror":
+            yield user_folder
+        elif self._repository.is_shallow:
+            async with self._changing:
+                folder = await finish_in_thread(self._clone)
+            yield folder
+        else:
+            self._holders += 1
+            try:
+                async with self._changing:
+                    await finish_in_thread(self._make_branch)
+                yield user_folder
+            finally:
+                self._holders -= 1
+                async with self._changing:
+                    if not self._holders:
+                        await finish_in_thread(self.remove_branch)
+
+    def _clone(self) -> Path:
+        if self._scratch is None:
+            scratch = ScratchFolder("swarm-source-")
+            folder = scratch.path / self._repository.root.name
+            clone = clone_into(self._repository, folder, commit=self._spec.base, branch=base_branch(self._spec))
+            origin = self._repository.setting("remote.origin.url")
+            if origin is not None:
+                clone.run("config", "--local", "remote.origin.url", origin)
+            self._scratch = scratch
+        return self._scratch.path / self._repository.root.name
+
+    def _make_branch(self) -> None:
+        base = self._spec.base
+        words = ("for-each-ref", "--count=1", "--format=%(refname)", "--contains", base, "refs/heads", "refs/tags")
+        if not self._repository.run(*words).text:
+            # A create that outlived its engine may hold it.
+            with contextlib.suppress(RefMoved):
+                self._repository.update_ref(branch_ref(base_branch(self._spec)), base, old=None)
+
+    def remove_branch(self) -> None:
+        """Remove the branch, also that of an engine that was killed."""
+        name = branch_ref(base_branch(self._spec))
+        with contextlib.suppress(RefMoved):
+            if self._repository.ref(name) == self._spec.base:
+                self._repository.delete_ref(name, old=self._spec.base)
