@@ -48,6 +48,7 @@ PROGRAMS: Final[Mapping[str, OutsideProgram]] = {
     "rsync": OutsideProgram(("rsync",), apt="rsync"),
     "ssh": OutsideProgram(("ssh",), apt="openssh-client"),
     "sshd": OutsideProgram(("sshd",), apt="openssh-server"),
+    "ssh-keygen": OutsideProgram(("ssh-keygen",), apt="openssh-client"),
     "npm": OutsideProgram(("npm",), apt="npm"),
     "jq": OutsideProgram(("jq",), apt="jq"),
     "Chromium": OutsideProgram(

@@ -31,8 +31,24 @@ class AgentTypes:
 
     def _files(self) -> Iterator[Path]:
         yield from sorted(self._host_dir.glob("profiles/*/settings.toml"))
-        if self._project is not None:
-            yield from (path for name in _PROJECT_FILES if (path := self._project / name).is_file())
+        yield from project_settings(self._project)
+
+
+def project_settings(project: Path | None) -> Iterator[Path]:
+    """Yield the settings files of a project that exist."""
+    if project is not None:
+        yield from (path for name in _PROJECT_FILES if (path := project / name).is_file())
+
+
+def user_settings(host_dir: Path) -> Path | None:
+    """Return the file with a person's settings, there or not; None where mngr has never run."""
+    try:
+        profile = tomllib.loads((host_dir / "config.toml").read_text(encoding="utf-8")).get("profile")
+    except (OSError, ValueError):
+        return None
+    if not isinstance(profile, str) or profile in ("", ".", "..") or "/" in profile:
+        return None
+    return host_dir / "profiles" / profile / "settings.toml"
 
 
 def _read_parents(path: Path) -> dict[str, str]:

@@ -32,6 +32,7 @@ COMMANDS: Final[tuple[Command, ...]] = (
     Command("record-connect", "swarm_tui.cli.record_connect", "connect to an agent and record it; mngr calls this"),
     Command("tutorial", "swarm_tui.cli.tutorial", "list a tutorial's blocks, check that tests cite them"),
     Command("doctor", "swarm_tui.cli.doctor", "what is missing on this machine, and how to get it"),
+    Command("hosts", "swarm_tui.cli.hosts", "the machines that agents can run on: add, list, check, remove"),
     Command("completion", "swarm_tui.cli.completion", "print the completion script of a shell"),
 )
 

@@ -7,10 +7,11 @@ import json
 import shutil
 import sys
 import textwrap
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from swarm_tui.doctor.checks import Check
+    from swarm_tui.doctor.check import Check
 
 MIN_COLUMNS: Final = 60
 
@@ -28,6 +29,7 @@ EXAMPLES = """\
   swarm-tui doctor --fix                           look, and put mngr in place when it is missing
   swarm-tui doctor --agent claude                  also what Claude agents need
   swarm-tui doctor --fix --provider modal          also what agents on Modal need
+  swarm-tui doctor --host box1 --host box2         also what agents on these machines need
   swarm-tui doctor --json | jq '.checks[] | select(.ok | not)'
 """
 
@@ -38,6 +40,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--mngr", metavar="PATH", help="the mngr to use (default: SWARM_MNGR, PATH, our own)")
     parser.add_argument("--agent", metavar="TYPE", help="the type of agent that is to run, such as claude")
     parser.add_argument("--provider", metavar="NAME", default="local", help="where agents are to run (default: local)")
+    parser.add_argument(
+        "--host", action="append", default=[], metavar="HOST", help="a machine that mngr knows (`swarm-tui hosts list`)"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -46,7 +51,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     from swarm_tui.doctor.checks import Requirements, current_machine, install_missing, run_checks
 
-    requirements = Requirements(mngr=arguments.mngr, agent=arguments.agent, provider=arguments.provider)
+    hosts = tuple(arguments.host)
+    requirements = Requirements(arguments.mngr, arguments.agent, arguments.provider, hosts)
     machine = current_machine()
 
     async def examine() -> list[Check]:
@@ -55,13 +61,24 @@ def run(arguments: argparse.Namespace) -> int:
         return await run_checks(requirements, machine)
 
     checks = asyncio.run(examine())
+    return print_checks(checks, is_json=arguments.json)
+
+
+def print_checks(checks: Sequence[Check], *, is_json: bool) -> int:
+    """Print findings and return the exit code."""
     is_well = all(check.ok for check in checks)
-    if arguments.json:
+    if is_json:
         print(json.dumps({"ok": is_well, "checks": [_as_json(check) for check in checks]}, indent=2))
     else:
-        print("\n".join(_as_text(check, max(len(check.name) for check in checks)) for check in checks))
+        print(checks_as_text(checks))
         print("all is well" if is_well else "something is missing: see the lines marked with ✗")
     return 0 if is_well else 1
+
+
+def checks_as_text(checks: Sequence[Check]) -> str:
+    """Return findings as lines that fit the terminal."""
+    width = max((len(check.name) for check in checks), default=0)
+    return "\n".join(_as_text(check, width) for check in checks)
 
 
 def _as_json(check: Check) -> dict[str, str | bool]:

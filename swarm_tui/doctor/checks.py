@@ -9,18 +9,21 @@ import sys
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
+from pathlib import Path
 from typing import Final
 
 from swarm_tui.adapters.environment import scrubbed_environment
 from swarm_tui.adapters.git.command import OLDEST_VERSION
 from swarm_tui.adapters.interpreters import find_interpreter
 from swarm_tui.adapters.mngr import Mngr, current_settings, mngr_environment
+from swarm_tui.adapters.mngr_hosts import find_host, read_hosts
 from swarm_tui.adapters.packages import how_to_get
 from swarm_tui.adapters.process import run_process
 from swarm_tui.adapters.provision import NEEDED_PYTHON, PLUGIN_PACKAGES, FoundMngr, find_mngr, install_mngr
 from swarm_tui.adapters.tmux import Tmux
 from swarm_tui.agents.kinds import DEFAULT_AGENT_TYPE, AgentKind, kind_of
 from swarm_tui.agents.login import check_login, check_program
+from swarm_tui.doctor.check import Check
 from swarm_tui.errors import AdapterError, ProgramMissing, SwarmError, UsageError
 from swarm_tui.model.text import plain
 from swarm_tui.places.local_agents import list_processes
@@ -32,17 +35,6 @@ _NUMBERS: Final = re.compile(r"(\d+)\.(\d+)")
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
-    """One finding. With `ok`, a `fix` is only advice."""
-
-    name: str
-    ok: bool
-    found: str
-    needed: str
-    fix: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Requirements:
     """What the machine is to be used for."""
 
@@ -50,6 +42,8 @@ class Requirements:
     """A mngr named by the user."""
     agent: str | None = None
     provider: str = "local"
+    hosts: tuple[str, ...] = ()
+    """Machines that mngr knows, on which agents are to run."""
 
     @property
     def kind(self) -> AgentKind | None:
@@ -90,8 +84,9 @@ async def check_ps(_: Requirements, machine: Machine) -> list[Check]:
 
 
 async def check_rsync(requirements: Requirements, machine: Machine) -> list[Check]:
-    is_remote = requirements.provider != "local"
-    needed = f"to copy files from and to {requirements.provider}" if is_remote else "only with remote providers"
+    is_remote = requirements.provider != "local" or bool(requirements.hosts)
+    elsewhere = ", ".join(requirements.hosts) or requirements.provider
+    needed = f"to copy files from and to {plain(elsewhere, 60)}" if is_remote else "only with remote providers"
     try:
         finished = await run_process(["rsync", "--version"], environment=_environment(machine))
     except AdapterError as error:
@@ -121,6 +116,19 @@ async def check_mngr(requirements: Requirements, machine: Machine) -> list[Check
         _modal_check(requirements, plugins, found, is_dirty=is_modal_dirty),
         *_unusual_checks(requirements, plugins, found),
     ]
+
+
+async def check_hosts(requirements: Requirements, machine: Machine) -> list[Check]:
+    """Check the hosts that are named, all of them at once."""
+    if not requirements.hosts:
+        return []
+    from swarm_tui.doctor.host_checks import check_host
+
+    settings = current_settings("mngr", machine.environment)
+    known = read_hosts(Path(settings.host_dir or ""), Path.cwd())
+    hosts = [find_host(known, name) for name in dict.fromkeys(requirements.hosts)]
+    rows = await asyncio.gather(*(check_host(host, requirements.kind, machine.environment) for host in hosts))
+    return list(chain.from_iterable(rows))
 
 
 async def check_agent_program(requirements: Requirements, machine: Machine) -> list[Check]:
@@ -197,6 +205,7 @@ CHECKS: Final[tuple[Callable[[Requirements, Machine], Awaitable[list[Check]]], .
     check_rsync,
     check_keys,
     check_terminal,
+    check_hosts,
 )
 
 

@@ -1,0 +1,147 @@
+"""Runs single commands on other machines by ssh, which never asks and has a time limit; explains what went wrong."""
+
+from __future__ import annotations
+
+import getpass
+import re
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from swarm_tui.adapters.process import Finished, run_process
+from swarm_tui.errors import AdapterError, ProgramTimeout, UsageError
+from swarm_tui.model.text import plain, plain_lines
+
+CONNECT_TIMEOUT: Final = 10
+CALL_TIMEOUT: Final = 25.0
+FAILED: Final = 255
+"""ssh's own exit code; all others are the command's."""
+
+_TARGET: Final = re.compile(
+    r"(?:(?P<user>[a-z_][a-z0-9_.-]*)@)?"
+    r"(?P<machine>[a-z0-9](?:[a-z0-9._-]*[a-z0-9])?|\[[0-9a-f:.]+(?:%[a-z0-9]+)?\])(?::(?P<port>\d{1,9}))?",
+    re.IGNORECASE | re.ASCII,
+)
+_ACCEPTED_KEY: Final = re.compile(r"^debug1: Server accepts key: (.+?) [A-Z0-9-]+ SHA256:", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class SshTarget:
+    """A machine, and how ssh gets there."""
+
+    user: str
+    address: str
+    port: int = 22
+    key_file: str | None = None
+    known_hosts_file: str | None = None
+
+    @property
+    def shown(self) -> str:
+        """Return it as people write it: `me@box1`, with the port where it is not 22."""
+        address = f"[{self.address}]" if ":" in self.address else self.address
+        return f"{self.user}@{address}" + (f":{self.port}" if self.port != 22 else "")
+
+    @property
+    def known_name(self) -> str:
+        """Return the name under which known_hosts files have the machine's keys."""
+        return self.address if self.port == 22 else f"[{self.address}]:{self.port}"
+
+    def words(self, *options: str) -> list[str]:
+        """Return the command line of ssh up to the machine; a command may follow."""
+        words = ["ssh", "-T", "-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=yes", "-o", "ControlPath=none"]
+        words += [
+            "-o",
+            f"ConnectTimeout={CONNECT_TIMEOUT}",
+            "-o",
+            "ServerAliveInterval=3",
+            "-o",
+            "ServerAliveCountMax=3",
+        ]
+        if self.known_hosts_file is not None:
+            words += ["-o", f"UserKnownHostsFile={_quoted(self.known_hosts_file)}"]
+        if self.key_file is not None:
+            words += ["-i", self.key_file, "-o", "IdentitiesOnly=yes"]
+        return [*words, *options, "-p", str(self.port), "-l", self.user, "--", self.address]
+
+
+async def parse_target(text: str) -> SshTarget:
+    """Read `user@machine:port`; what is left out comes from ssh's own settings. Raise UsageError for anything else."""
+    found = _TARGET.fullmatch(text)
+    if found is None:
+        raise UsageError(f"{plain(text, 100)!r} is no machine", "give user@machine, or user@machine:port")
+    user, machine, port = found["user"], found["machine"].strip("[]"), found["port"]
+    if port is not None and not 0 < int(port) < 65536:
+        raise UsageError(f"{plain(port, 20)} is no port", "give one from 1 to 65535")
+    answer = (await run_process(["ssh", "-G", "--", machine], timeout=CALL_TIMEOUT)).text
+    known = dict(line.split(" ", 1) for line in answer.splitlines() if " " in line)
+    return SshTarget(
+        user or known.get("user", "") or getpass.getuser(),
+        known.get("hostname", "") or machine,
+        int(port or known.get("port", "") or 22),
+    )
+
+
+async def run_script(target: SshTarget, script: str, *, timeout: float = CALL_TIMEOUT) -> Finished:
+    """Run a script of sh on the machine, whatever shell its user has; raise AdapterError when ssh gets nowhere."""
+    finished = await _call(target, [*target.words(), "exec sh -s"], script.encode(), timeout)
+    if finished.code == FAILED:
+        raise connection_error(target, finished.error_text)
+    return finished
+
+
+async def accepted_key(target: SshTarget) -> str | None:
+    """Return the file of the key that the machine accepts of those that ssh offers; None for one of an ssh agent."""
+    finished = await _call(target, [*target.words("-v"), "true"], b"", CALL_TIMEOUT)
+    if finished.code == FAILED:
+        raise connection_error(target, finished.error_text)
+    accepted = _ACCEPTED_KEY.findall(finished.error_text)
+    return accepted[-1] if accepted and Path(accepted[-1]).is_file() else None
+
+
+async def _call(target: SshTarget, words: list[str], stdin: bytes, timeout: float) -> Finished:
+    try:
+        return await run_process(words, stdin=stdin, timeout=timeout)
+    except ProgramTimeout:
+        raise _no_answer(target, timeout) from None
+
+
+def _no_answer(target: SshTarget, seconds: float) -> AdapterError:
+    return AdapterError(
+        f"{target.shown} did not answer within {seconds:g} s", "it may be frozen, or the network is down"
+    )
+
+
+def connection_error(target: SshTarget, said: str) -> AdapterError:
+    """Return what ssh complains of as a sentence, with what a person can do."""
+    where, lowered = target.shown, said.lower()
+    key = target.key_file or "your key"
+    if "identification has changed" in lowered:
+        file = target.known_hosts_file or "~/.ssh/known_hosts"
+        return AdapterError(
+            f"the host key of {where} is not the one in {file}: it was set up anew, or another machine answers for it",
+            f"if it was set up anew: `ssh-keygen -f {shlex.quote(file)} -R {shlex.quote(target.known_name)}`, "
+            "and add it again",
+        )
+    if "host key verification failed" in lowered or "host key is known" in lowered:
+        return AdapterError(f"the host key of {where} is not known", "`swarm-tui hosts add` shows it and asks")
+    if "unprotected private key" in lowered:
+        return AdapterError(f"ssh does not use {key}: others can read it", f"chmod 600 {shlex.quote(key)}")
+    if "permission denied" in lowered or "too many authentication failures" in lowered:
+        hint = f"name another by --key, or put its public half into ~{target.user}/.ssh/authorized_keys there"
+        return AdapterError(f"{where} accepts no key of yours ({plain(key, 200)})", hint)
+    if "could not resolve" in lowered or "name or service not known" in lowered:
+        return AdapterError(f"there is no machine named {target.address}", "check the name, or give its address")
+    if "connection refused" in lowered:
+        return AdapterError(f"nothing listens at port {target.port} of {target.address}", "is sshd running there?")
+    if "timed out" in lowered or "not responding" in lowered:
+        return AdapterError(
+            f"{where} did not answer within {CONNECT_TIMEOUT} s", "it may be frozen, or the network is down"
+        )
+    lines = [line for line in plain_lines(said).splitlines() if line.strip() and not line.startswith("debug")]
+    return AdapterError(f"ssh to {where} failed: {plain(lines[-1], 300) if lines else 'without a word'}")
+
+
+def _quoted(path: str) -> str:
+    # ssh reads the value of an option as words.
+    return '"' + path.replace('"', '\\"') + '"' if re.search(r"\s", path) else path

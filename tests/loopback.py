@@ -1,0 +1,142 @@
+"""Machines that are not there: sshd on the loopback, each with a home and a tmux server of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import getpass
+import os
+import signal
+import socket
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.programs import end_with_parent, require_program
+from tests.waiting import until
+
+CONFIG = """\
+ListenAddress 127.0.0.1
+Port {port}
+HostKey {folder}/host_key
+AuthorizedKeysFile {keys}
+PidFile none
+StrictModes no
+UsePAM no
+PasswordAuthentication no
+PermitRootLogin prohibit-password
+UseDNS no
+Subsystem sftp internal-sftp
+SetEnv HOME={folder}/home TMUX_TMPDIR={folder}/tmux PATH={path} GIT_CONFIG_NOSYSTEM=1
+"""
+
+
+@dataclass
+class LoopbackHost:
+    """One machine: its sshd can be started, stopped and frozen."""
+
+    folder: Path
+    port: int
+    client_key: Path
+    user: str = field(default_factory=getpass.getuser)
+    options: str = ""
+    _sshd: subprocess.Popen[bytes] | None = None
+
+    @property
+    def home(self) -> Path:
+        return self.folder / "home"
+
+    @property
+    def host_key_line(self) -> str:
+        """Return its key as a known_hosts file has it."""
+        kind, key = (self.folder / "host_key.pub").read_text().split()[:2]
+        return f"[127.0.0.1]:{self.port} {kind} {key}\n"
+
+    def make(self, path: str = os.defpath) -> None:
+        """Make its files."""
+        for name in ("home", "tmux"):
+            (self.folder / name).mkdir(parents=True, mode=0o700)
+        self.new_host_key()
+        text = CONFIG.format(port=self.port, folder=self.folder, keys=f"{self.client_key}.pub", path=path)
+        (self.folder / "sshd_config").write_text(text + self.options)
+
+    def new_host_key(self) -> None:
+        for name in ("host_key", "host_key.pub"):
+            (self.folder / name).unlink(missing_ok=True)
+        make_key(self.folder / "host_key")
+
+    def start(self) -> None:
+        """Start its sshd, and wait until it listens."""
+        # sshd wants this folder, even where nobody needs it.
+        with contextlib.suppress(OSError):
+            Path("/run/sshd").mkdir(exist_ok=True)
+        words = [require_program("sshd"), "-D", "-f", str(self.folder / "sshd_config"), "-E", str(self.folder / "log")]
+        self._sshd = subprocess.Popen(words, stdin=subprocess.DEVNULL, preexec_fn=end_with_parent)
+        until(self._listens, f"sshd at port {self.port}")
+
+    def _listens(self) -> bool:
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", self.port)) == 0
+
+    def stop(self) -> None:
+        """End its sshd and all its connections; its agents live on."""
+        if self._sshd is None:
+            return
+        for process in reversed(self._processes()):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+        self._sshd.wait()
+        self._sshd = None
+
+    def freeze(self, is_frozen: bool = True) -> None:
+        """Let it answer nothing any more, or again."""
+        for process in self._processes():
+            os.kill(process, signal.SIGSTOP if is_frozen else signal.SIGCONT)
+
+    def _processes(self) -> list[int]:
+        """Return its sshd and those that serve a connection, which are named sshd too."""
+        found = [self._sshd.pid] if self._sshd is not None else []
+        for process in found:
+            listed = subprocess.run(["ps", "-o", "pid=,comm=", "--ppid", str(process)], capture_output=True, text=True)
+            found += [int(line.split()[0]) for line in listed.stdout.splitlines() if "sshd" in line]
+        return found
+
+    def end(self) -> None:
+        """End all that runs there."""
+        self.freeze(False)
+        self.stop()
+        environment = {**os.environ, "TMUX_TMPDIR": str(self.folder / "tmux")}
+        subprocess.run(["tmux", "kill-server"], env=environment, capture_output=True, check=False)
+
+
+def make_key(path: Path) -> None:
+    words = [require_program("ssh-keygen"), "-q", "-t", "ed25519", "-N", "", "-f", str(path)]
+    subprocess.run(words, check=True, stdin=subprocess.DEVNULL)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@contextlib.contextmanager
+def loopback_hosts(number: int = 1, *, path: str = os.defpath, options: str = "") -> Iterator[list[LoopbackHost]]:
+    """Return running machines; they are gone afterwards."""
+    with tempfile.TemporaryDirectory(dir="/tmp", prefix="sh", ignore_cleanup_errors=True) as folder:
+        client_key = Path(folder) / "client_key"
+        make_key(client_key)
+        hosts = [
+            LoopbackHost(Path(folder) / f"h{each + 1}", free_port(), client_key, options=options)
+            for each in range(number)
+        ]
+        try:
+            for host in hosts:
+                host.make(path)
+                host.start()
+            yield hosts
+        finally:
+            for host in hosts:
+                host.end()
