@@ -18,6 +18,7 @@ from swarm_tui.adapters.mngr_messages import is_agent_name
 from swarm_tui.adapters.mngr_settings import project_settings, user_settings
 from swarm_tui.adapters.ssh import SshTarget
 from swarm_tui.errors import SwarmError, UsageError
+from swarm_tui.model.hosts import HostAccess
 from swarm_tui.model.text import plain
 
 DEFAULT_HOST_DIR: Final = "/tmp/mngr"
@@ -45,6 +46,21 @@ class MngrHost:
     def shown(self) -> str:
         """Return the word by which `--host` names it: its name, or `name.provider` where they differ."""
         return self.name if self.name == self.provider else f"{self.name}.{self.provider}"
+
+    @property
+    def access(self) -> HostAccess:
+        """Return what a sweep keeps of it."""
+        target = self.target
+        return HostAccess(
+            name=self.shown,
+            provider=self.provider,
+            address=target.address,
+            host_dir=self.host_dir,
+            port=target.port,
+            user=target.user,
+            key_file=target.key_file or "",
+            known_hosts_file=target.known_hosts_file or "",
+        )
 
 
 def read_hosts(host_dir: Path, project: Path | None = None) -> list[MngrHost]:
