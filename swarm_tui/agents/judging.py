@@ -23,6 +23,7 @@ class End(StrEnum):
     GONE = "gone"
     CLOSED = "closed"
     NO_ANSWER = "no answer"
+    OVER_BUDGET = "over budget"
     NOT_LAUNCHED = "not launched"
 
 
@@ -33,6 +34,7 @@ _WITHOUT_ARCHIVE: Final = {
     End.GONE: "mngr does not know this agent any more",
     End.CLOSED: "its terminal was closed before it handed in its work",
     End.NO_ANSWER: "no answer",
+    End.OVER_BUDGET: "it had used up its budget, and did not hand in its work when it was asked to",
     End.NOT_LAUNCHED: "it could not be launched",
 }
 

@@ -23,6 +23,7 @@ def send_request(
     *,
     tests: Iterable[str] = (),
     slots: int | None = None,
+    dollars: float | None = None,
     text: str | None = None,
 ) -> str:
     """Append a request, wait until it is carried out, and return the detail of the answer; else raise SwarmError."""
@@ -35,7 +36,7 @@ def send_request(
         else:
             hint = f"`swarm-tui resume {name}` takes it up again"
         raise UsageError(f"no engine works on {name}", hint)
-    request = append_request(opened.folder, kind, tests=tests, slots=slots, text=text)
+    request = append_request(opened.folder, kind, tests=tests, slots=slots, dollars=dollars, text=text)
     deadline = time.monotonic() + ANSWER_DEADLINE
     while time.monotonic() < deadline:
         opened.read_new_events()

@@ -33,10 +33,10 @@ def run(arguments: argparse.Namespace) -> int:
         print("There is no sweep here yet; `swarm-tui run` starts one.")
     for row in rows if not arguments.json else ():
         counts = " · ".join(f"{count} {MARKS[mark].word}" for mark, count in sorted(row["counts"].items()))
+        cost = f"  {row['cost']}" if row.get("cost") else ""
         title = f"  {plain(row['title'], 60)}" if row["title"] else ""
-        print(
-            f"{row['sweep']:20} {row['state']:11} {_date(row['created'])}  {counts or plain(row['reason'], 200)}{title}"
-        )
+        about = f"{counts or plain(row['reason'], 200)}{cost}{title}"
+        print(f"{row['sweep']:20} {row['state']:11} {_date(row['created'])}  {about}")
     return 0
 
 
@@ -47,6 +47,7 @@ def _date(at: float | None) -> str:
 def _describe(folder: Any) -> dict[str, Any]:
     from swarm_tui.cli.status import cost_of, sweep_state
     from swarm_tui.errors import SwarmError
+    from swarm_tui.insight.budget import cost_text
     from swarm_tui.journal.open import open_sweep
 
     row: dict[str, Any] = {"sweep": folder.name, "folder": str(folder.root), "title": "", "created": None, "counts": {}}
@@ -63,5 +64,6 @@ def _describe(folder: Any) -> dict[str, Any]:
         "base": opened.spec.base,
         "integrated": state.integration.branch if state.integration.state == "done" else None,
         **cost_of(opened),
+        "cost": cost_text(state, is_imputed=opened.spec.is_cost_imputed),
         "counts": {mark: count for mark, count in state.counts.items() if count},
     }

@@ -1,4 +1,4 @@
-"""`swarm-tui request`: sends the running engine a request: stop, retry, hold, release, slots, a message."""
+"""`swarm-tui request`: sends the running engine a request: stop, retry, hold, release, slots, budget, a message."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ DESCRIPTION = """Asks something of the engine of a sweep and waits for its answe
 their agents' names, or by a part of either that fits only one."""
 EXAMPLES = """\
   swarm-tui request slots 8                          eight agents at once from now on
+  swarm-tui request budget 40                        dollars for the whole sweep; `none` takes the limit away
+  swarm-tui request budget-each 2                    dollars for each test's agent
   swarm-tui request hold                             launch nothing more for now
   swarm-tui request release
   swarm-tui request retry tests/test_a.py::test_b    a new agent for this test
@@ -18,13 +20,14 @@ EXAMPLES = """\
   swarm-tui request message test-login --text 'Use the second fixture.'
 Exit codes: 0 done, 1 the engine could not do it, 2 misuse."""
 
-_ACTIONS = ("slots", "hold", "release", "retry", "stop", "message", "integrate")
+_ACTIONS = ("slots", "budget", "budget-each", "hold", "release", "retry", "stop", "message", "integrate")
+_BUDGETS = frozenset({"budget", "budget-each"})
 _NEED_TESTS = frozenset({"retry", "stop", "message"})
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("action", choices=_ACTIONS, help="what is asked for")
-    parser.add_argument("what", nargs="*", default=[], metavar="TEST", help="the tests, or the number of slots")
+    parser.add_argument("what", nargs="*", default=[], metavar="TEST", help="the tests, the slots, or the dollars")
     parser.add_argument("--sweep", metavar="SWEEP", help="an id, the beginning of one, or a sweep folder")
     parser.add_argument("--text", help="the message")
 
@@ -42,10 +45,28 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"which tests are to {action}?", "name them")
     opened = opened_sweep(arguments.sweep, Path.cwd())
     slots = _slots_of(arguments.what) if action == "slots" else None
-    tests = [] if action == "slots" else [opened.find_test(name).test for name in arguments.what]
-    detail = send_request(opened, RequestKind(action), tests=tests, slots=slots, text=arguments.text)
+    dollars = _dollars_of(action, arguments.what) if action in _BUDGETS else None
+    names = [] if slots is not None or dollars is not None else arguments.what
+    tests = [opened.find_test(name).test for name in names]
+    kind = RequestKind(action.replace("-", "_"))
+    detail = send_request(opened, kind, tests=tests, slots=slots, dollars=dollars, text=arguments.text)
     print_progress(detail or "done")
     return 0
+
+
+def _dollars_of(action: str, words: list[str]) -> float:
+    from swarm_tui.model.budget import is_possible_budget, parse_dollars
+
+    if len(words) == 1 and words[0].lower() == "none":
+        return 0.0
+    hint = f"`swarm-tui request {action} 40`, or `none`"
+    try:
+        dollars = parse_dollars(words[0]) if len(words) == 1 else None
+    except ValueError as error:
+        raise UsageError(str(error), hint) from error
+    if dollars is None or not is_possible_budget(dollars):
+        raise UsageError("how many dollars, from 0.01 to 1,000,000?", hint)
+    return dollars
 
 
 def _slots_of(words: list[str]) -> int:

@@ -71,16 +71,22 @@ def describe_sweep(opened: OpenedSweep, records: Iterable[TestRecord] | None = N
 
 
 def cost_of(opened: OpenedSweep) -> dict[str, Any]:
-    """Return what the agents of a sweep have used, the integrator included; None where none of them says it."""
-    state = opened.state
-    records = [*state.tests(), *([state.integrator] if state.integrator is not None else [])]
-    dollars = [record.dollars for record in records if record.dollars is not None]
-    tokens = [record.tokens for record in records if record.tokens is not None]
+    """Return what all agents of a sweep have used, the integrator included; None where none of them says it."""
+    spent, budget = opened.state.spending, opened.state.budget
     return {
-        "dollars": round(sum(dollars), 6) if dollars else None,
-        "tokens": sum(tokens) if tokens else None,
+        "dollars": rounded(spent.known_dollars),
+        "tokens": spent.tokens if spent.is_known else None,
+        "unpriced_agents": spent.unpriced,
         "is_cost_imputed": opened.spec.is_cost_imputed,
+        "budget": budget.total or None,
+        "budget_each": budget.each or None,
+        "is_budget_spent": budget.is_used_up,
     }
+
+
+def rounded(dollars: float | None) -> float | None:
+    """Return dollars without the noise of a sum."""
+    return None if dollars is None else round(dollars, 6)
 
 
 def hard_to_use(opened: OpenedSweep) -> list[tuple[str, Escalation]]:
@@ -121,8 +127,9 @@ def describe_test(record: TestRecord) -> dict[str, Any]:
         },
         "reason": record.reason,
         "since": record.since,
-        "dollars": record.dollars,
-        "tokens": record.tokens,
+        "dollars": rounded(record.spending.known_dollars),
+        "tokens": record.spending.tokens if record.spending.is_known else None,
+        "is_over_budget": record.over_budget_at is not None,
         "options": list(record.options),
         "condition": record.condition,
         "question": record.question,
@@ -148,10 +155,18 @@ def sweep_state(opened: OpenedSweep) -> str:
 
 def _table(opened: OpenedSweep, records: list[TestRecord]) -> Iterable[str]:
     from swarm_tui.cli.sweep_summary import integration_lines
+    from swarm_tui.insight.budget import cost_text
+    from swarm_tui.journal.log_lines import BUDGET_CANNOT_HOLD
 
     state = opened.state
     counts = " · ".join(f"{count} {MARKS[mark].word}" for mark, count in sorted(state.counts.items()) if count)
-    yield f"{opened.folder.name}  {sweep_state(opened)}  {counts}"
+    cost = cost_text(state, is_imputed=opened.spec.is_cost_imputed)
+    yield "  ".join(word for word in (opened.folder.name, sweep_state(opened), counts, cost) if word)
+    if state.budget.is_used_up and opened.has_running_engine:
+        more = f"swarm-tui request budget {2 * state.budget.total:g}"
+        yield f"the budget is spent: nothing further is launched until it is raised: `{more}`"
+    if state.budget.is_blind:
+        yield BUDGET_CANNOT_HOLD
     if state.integration.branch:
         yield f"integrated on {state.integration.branch}: {state.integration.fixes} fixes"
     yield from integration_lines(state.integration, opened.folder.name)

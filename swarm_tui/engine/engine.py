@@ -47,13 +47,16 @@ async def _work(folder: SweepFolder, is_relaunching: bool) -> int:
     state = SweepState().apply_all(recovery.events)
     with JournalWriter(folder.events, last_seq=state.last_seq, last_at=state.last_at) as writer:
         context = make_context(folder, spec, writer, state)
+        is_resumed = state.started_at is not None
         context.record(
             EngineStarted(
                 pid=os.getpid(),
                 machine=platform.node(),
                 version=__version__,
-                is_resumed=state.started_at is not None,
+                is_resumed=is_resumed,
                 slots=state.slots or spec.slots,
+                budget=state.budget.total if is_resumed else spec.budget or 0.0,
+                budget_each=state.budget.each if is_resumed else spec.budget_each or 0.0,
             )
         )
         if recovery.summary:

@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from swarm_tui.engine.context import EngineContext
 from swarm_tui.engine.sweep_runner import SweepRunner
 from swarm_tui.journal.requests import RequestFollower
-from swarm_tui.model.events import QueueHeld, QueueReleased, RequestAnswered, SlotsChanged
+from swarm_tui.model.budget import is_possible_budget
+from swarm_tui.model.events import BudgetChanged, QueueHeld, QueueReleased, RequestAnswered, SlotsChanged
 from swarm_tui.model.requests import Request, RequestKind
 from swarm_tui.model.sweep import INTEGRATOR_KEY
 from swarm_tui.model.text import plain
@@ -66,6 +67,8 @@ class RequestHandler:
                 self._answer(request, problem=self._problem_of_unknown(request.tests))
             case RequestKind.SLOTS:
                 self._change_slots(request)
+            case RequestKind.BUDGET | RequestKind.BUDGET_EACH:
+                self._change_budget(request, by)
             case RequestKind.MESSAGE:
                 task = group.create_task(self._send(request, by))
                 self._messages.add(task)
@@ -99,6 +102,20 @@ class RequestHandler:
             return
         self._context.record(SlotsChanged(slots=request.slots))
         self._answer(request)
+
+    def _change_budget(self, request: Request, by: str) -> None:
+        dollars = request.dollars
+        if dollars is None or not (dollars == 0 or is_possible_budget(dollars)):
+            self._answer(request, problem=f"{dollars} cannot be a budget: 0.01 to 1,000,000 dollars can, and none")
+            return
+        is_total = request.kind is RequestKind.BUDGET
+        self._context.record(
+            BudgetChanged(total=dollars if is_total else None, each=None if is_total else dollars, by=by)
+        )
+        spent = self._context.state.spending
+        is_spent = is_total and 0 < dollars <= spent.dollars
+        detail = f"{spent.text} are spent already: nothing further is launched" if is_spent else ""
+        self._answer(request, detail=detail)
 
     async def _send(self, request: Request, by: str) -> None:
         problems = [self._problem_of_unknown(request.tests)] if self._problem_of_unknown(request.tests) else []

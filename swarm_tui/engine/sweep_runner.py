@@ -10,6 +10,7 @@ from typing import Any, Final, Protocol
 
 from swarm_tui.agents.judging import End
 from swarm_tui.engine.agent_task import AgentTask, harvest, pull_for
+from swarm_tui.engine.budget_guard import BudgetGuard
 from swarm_tui.engine.context import EngineContext
 from swarm_tui.engine.integrator_task import IntegratorTask, begin_integrator, prepare_integration
 from swarm_tui.engine.launch import clear_debris, destroy_agent, launch
@@ -31,7 +32,7 @@ STATUS_INTERVAL: Final = 1.0
 # A resumed engine continues tests that were stopped for this reason, and no others.
 SWEEP_STOPPED: Final = "the sweep was stopped"
 # An agent that still runs after its time is over is working against the next one.
-_STILL_WORKING: Final = frozenset({End.TIMEOUT, End.NO_ANSWER})
+_STILL_WORKING: Final = frozenset({End.TIMEOUT, End.NO_ANSWER, End.OVER_BUDGET})
 
 
 class Requests(Protocol):
@@ -62,6 +63,7 @@ class SweepRunner:
         self._slot_freed = asyncio.Event()
         self._stopper = Stopper(context, self.live_agents)
         self.messages = MessageSender(context, self.live_agents)
+        self.budget_guard = BudgetGuard(context, self.live_agents, self.messages)
         self._busy: dict[str, asyncio.Task[None]] = {}
         self._creating: set[str] = set()
         self._is_integrator_queued = False
@@ -85,12 +87,13 @@ class SweepRunner:
                 if now >= self._status_due:
                     self._status_due = now + STATUS_INTERVAL
                     await self._read_statuses(now)
+                self._hold_to_budget(now)
                 self._stop_tests()
                 self._launch(now)
                 is_last = self._are_tests_done()
                 self._stopper.work(self.group, is_last=is_last)
                 self._integrate(now)
-                parts = (self._stopper, self.messages, inbox)
+                parts = (self._stopper, self.messages, self.budget_guard, inbox)
                 if is_last and not self._is_integrating and not any(part.is_busy for part in parts):
                     return
                 await self._pause()
@@ -115,7 +118,9 @@ class SweepRunner:
         """Begin to integrate when the last test is harvested, and again when a test was retried after that."""
         if self.is_stopping or INTEGRATOR_KEY in self._busy:
             return
-        if self._is_integrator_queued and self._not_before.get(INTEGRATOR_KEY, 0.0) <= now:
+        if self._is_integrator_queued:
+            if self._is_integrator_unpaid or self._not_before.get(INTEGRATOR_KEY, 0.0) > now:
+                return
             self._is_integrator_queued = False
             self._creating.add(INTEGRATOR_KEY)
             self._begin(INTEGRATOR_KEY, self._create(INTEGRATOR_KEY))
@@ -129,6 +134,12 @@ class SweepRunner:
         ):
             self.is_integration_due = False
             self._begin(INTEGRATOR_KEY, self._prepare_integration())
+
+    @property
+    def _is_integrator_unpaid(self) -> bool:
+        """Whether the budget is used up and the integrator would cost something."""
+        is_paid = self.integrator is not None and self.integrator.kind.has_model
+        return is_paid and self.context.state.budget.is_used_up
 
     async def _prepare_integration(self) -> None:
         task = await prepare_integration(self.context)
@@ -172,6 +183,11 @@ class SweepRunner:
                 end = End.ARCHIVE
             if end is not None:
                 self._begin(watch.task.key, self._harvest(watch.task.key, end))
+
+    def _hold_to_budget(self, now: float) -> None:
+        for test in self.budget_guard.work(self.group, now):
+            if test not in self._busy:
+                self._begin(test, self._harvest(test, End.OVER_BUDGET))
 
     async def _record_new_events(self, watches: Sequence[Watch], now: float) -> None:
         for event in await read_new_events(self.context.place, watches, now):
@@ -219,7 +235,7 @@ class SweepRunner:
 
     def _launch(self, now: float) -> None:
         state = self.context.state
-        if self.is_stopping or state.is_held or not self.queue:
+        if self.is_stopping or state.is_held or state.budget.is_used_up or not self.queue:
             return
         waiting = state.counts[State.WAITING.value]
         if waiting >= state.slots and not self._is_overfull:
@@ -332,6 +348,8 @@ class SweepRunner:
     async def _stop(self, test: str, reason: str, *, is_retried: bool) -> None:
         watch = self.live_agents.watches[test]
         await self._record_new_events([watch], time.monotonic())
+        for event in watch.held_back_events():
+            self.context.record(event)
         if watch.has_archive and not is_retried:
             await self._harvest(test, End.ARCHIVE)
             return

@@ -20,9 +20,7 @@ class Insights:
         self._active: dict[str, TestRecord] = {}
         self._open: dict[str, TestRecord] = {}
         self._spans: dict[str, float] = {}
-        self._dollars: dict[str, float] = {}
         self._held: set[str] = set()
-        self._cost = 0.0
 
     def update(self, records: Iterable[TestRecord]) -> None:
         """Count records that are new or have changed."""
@@ -34,17 +32,9 @@ class Insights:
             self._spans.pop(test, None)
             if record.state is State.DONE and record.launched_at is not None and record.ended_at is not None:
                 self._spans[test] = record.ended_at - record.launched_at
-            self._cost += (record.dollars or 0.0) - self._dollars.pop(test, 0.0)
-            if record.dollars is not None:
-                self._dollars[test] = record.dollars
             self._held.discard(test)
             if record.is_held and record.state is State.QUEUED:
                 self._held.add(test)
-
-    @property
-    def cost(self) -> float | None:
-        """The cost of all agents so far, or None when no agent has reported one."""
-        return self._cost if self._dollars else None
 
     def seconds_left(self, queued: int, slots: int, now: float) -> float | None:
         """Return the seconds until the last test ends, or None without a forecast."""

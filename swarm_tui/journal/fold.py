@@ -9,7 +9,9 @@ from typing import Any, Final
 
 from swarm_tui.journal.log_lines import log_line_of
 from swarm_tui.model import events as happened
+from swarm_tui.model.budget import NO_BUDGET
 from swarm_tui.model.hosts import HostState, after_host_event
+from swarm_tui.model.spending import NOTHING_SPENT
 from swarm_tui.model.state import Integration, LogLine, TestRecord, Try
 from swarm_tui.model.states import ACTIVE_STATES, State
 from swarm_tui.model.sweep import INTEGRATOR_KEY
@@ -34,6 +36,9 @@ class SweepState:
         self.counts: Counter[str] = Counter()
         self.slots = 0
         self.is_held = False
+        self.budget = NO_BUDGET
+        self.spending = NOTHING_SPENT
+        """What all agents have used, those of earlier attempts and the integrators too."""
         self.started_at: float | None = None
         self.ended_at: float | None = None
         self.ended_why: str | None = None
@@ -128,6 +133,7 @@ class SweepState:
         self.ended_reason = ""
         self.engine_machine = event.machine
         self.slots = event.slots or self.slots
+        self.budget = self.budget._replace(total=event.budget, each=event.budget_each)
 
     def _engine_ended(self, event: happened.EngineEnded) -> None:
         self.ended_at, self.ended_why, self.ended_reason = event.at, event.why, event.reason
@@ -160,6 +166,7 @@ class SweepState:
             since=event.at,
             attempt=known.attempt,
             is_held=known.is_held,
+            spent_before=known.spending,
         )
         self._put(known, fresh)
 
@@ -264,7 +271,10 @@ class SweepState:
         self._change(event.test, last_line=event.line, last_line_at=event.at)
 
     def _spent(self, event: happened.Spent) -> None:
+        known = self.integrator if event.test == INTEGRATOR_KEY else self.records.get(event.test)
+        before = known.spending if known is not None else NOTHING_SPENT
         self._change(event.test, dollars=event.dollars, tokens=event.tokens)
+        self.spending = self.spending.minus(before).plus(self.record_of(event.test).spending)
 
     def _harvesting(self, event: happened.Harvesting) -> None:
         self._change(event.test, state=State.HARVESTING, since=event.at, source=event.source)
@@ -301,6 +311,24 @@ class SweepState:
     def _slots_changed(self, event: happened.SlotsChanged) -> None:
         self.slots = event.slots
 
+    def _budget_changed(self, event: happened.BudgetChanged) -> None:
+        if event.total is not None:
+            self.budget = self.budget._replace(total=event.total, percent=0)
+        if event.each is not None:
+            self.budget = self.budget._replace(each=event.each)
+            for record in list(self.records.values()):
+                if record.over_budget_at is not None and not self.budget.exceeds(record.dollars):
+                    self._change(record.test, over_budget_at=None)
+
+    def _budget_spent(self, event: happened.BudgetSpent) -> None:
+        self.budget = self.budget._replace(percent=event.percent)
+
+    def _budget_blind(self, event: happened.BudgetBlind) -> None:
+        self.budget = self.budget._replace(is_blind=True)
+
+    def _over_budget(self, event: happened.OverBudget) -> None:
+        self._change(event.test, over_budget_at=event.at)
+
     def _queue_held(self, event: happened.QueueHeld) -> None:
         self._hold(event.tests, True)
 
@@ -325,9 +353,14 @@ class SweepState:
     def _integrating(self, event: happened.Integrating) -> None:
         self.integration = Integration(state="integrating", at=event.at, detail=event.by, started_at=event.at)
         if event.agent:
-            attempts = max(event.attempt, self.integrator.attempt if self.integrator else 0)
+            before = self.integrator or TestRecord(test=INTEGRATOR_KEY)
             self.integrator = TestRecord(
-                test=INTEGRATOR_KEY, agent=event.agent, branch=event.branch, since=event.at, attempt=attempts
+                test=INTEGRATOR_KEY,
+                agent=event.agent,
+                branch=event.branch,
+                since=event.at,
+                attempt=max(event.attempt, before.attempt),
+                spent_before=before.spending,
             )
 
     def _integrator_said(self, event: happened.IntegratorSaid) -> None:

@@ -19,11 +19,19 @@ def append_request(
     *,
     tests: Iterable[str] = (),
     slots: int | None = None,
+    dollars: float | None = None,
     text: str | None = None,
 ) -> Request:
     """Append a request for the engine and return it; the event that answers it has its id."""
     request = Request(
-        id=uuid.uuid4().hex[:12], at=time.time(), by=person(), kind=kind, tests=tuple(tests), slots=slots, text=text
+        id=uuid.uuid4().hex[:12],
+        at=time.time(),
+        by=person(),
+        kind=kind,
+        tests=tuple(tests),
+        slots=slots,
+        dollars=dollars,
+        text=text,
     )
     lines = LineAppender(folder.requests)
     try:

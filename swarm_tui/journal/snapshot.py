@@ -16,12 +16,14 @@ from typing import Any, Final
 from swarm_tui.errors import JournalError
 from swarm_tui.journal.fold import SweepState
 from swarm_tui.journal.folder import write_beside
+from swarm_tui.model.budget import Budget
 from swarm_tui.model.harvest import HarvestReport
 from swarm_tui.model.hosts import HostState
+from swarm_tui.model.spending import Spending
 from swarm_tui.model.state import Integration, LogLine, TestRecord, Try
 from swarm_tui.model.states import Result, State
 
-SNAPSHOT_VERSION: Final = 2
+SNAPSHOT_VERSION: Final = 3
 _DIGESTED: Final = 4096
 _PLAIN_FIELDS: Final = (
     "slots",
@@ -46,6 +48,8 @@ def write_snapshot(path: Path, journal: Path, offset: int, state: SweepState) ->
         "offset": offset,
         "digest": _digest(journal, offset),
         "state": {name: getattr(state, name) for name in _PLAIN_FIELDS},
+        "budget": state.budget,
+        "spending": state.spending,
         "integration": asdict(state.integration),
         "log": [[line.at, line.level, line.text, line.test] for line in state.log],
         "records": [_plain_record(record) for record in state.tests()],
@@ -76,6 +80,7 @@ def _restore(content: dict[str, Any]) -> SweepState:
     state = SweepState()
     for name in _PLAIN_FIELDS:
         setattr(state, name, content["state"][name])
+    state.budget, state.spending = Budget(*content["budget"]), Spending(*content["spending"])
     state.integration = Integration(**content["integration"])
     state.log.extend(LogLine(*line) for line in content["log"])
     state.records = {record.test: record for record in map(_restored_record, content["records"])}
@@ -100,6 +105,7 @@ def _restored_record(values: list[Any]) -> TestRecord:
         foreign_imports=tuple(record.foreign_imports),
         options=tuple(record.options),
         harvest=HarvestReport.model_validate(record.harvest),
+        spent_before=Spending(*record.spent_before),
     )
 
 

@@ -40,6 +40,9 @@ class EngineStarted(EventBase):
     version: str = ""
     is_resumed: bool = False
     slots: int = 0
+    budget: float = 0.0
+    """Dollars for the whole sweep; 0 is no limit."""
+    budget_each: float = 0.0
 
 
 class EngineEnded(EventBase):
@@ -239,6 +242,39 @@ class SlotsChanged(EventBase):
     slots: int
 
 
+class BudgetChanged(EventBase):
+    """Somebody set what the sweep, or each agent, may cost. None leaves a limit as it is, 0 takes it away."""
+
+    type: Literal["budget_changed"] = "budget_changed"
+    total: float | None = None
+    each: float | None = None
+    by: str = ""
+
+
+class BudgetSpent(EventBase):
+    """So much of the budget is spent. At 100 percent nothing further is launched until the budget is changed."""
+
+    type: Literal["budget_spent"] = "budget_spent"
+    percent: Literal[80, 100]
+    dollars: float
+    budget: float
+
+
+class BudgetBlind(EventBase):
+    """The budget cannot hold: agents use a model of which the price is not known."""
+
+    type: Literal["budget_blind"] = "budget_blind"
+    tokens: int = 0
+
+
+class OverBudget(TestEvent):
+    """An agent has used up what one agent may cost, and is asked to hand in its work."""
+
+    type: Literal["over_budget"] = "over_budget"
+    dollars: float
+    budget: float
+
+
 class QueueHeld(EventBase):
     """The queue, or only the named tests, are not launched until they are released."""
 
@@ -349,6 +385,10 @@ KnownEvent = Annotated[
     | Stopped
     | AgentsStopped
     | SlotsChanged
+    | BudgetChanged
+    | BudgetSpent
+    | BudgetBlind
+    | OverBudget
     | QueueHeld
     | QueueReleased
     | MessageSent

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Final, Literal, NamedTuple, TypeVar, get_type_hints
 
 from swarm_tui.errors import UsageError
+from swarm_tui.model.budget import is_possible_budget, parse_dollars
 
 Value = TypeVar("Value")
 
@@ -75,6 +76,7 @@ def parse_label(text: str) -> tuple[str, str]:
 _SLOTS: Final = Rule(lambda slots: slots >= 1, "would let no agent work", "give 1 or more")
 _TIME: Final = Rule(lambda seconds: seconds > 0, "is no time to work in", "give a time above 0, such as 30m")
 _SPEED: Final = Rule(lambda speed: 0 < speed <= 1e6, "is no speed", "give a number above 0; 10 is ten times as fast")
+_DOLLARS: Final = Rule(is_possible_budget, "is no budget", "give dollars, from 0.01 to 1,000,000")
 _LABEL: Final = Flag("--label", "a label for all agents", "KEY=VALUE", commands=_RUN, parse=parse_label)
 
 
@@ -125,6 +127,22 @@ class RunOptions:
     )
     ready_timeout: float = _option(
         90.0, "--ready-timeout", "for an agent to be ready (default 90s)", "TIME", parse=parse_duration, rule=_TIME
+    )
+    budget: float | None = _option(
+        None,
+        "--budget",
+        "dollars for the sweep: a warning at 80 %%, nothing further is launched at 100 %%",
+        "DOLLARS",
+        parse=parse_dollars,
+        rule=_DOLLARS,
+    )
+    budget_each: float | None = _option(
+        None,
+        "--budget-each",
+        "dollars for one test's agent: then it is asked to hand in, and stopped",
+        "DOLLARS",
+        parse=parse_dollars,
+        rule=_DOLLARS,
     )
     keep_agents: bool = _option(False, "--keep-agents", "do not stop agents whose work is harvested")
     is_recorded: bool = _option(False, "--record", "record the terminal of every agent")

@@ -16,6 +16,8 @@ class RequestKind(StrEnum):
     HOLD = "hold"
     RELEASE = "release"
     SLOTS = "slots"
+    BUDGET = "budget"
+    BUDGET_EACH = "budget_each"
     STOP_SWEEP = "stop_sweep"
     INTEGRATE = "integrate"
 
@@ -31,4 +33,6 @@ class Request(BaseModel):
     kind: RequestKind
     tests: tuple[str, ...] = ()
     slots: int | None = None
+    dollars: float | None = None
+    """A budget; 0 takes it away."""
     text: str | None = None

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from swarm_tui.model.harvest import NOT_HARVESTED, HarvestReport
+from swarm_tui.model.spending import NOTHING_SPENT, Spending, spending_of_agent
 from swarm_tui.model.states import FINISHED_STATES, Result, State, mark_of
 
 
@@ -58,11 +59,20 @@ class TestRecord(NamedTuple):
     is_held: bool = False
     last_line_at: float = 0.0
     """When the agent last wrote something."""
+    spent_before: Spending = NOTHING_SPENT
+    """What the agents of earlier attempts have used."""
+    over_budget_at: float | None = None
+    """When the agent was asked to hand in, because it had used up what one agent may cost."""
 
     @property
     def mark(self) -> str:
         """The word under which this test is shown and counted."""
         return mark_of(self.state, self.result)
+
+    @property
+    def spending(self) -> Spending:
+        """What all agents of this test have used."""
+        return self.spent_before.plus(spending_of_agent(self.dollars, self.tokens))
 
     @property
     def is_finished(self) -> bool:

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from swarm_tui import __version__
+from swarm_tui.insight.budget import cost_text
 from swarm_tui.journal.open import OpenedSweep
-from swarm_tui.model.formatting import money
 from swarm_tui.model.outcome import Escalation
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.states import MARKS, Result, State
@@ -156,7 +156,7 @@ def _row(index: int, record: TestRecord, details: RowDetails) -> dict[str, Any]:
         "tries": "".join({True: "v", False: "x", None: "o"}[made.passed] for made in record.tries),
         "changes": [safe_line(change.kind, 40) for change in record.harvest.changes if change.status == "SUCCEEDED"],
         "summary": safe_line(record.reason or _first_line(record.harvest.summary) or record.last_line, 300),
-        "dollars": record.dollars,
+        "dollars": record.spending.known_dollars,
         "casts": details.casts,
         "has_details": details.has_material or bool(record.tries or record.harvest.changes or record.harvest.summary),
     }
@@ -174,17 +174,16 @@ def _seconds(record: TestRecord) -> float | None:
 
 def _facts(sweep: OpenedSweep, records: Sequence[TestRecord]) -> list[list[str]]:
     spec = sweep.spec
-    known = [record.dollars for record in records if record.dollars is not None]
-    tokens = [record.tokens for record in records if record.tokens is not None]
+    spent = sweep.state.spending
     facts = [
         ["project", safe_line(Path(spec.repository).name, 100)],
         ["base", safe_line(" ".join(part for part in (spec.base_name, spec.base[:10]) if part), 100)],
         ["agents", safe_line(f"{spec.agent_type} on {spec.provider}, {sweep.state.slots or spec.slots} slots", 100)],
         ["tries", f"{sum(len(record.tries) for record in records):,}"],
-        ["cost", money(sum(known)) + (" and more" if len(known) < len(records) else "") if known else "?"],
+        ["cost", cost_text(sweep.state, is_imputed=spec.is_cost_imputed) or "?"],
     ]
-    if tokens:
-        facts.append(["tokens", f"{sum(tokens):,}"])
+    if spent.is_known:
+        facts.append(["tokens", f"{spent.tokens:,}"])
     return facts
 
 

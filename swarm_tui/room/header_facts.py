@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from swarm_tui.agents.kinds import kind_of_sweep
+from swarm_tui.insight.budget import cost_text
+from swarm_tui.model.budget import WARNED_AT, Budget
 from swarm_tui.model.formatting import age
 from swarm_tui.model.sweep import SweepSpec
 from swarm_tui.model.text import plain
@@ -28,14 +30,20 @@ def header_facts(store: Store, screen: RoomScreen | None = None) -> HeaderFacts:
         slots=state.slots,
         wanted_slots=store.wanted_slots,
         active=state.slots_in_use,
-        dollars=store.insights.cost,
-        is_cost_imputed=spec.is_cost_imputed,
+        cost=cost_text(state, is_imputed=spec.is_cost_imputed),
+        cost_role=_cost_role(state.budget),
         counts=state.counts,
         shown_pills=screen.room.shown_pills if screen is not None else frozenset(),
         status=status,
         status_role=role,
         screen=screen.TITLE_WORD if screen is not None else "",
     )
+
+
+def _cost_role(budget: Budget) -> str:
+    if budget.is_used_up:
+        return "error"
+    return "warning" if budget.is_blind or budget.percent >= WARNED_AT else ""
 
 
 def _place(spec: SweepSpec) -> str:
@@ -59,6 +67,8 @@ def _status(store: Store) -> tuple[str, str]:
         return "from another machine", "dim"
     if state.is_held:
         return "queue held", "warning"
+    if state.budget.is_used_up and not state.is_over:
+        return "budget spent", "error"
     if state.integration.state == "integrating":
         return "integrating", "running"
     if store.engine is EngineState.ENDED and state.ended_why is not None:

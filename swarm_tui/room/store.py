@@ -22,6 +22,7 @@ from swarm_tui.journal.fold import SweepState
 from swarm_tui.journal.folder import SweepFolder, is_newer_format
 from swarm_tui.journal.open import open_at_snapshot
 from swarm_tui.journal.requests import append_request
+from swarm_tui.model.budget import limit_text
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.requests import Request, RequestKind
 from swarm_tui.model.state import LogLine, TestRecord
@@ -239,10 +240,16 @@ class Store:
                 )
 
     def send_request(
-        self, kind: RequestKind, tests: Iterable[str] = (), *, slots: int | None = None, text: str | None = None
+        self,
+        kind: RequestKind,
+        tests: Iterable[str] = (),
+        *,
+        slots: int | None = None,
+        dollars: float | None = None,
+        text: str | None = None,
     ) -> Request:
         """Send a request to the engine; its answer comes with a later `drain`."""
-        request = append_request(self.folder, kind, tests=tests, slots=slots, text=text)
+        request = append_request(self.folder, kind, tests=tests, slots=slots, dollars=dollars, text=text)
         self.pending[request.id] = PendingRequest(request, self.clock())
         return request
 
@@ -283,6 +290,9 @@ def request_words(request: Request) -> str:
     match request.kind:
         case RequestKind.SLOTS:
             return f"{request.slots} slots"
+        case RequestKind.BUDGET | RequestKind.BUDGET_EACH:
+            each = " for each agent" if request.kind is RequestKind.BUDGET_EACH else ""
+            return f"budget{each} {limit_text(request.dollars or 0.0)}"
         case RequestKind.STOP_SWEEP:
             return "stop the sweep"
         case RequestKind.HOLD | RequestKind.RELEASE if not request.tests:

@@ -10,6 +10,7 @@ from swarm_tui.journal.fold import TRIES_KEPT, SweepState
 from swarm_tui.model import events as happened
 from swarm_tui.model.harvest import NOT_HARVESTED, HarvestedChange, HarvestReport
 from swarm_tui.model.outcome import Escalation
+from swarm_tui.model.spending import Spending
 from swarm_tui.model.state import Integration, LogLine, TestRecord, Try
 from swarm_tui.model.states import Result, State
 from swarm_tui.model.sweep import INTEGRATOR_KEY
@@ -56,6 +57,8 @@ FULL = TestRecord(
     stale_since=5.0,
     is_held=True,
     last_line_at=6.0,
+    spent_before=Spending(0.5, 1, priced=1),
+    over_budget_at=7.0,
 )
 
 
@@ -203,7 +206,7 @@ def test_the_first_time_that_a_test_is_queued_it_is_introduced() -> None:
 
 
 def test_a_test_that_is_queued_again_keeps_its_names_its_attempts_and_its_hold() -> None:
-    kept = TestRecord(TEST, file="a.py", line=7, block="block", attempt=4, is_held=True)
+    kept = TestRecord(TEST, file="a.py", line=7, block="block", attempt=4, is_held=True, spent_before=FULL.spending)
     state = folded(FULL, happened.Queued(at=9, test=TEST, reason="again", file="other", line=1, block="other"))
     assert state.records == {TEST: kept._replace(agent="agent", branch="branch", reason="again", since=9)}
     state = folded(FULL, happened.Queued(at=9, test=TEST, agent="new", branch="newer"))

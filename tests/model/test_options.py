@@ -33,6 +33,11 @@ def test_a_label_is_split_at_its_first_sign() -> None:
         (RunOptions(wait_timeout=-1.5), "--wait-timeout -1.5 is no time to work in"),
         (RunOptions(speed=0.0), "--speed 0 is no speed: give a number above 0; 10 is ten times as fast"),
         (RunOptions(speed=1.1e6), "--speed 1.1e+06 is no speed"),
+        (RunOptions(budget=-3.0), "--budget -3 is no budget: give dollars, from 0.01 to 1,000,000"),
+        (RunOptions(budget=float("nan")), "--budget nan is no budget"),
+        (RunOptions(budget=float("inf")), "--budget inf is no budget"),
+        (RunOptions(budget_each=1e7), "--budget-each 1e+07 is no budget"),
+        (RunOptions(budget_each=0.001), "--budget-each 0.001 is no budget"),
         (RunOptions(speed=float("nan")), "--speed nan is no speed"),
     ],
 )

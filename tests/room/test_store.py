@@ -177,7 +177,7 @@ def test_patterns_and_cost_follow_the_journal(folder: SweepFolder) -> None:
     store.read_new_events()
     (pattern,) = store.patterns()
     assert pattern.tests == ("a", "b")
-    assert store.insights.cost == 3.0
+    assert store.state.spending.dollars == 3.0
     write(folder, happened.Queued(test="a", reason="again"))
     store.read_new_events()
     now[0] += 2.0

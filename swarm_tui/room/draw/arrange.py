@@ -118,7 +118,7 @@ def _sort_key(sort: str, now: float) -> Callable[[TestRecord], Any] | None:
         case "duration":
             return lambda record: -_duration(record, now)
         case "cost":
-            return lambda record: -(record.dollars or 0.0)
+            return lambda record: -record.spending.dollars
         case "name":
             return lambda record: record.test.rsplit("::", 1)[-1]
         case _:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from swarm_tui.model.formatting import duration, money
+from swarm_tui.model.formatting import duration
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.text import plain
 from swarm_tui.room.draw.glyphs import glyph_of, role_of, word_of
@@ -137,7 +137,7 @@ def _column_text(name: str, cell: Cell, size: int, now: float) -> tuple[str, str
                 return "", "dim"
             return duration((record.ended_at or now) - record.launched_at), "dim"
         case "cost":
-            return (money(record.dollars) if record.dollars is not None or record.tokens else ""), "dim"
+            return record.spending.text, "dim"
         case "host":
             return cut_text(plain(record.host), size), "dim"
         case _:

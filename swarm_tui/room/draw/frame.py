@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from swarm_tui.model.formatting import clock, money
+from swarm_tui.model.formatting import clock
 from swarm_tui.room.actions import Action, KeyMap, key_name
 from swarm_tui.room.draw.glyphs import PILLS, mark_of_pill
 from swarm_tui.room.draw.parts import Line, Part, cut_line, spread, whole_entries, width_of
@@ -25,9 +25,9 @@ class HeaderFacts:
     slots: int
     wanted_slots: int
     active: int
-    dollars: float | None
-    is_cost_imputed: bool
-    """A subscription pays: the dollars are what the tokens would cost without one."""
+    cost: str
+    """`$3.42/20`, `$3.42 imputed`; empty when nothing is known."""
+    cost_role: str
     counts: Mapping[str, int]
     shown_pills: frozenset[str]
     """The pills that filter; empty when all states are shown."""
@@ -57,8 +57,8 @@ def _facts_line(facts: HeaderFacts, width: int) -> Line:
     if facts.wanted_slots != facts.slots:
         slots.append(Part(f"→{facts.wanted_slots}", "pending"))
     entries.append(slots)
-    if facts.dollars is not None:
-        entries.append([Part(f"{money(facts.dollars)}{' imputed' if facts.is_cost_imputed else ''}")])
+    if facts.cost:
+        entries.append([Part(facts.cost, facts.cost_role)])
     right = [*whole_entries(entries, max(0, width - width_of(left) - 3), 3), Part(" ")]
     if about and width_of(left) + len(about) + width_of(right) + 4 <= width:
         left += [Part("  "), Part(about, "dim")]

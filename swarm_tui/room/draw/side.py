@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from swarm_tui.model.formatting import age, duration, money
+from swarm_tui.model.formatting import age, duration
 from swarm_tui.model.requests import RequestKind
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.text import plain, plain_lines
@@ -56,8 +56,8 @@ def _first_line(record: TestRecord, now: float) -> list[Part]:
     if record.tries:
         plural = "try" if len(record.tries) == 1 else "tries"
         line.append(Part(f" · {len(record.tries)} {plural} {draw_tries(record, 12)}", "dim"))
-    if record.dollars is not None or record.tokens:
-        line.append(Part(f" · {money(record.dollars)}", "dim"))
+    if record.spending.is_known:
+        line.append(Part(f" · {record.spending.text}", "dim"))
     if record.is_held:
         line.append(Part(" · held", "warning"))
     return line

@@ -1,0 +1,116 @@
+"""What is spent, and what follows of it: the sum of all agents, its words, and the marks of a budget."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+
+from swarm_tui.insight.budget import cost_text, due_budget_events
+from swarm_tui.journal.fold import SweepState
+from swarm_tui.model import events as happened
+from swarm_tui.model.budget import limit_text, parse_dollars
+from swarm_tui.model.spending import NOTHING_SPENT, Spending
+from swarm_tui.model.states import Result
+from swarm_tui.model.sweep import INTEGRATOR_KEY
+from tests.journal.sweeps import events
+
+
+def started(budget: float = 0.0, each: float = 0.0) -> SweepState:
+    return SweepState().apply_all([happened.EngineStarted(pid=1, slots=4, budget=budget, budget_each=each)])
+
+
+@given(events)
+def test_what_is_spent_is_the_sum_of_all_attempts_of_all_tests(listed: list[happened.Event]) -> None:
+    state = SweepState().apply_all(listed)
+    total = NOTHING_SPENT
+    for record in state.tests():
+        total = total.plus(record.spending)
+    assert math.isclose(state.spending.dollars, total.dollars, abs_tol=1e-9)
+    assert state.spending[1:] == total[1:]
+    said = [event.test for event in listed if isinstance(event, happened.Spent)]
+    assert state.spending.is_known <= bool(said)
+
+
+def test_a_second_integrator_adds_to_the_first() -> None:
+    state = SweepState()
+    for number, dollars in enumerate((1.25, 0.5), 1):
+        state.apply(happened.Integrating(by="agent", agent="a", attempt=number))
+        state.apply(happened.Spent(test=INTEGRATOR_KEY, dollars=dollars / 2, tokens=5))
+        state.apply(happened.Spent(test=INTEGRATOR_KEY, dollars=dollars, tokens=10))
+    assert state.spending == Spending(1.75, 20, priced=2)
+    assert state.integrator is not None
+    assert (state.integrator.dollars, state.integrator.spending.dollars) == (0.5, 1.75)
+
+
+@pytest.mark.parametrize(
+    ("dollars", "percents"), [(0.7999, []), (0.8, [80]), (0.999, [80]), (1.0, [100]), (7.0, [100]), (0.1 * 8, [80])]
+)
+def test_the_marks_of_a_budget(dollars: float, percents: list[int]) -> None:
+    state = started(budget=1.0)
+    state.apply(happened.Spent(test="a", dollars=dollars, tokens=1))
+    due = list(due_budget_events(state, ["a"]))
+    assert [event.percent for event in due if isinstance(event, happened.BudgetSpent)] == percents
+    assert len(due) == len(percents)
+    assert list(due_budget_events(state.apply_all(due), ["a"])) == []
+    assert state.budget.is_used_up == (percents == [100])
+
+
+def test_ten_times_a_dime_is_a_dollar() -> None:
+    state = started(budget=1.0)
+    for number in range(10):
+        state.apply(happened.Spent(test=str(number), dollars=0.1, tokens=1))
+    assert state.spending.dollars < 1.0
+    assert [event.type for event in due_budget_events(state, [])] == ["budget_spent"]
+
+
+def test_nothing_follows_without_a_budget() -> None:
+    state = started().apply_all([happened.Spent(test="a", dollars=1e5), happened.Spent(test="b", tokens=5)])
+    assert list(due_budget_events(state, ["a", "b"])) == []
+
+
+def test_only_agents_that_work_are_asked_to_hand_in() -> None:
+    state = started(each=1.0)
+    for test, dollars in (("a", 1.0), ("b", 0.99), ("c", 3.0)):
+        state.apply(happened.Spent(test=test, dollars=dollars))
+    assert [event.test for event in due_budget_events(state, ["a", "b"]) if event.type == "over_budget"] == ["a"]
+
+
+def test_a_price_that_becomes_unknown_does_not_take_back_that_the_budget_is_spent() -> None:
+    state = started(budget=1.0).apply_all([happened.Spent(test="a", dollars=2.0, tokens=1)])
+    state.apply_all(list(due_budget_events(state, [])))
+    state.apply(happened.Spent(test="a", dollars=None, tokens=2))
+    assert state.budget.is_used_up
+    assert cost_text(state, is_imputed=False) == "?/1"
+
+
+@pytest.mark.parametrize(
+    ("spent", "budget", "is_done", "text"),
+    [
+        ([], 0.0, False, ""),
+        ([], 0.0, True, ""),
+        ([], 20.0, False, "$0.00/20"),
+        ([], 20.0, True, "?/20"),
+        ([(3.424, 5)], 0.0, True, "$3.42 imputed"),
+        ([(3.424, 5)], 2.5, True, "$3.42/2.50 imputed"),
+        ([(3.424, 5), (None, 7)], 1200.0, True, "$3.42+?/1,200 imputed"),
+        ([(None, 7)], 0.0, True, "? imputed"),
+        ([(0.0, 0)], 0.0, True, "$0.00 imputed"),
+    ],
+)
+def test_the_words_for_it(spent: list[tuple[float | None, int]], budget: float, is_done: bool, text: str) -> None:
+    state = started(budget=budget)
+    for number, (dollars, tokens) in enumerate(spent):
+        state.apply(happened.Spent(test=str(number), dollars=dollars, tokens=tokens))
+    if is_done:
+        state.apply(happened.Harvested(test="a", result=Result.CLEAN))
+    assert cost_text(state, is_imputed=bool(spent)) == text
+
+
+def test_amounts_are_written_as_people_write_them() -> None:
+    assert [parse_dollars(text) for text in ("20", "$20", " 2.50 ", "$0.01")] == [20.0, 20.0, 2.5, 0.01]
+    for text in ("", "much", "20 dollars", "1,000", "$"):
+        with pytest.raises(ValueError, match="is no amount of dollars: 20 and 2.50 are"):
+            parse_dollars(text)
+    assert [limit_text(amount) for amount in (0.0, 20.0, 2.5, 1500.0)] == ["none", "$20", "$2.50", "$1,500"]
