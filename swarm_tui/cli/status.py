@@ -156,7 +156,7 @@ def sweep_state(opened: OpenedSweep) -> str:
 def _table(opened: OpenedSweep, records: list[TestRecord]) -> Iterable[str]:
     from swarm_tui.cli.sweep_summary import integration_lines
     from swarm_tui.insight.budget import cost_text
-    from swarm_tui.journal.log_lines import BUDGET_CANNOT_HOLD
+    from swarm_tui.journal.budget_events import BUDGET_CANNOT_HOLD
 
     state = opened.state
     counts = " · ".join(f"{count} {MARKS[mark].word}" for mark, count in sorted(state.counts.items()) if count)

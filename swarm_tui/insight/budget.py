@@ -10,7 +10,6 @@ from swarm_tui.model.budget import WARNED_AT, budget_text
 from swarm_tui.model.events import BudgetBlind, BudgetSpent, OverBudget
 from swarm_tui.model.states import Result
 
-BudgetEvent = BudgetSpent | BudgetBlind | OverBudget
 _NOISE: Final = 1e-6
 """Sums of binary fractions fall short of a limit that they reach."""
 
@@ -21,7 +20,7 @@ def cost_text(state: SweepState, *, is_imputed: bool) -> str:
     return f"{text} imputed" if text and is_imputed else text
 
 
-def due_budget_events(state: SweepState, working: Iterable[str]) -> Iterator[BudgetEvent]:
+def due_budget_events(state: SweepState, working: Iterable[str]) -> Iterator[BudgetSpent | BudgetBlind | OverBudget]:
     """Return the events that are due, `working` being the tests whose agents can hand in."""
     budget, spent = state.budget, state.spending
     if (budget.total or budget.each) and spent.unpriced and not budget.is_blind:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, Final
 
+from swarm_tui.journal.budget_events import BudgetEvent, after_budget_event
 from swarm_tui.journal.log_lines import log_line_of
 from swarm_tui.model import events as happened
 from swarm_tui.model.budget import NO_BUDGET
@@ -311,20 +312,13 @@ class SweepState:
     def _slots_changed(self, event: happened.SlotsChanged) -> None:
         self.slots = event.slots
 
-    def _budget_changed(self, event: happened.BudgetChanged) -> None:
-        if event.total is not None:
-            self.budget = self.budget._replace(total=event.total, percent=0)
-        if event.each is not None:
-            self.budget = self.budget._replace(each=event.each)
-            for record in list(self.records.values()):
-                if record.over_budget_at is not None and not self.budget.exceeds(record.dollars):
-                    self._change(record.test, over_budget_at=None)
+    def _budget_changed(self, event: BudgetEvent) -> None:
+        self.budget = after_budget_event(self.budget, event)
+        for record in list(self.records.values()):
+            if record.over_budget_at is not None and not self.budget.exceeds(record.dollars):
+                self._change(record.test, over_budget_at=None)
 
-    def _budget_spent(self, event: happened.BudgetSpent) -> None:
-        self.budget = self.budget._replace(percent=event.percent)
-
-    def _budget_blind(self, event: happened.BudgetBlind) -> None:
-        self.budget = self.budget._replace(is_blind=True)
+    _budget_spent = _budget_blind = _budget_changed
 
     def _over_budget(self, event: happened.OverBudget) -> None:
         self._change(event.test, over_budget_at=event.at)

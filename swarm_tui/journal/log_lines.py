@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
+from swarm_tui.journal.budget_events import budget_line
 from swarm_tui.model import events as happened
-from swarm_tui.model.budget import limit_text
-from swarm_tui.model.formatting import money
 from swarm_tui.model.state import LogLine
 from swarm_tui.model.states import MARKS, Result, State
 from swarm_tui.model.sweep import INTEGRATOR_KEY
 
-BUDGET_CANNOT_HOLD: Final = "the budget cannot hold: a model is in use of which the price is not known"
 # Frequent events. They are looked up first, because a match of twenty cases costs as much as the fold itself.
 _NOT_LOGGED: Final = frozenset(
     {
@@ -100,27 +98,6 @@ def log_line_of(event: happened.Event) -> LogLine | None:
     if test == INTEGRATOR_KEY:
         test, text = "", f"the integrator: {text}"
     return LogLine(event.at, level, text, test)
-
-
-def budget_line(
-    event: happened.BudgetChanged | happened.BudgetSpent | happened.BudgetBlind | happened.OverBudget,
-) -> tuple[str, str, str]:
-    """Return the level, the text and the test of a line about the budget."""
-    match event:
-        case happened.BudgetChanged():
-            limits = (("budget", event.total), ("budget for each agent", event.each))
-            text = ", ".join(f"{name}: {limit_text(limit)}" for name, limit in limits if limit is not None)
-            return "info", f"{text} ({event.by or 'someone'})", ""
-        case happened.BudgetSpent(percent=100):
-            text = f"the budget of {limit_text(event.budget)} is spent: nothing further is launched until it is raised"
-            return "error", text, ""
-        case happened.BudgetSpent():
-            return "warning", f"{money(event.dollars)} of the budget of {limit_text(event.budget)} are spent", ""
-        case happened.BudgetBlind():
-            return "warning", BUDGET_CANNOT_HOLD, ""
-        case happened.OverBudget():
-            text = f"has cost {money(event.dollars)} of its {limit_text(event.budget)}: it is asked to hand in its work"
-            return "warning", text, event.test
 
 
 def _tests_are(tests: tuple[str, ...]) -> str:

@@ -111,6 +111,6 @@ def test_the_words_for_it(spent: list[tuple[float | None, int]], budget: float, 
 def test_amounts_are_written_as_people_write_them() -> None:
     assert [parse_dollars(text) for text in ("20", "$20", " 2.50 ", "$0.01")] == [20.0, 20.0, 2.5, 0.01]
     for text in ("", "much", "20 dollars", "1,000", "$"):
-        with pytest.raises(ValueError, match="is no amount of dollars: 20 and 2.50 are"):
+        with pytest.raises(ValueError, match="is no amount of dollars"):
             parse_dollars(text)
     assert [limit_text(amount) for amount in (0.0, 20.0, 2.5, 1500.0)] == ["none", "$20", "$2.50", "$1,500"]
