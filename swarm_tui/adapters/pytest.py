@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -20,6 +21,8 @@ COLLECT_TIMEOUT: Final = 900.0
 RUN_TIMEOUT: Final = 7200.0
 
 _USAGE: Final = 4
+_COLLECTED: Final = frozenset({0, 1, 5})
+"""All was collected: nothing went wrong, a test failed, or there was none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,29 +44,67 @@ class Collected:
     """What pytest says of each file that could not be collected."""
     failed: frozenset[str]
     """The tests that failed, when they were run."""
+    single_run: tuple[str, ...]
+    """The words by which the project's plugins leave out what a run of one test has no use for."""
     positional: tuple[str, ...]
     """Those of the arguments that pytest read as files and node ids."""
     startup_path: tuple[str, ...]
     """Where the interpreter looks for modules before pytest adds anything."""
     path: tuple[str, ...]
     loaded: Mapping[str, str]
-    """Top-level modules inside the rootdir, each with the folder it was found in."""
+    """Modules inside the repository, each with the folder in which its name begins."""
+    compiled: Mapping[str, str]
+    """Compiled modules inside the repository, each with its file."""
+    installed: frozenset[str]
+    """Top-level modules that were loaded from where packages are installed."""
     prefix: str
     python_version: str
     text: str
     """pytest's output."""
 
 
-def reporting_environment(report: Path, import_roots: Sequence[Path]) -> dict[str, str]:
-    """Return the environment in which pytest writes what it collected and ran to `report`, by our plugin.
+def reporting_environment(scratch: Path, import_roots: Sequence[Path], **files: Path) -> dict[str, str]:
+    """Return the environment in which our plugin writes what pytest says, and what else a run writes goes to `scratch`.
 
-    The import roots come first on PYTHONPATH: a venv into which the project was installed editable would otherwise
-    import the user's checkout.
+    `files` are the plugin's variables. The import roots come first on PYTHONPATH: a venv into which the project was
+    installed editable would otherwise import the user's checkout.
     """
     inherited = os.environ.get("PYTHONPATH")
     path = [*map(str, import_roots), str(PLUGIN_FOLDER), *([inherited] if inherited else [])]
-    variables = {"PYTHONPATH": os.pathsep.join(path), "PYTHONDONTWRITEBYTECODE": "1", "SWARM_COLLECT": str(report)}
-    return scrubbed_environment(variables)
+    variables = {
+        "PYTHONPATH": os.pathsep.join(path),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "COVERAGE_FILE": str(scratch / ".coverage"),
+        "GCOV_PREFIX": str(scratch),
+    }
+    return scrubbed_environment(variables | {f"SWARM_{name.upper()}": str(path) for name, path in files.items()})
+
+
+def cache_words(scratch: Path, options: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return the words that keep pytest's cache out of the project, where there is a cache."""
+    # Without its plugin pytest refuses --lf, --ff and --sw, which a project may have set for all its runs.
+    return () if "no:cacheprovider" in options else ("-o", f"cache_dir={scratch / 'cache'}")
+
+
+def read_results(path: Path) -> tuple[dict[str, str], frozenset[str]]:
+    """Return the outcome of each test that a run has finished, and the tests that it was in when it ended.
+
+    A test that failed as it was expected to, or passed although it was not, has passed for pytest.
+    """
+    outcomes: dict[str, str] = {}
+    begun: set[str] = set()
+    with contextlib.suppress(OSError):
+        for line in path.read_bytes().splitlines():
+            with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError):
+                fields = json.loads(line)
+                test = str(fields["test"])
+                if fields["kind"] == "start":
+                    begun.add(test)
+                else:
+                    begun.discard(test)
+                    outcome = str(fields["outcome"])
+                    outcomes[test] = "passed" if outcome in ("xfailed", "xpassed") else outcome
+    return {test: outcome for test, outcome in outcomes.items() if test not in begun}, frozenset(begun)
 
 
 def pytest_argument(test: str, file: str, folder: str) -> str:
@@ -80,11 +121,12 @@ def pytest_argument(test: str, file: str, folder: str) -> str:
 class PytestAdapter:
     """The pytest of one interpreter, called in one folder; our plugin reports its results, not its terminal text."""
 
-    def __init__(self, python: str, folder: Path, import_roots: Sequence[Path] = ()) -> None:
+    def __init__(self, python: str, folder: Path, import_roots: Sequence[Path] = (), top: Path | None = None) -> None:
         """`import_roots` come first on PYTHONPATH: in a copy, the copy's own code is what is collected."""
         self.python = python
         self.folder = folder
         self._import_roots = tuple(import_roots)
+        self._top = top
 
     async def collect(self, arguments: Sequence[str]) -> Collected:
         """Collect without running; errors in test files are part of what is returned."""
@@ -96,29 +138,39 @@ class PytestAdapter:
 
     async def _run(self, arguments: Sequence[str], timeout: float) -> Collected:
         with tempfile.TemporaryDirectory(prefix="swarm-collect-") as folder:
-            target = Path(folder) / "collected.json"
-            words = [self.python, "-m", "pytest", *arguments]
-            environment = reporting_environment(target, self._import_roots)
+            scratch = Path(folder)
+            files = {"collect": scratch / "collected.json", "results": scratch / "results.jsonl"}
+            if self._top is not None:
+                files["top"] = self._top
+            # The plugin is named, because a project may have switched off those that are found by themselves.
+            words = [self.python, "-m", "pytest", "-p", "swarm_live", *cache_words(scratch, arguments), *arguments]
+            environment = reporting_environment(scratch, self._import_roots, **files)
             finished = await run_process(words, cwd=self.folder, environment=environment, timeout=timeout)
             try:
-                content = json.loads(target.read_bytes())
+                content = json.loads(files["collect"].read_bytes())
             except (OSError, ValueError):
                 raise _explain(self.python, finished) from None
+            outcomes, unfinished = read_results(files["results"])
         if finished.code == _USAGE:
             raise _explain(self.python, finished)
-        return _read(content, finished)
+        if not content["errors"] and finished.code not in _COLLECTED:
+            raise _explain(self.python, finished)
+        return _read(content, finished, {test for test, result in outcomes.items() if result == "failed"} | unfinished)
 
 
-def _read(content: Mapping[str, Any], finished: Finished) -> Collected:
+def _read(content: Mapping[str, Any], finished: Finished, failed: Collection[str]) -> Collected:
     return Collected(
         root=Path(content["root"]),
         tests=tuple(CollectedTest(item["id"], item["line"]) for item in content["items"]),
         errors=tuple(error["text"] for error in content["errors"]),
-        failed=frozenset(test for test, outcome in content.get("outcomes", {}).items() if outcome == "failed"),
+        failed=frozenset(failed),
+        single_run=tuple(content.get("single_run", ())),
         positional=tuple(content.get("positional", ())),
         startup_path=tuple(content.get("startup_path", ())),
         path=tuple(content.get("path", ())),
         loaded=content.get("loaded", {}),
+        compiled=content.get("compiled", {}),
+        installed=frozenset(content.get("installed", ())),
         prefix=content.get("prefix", ""),
         python_version=content.get("python", ""),
         text=finished.text,

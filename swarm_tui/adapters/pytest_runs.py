@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from swarm_tui.adapters.process import run_process
-from swarm_tui.adapters.pytest import reporting_environment
+from swarm_tui.adapters.process import Finished, run_process
+from swarm_tui.adapters.pytest import cache_words, read_results, reporting_environment
 from swarm_tui.model.text import plain, plain_lines
 
 ARGUMENTS_LIMIT: Final = 100_000
 """Bytes of node ids in one command line; not every kernel allows more."""
 _RAN_TO_ITS_END: Final = frozenset({0, 1})
+_NOTHING_COLLECTED: Final = 5
+_UNFINISHED: Final = "unfinished"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,7 @@ class TestRun:
     __test__ = False
 
     outcomes: Mapping[str, str]
-    """passed, failed or skipped by node id; a test that was not reported is missing."""
+    """passed, failed or skipped by node id, as pytest reported it; what is not known is missing."""
     complaint: str = ""
     """Why tests are missing: a line of pytest's output."""
     is_complete: bool = True
@@ -47,44 +48,70 @@ async def run_chosen_tests(
 ) -> TestRun:
     """Run the tests once, from a folder of the copy; those that the copy does not have are missing from the outcomes.
 
-    `arguments` maps each node id to the word by which pytest is told of it in that folder.
+    `arguments` maps each node id to the word by which pytest is told of it in that folder. What counts is our plugin's
+    report on each test: the exit code also speaks of coverage, of other plugins and of other tests.
     """
     outcomes: dict[str, str] = {}
     complaint, is_complete = "", True
-    with tempfile.TemporaryDirectory(prefix="swarm-tests-") as results:
-        report = Path(results) / "results.json"
-        environment = reporting_environment(report, [copy / root for root in import_roots])
-        waiting = _parts(list(arguments.values()))
+    with tempfile.TemporaryDirectory(prefix="swarm-tests-") as scratch_folder:
+        scratch = Path(scratch_folder)
+        report = scratch / "results.jsonl"
+        environment = reporting_environment(scratch, [copy / root for root in import_roots], results=report)
+        # A project may have set -x or --maxfail: every test is asked for, whatever the others come to.
+        called = [
+            python,
+            "-m",
+            "pytest",
+            "-p",
+            "swarm_live",
+            *options,
+            *cache_words(scratch, options),
+            "--maxfail=0",
+            "--",
+        ]
+        waiting = _parts(list(arguments))
         while waiting:
             part = waiting.pop()
             report.unlink(missing_ok=True)
-            words = [python, "-m", "pytest", *options, "-p", "no:cacheprovider", "--", *part]
+            words = [*called, *(arguments[test] for test in part)]
             finished = await run_process(words, cwd=copy / folder, environment=environment, timeout=timeout)
-            found = _read_outcomes(report)
-            outcomes |= found
-            if found:
-                is_complete = is_complete and finished.code in _RAN_TO_ITS_END
+            results, unfinished = read_results(report)
+            found = _by_asked_name(results | dict.fromkeys(unfinished, _UNFINISHED), part)
+            outcomes |= {test: result for test, result in found.items() if result != _UNFINISHED}
+            is_complete = is_complete and (not found or finished.code in _RAN_TO_ITS_END)
+            if len(found) == len(part) and not unfinished:
                 continue
-            complaint = _last_line(finished.text + finished.error_text)
-            # pytest runs nothing at all when one id is unknown: half of them may still be fine.
-            if len(part) > 1:
-                middle = len(part) // 2
-                waiting += [part[:middle], part[middle:]]
-    return TestRun(_by_asked_name(outcomes, arguments), complaint, is_complete)
+            complaint = _complaint(finished, unfinished)
+            left = [test for test in part if test not in found]
+            if found:
+                # It ended before its time: --stepwise, a crash. The others have still to be run.
+                waiting += [left] if left else []
+            elif len(left) > 1 and finished.code != _NOTHING_COLLECTED:
+                # pytest runs nothing at all when one id is unknown: half of them may still be fine.
+                middle = len(left) // 2
+                waiting += [left[:middle], left[middle:]]
+    return TestRun(outcomes, complaint, is_complete)
 
 
 def _by_asked_name(outcomes: Mapping[str, str], asked: Collection[str]) -> dict[str, str]:
     """Return the outcomes by the names that were asked for: a parametrised test fails with any of its cases."""
+    names = frozenset(asked)
     found: dict[str, set[str]] = {}
     for test, result in outcomes.items():
         file, separator, rest = test.partition("::")
-        name = test if test in asked else file + separator + rest.partition("[")[0]
-        if name in asked:
+        name = test if test in names else file + separator + rest.partition("[")[0]
+        if name in names:
             found.setdefault(name, set()).add(result)
     return {
-        name: next((result for result in ("failed", "passed") if result in results), min(results))
+        name: next((result for result in (_UNFINISHED, "failed", "passed") if result in results), min(results))
         for name, results in found.items()
     }
+
+
+def _complaint(finished: Finished, unfinished: Collection[str]) -> str:
+    if unfinished:
+        return plain(f"pytest ended in the middle of {min(unfinished)}, with code {finished.code}", 300)
+    return _last_line(finished.text + finished.error_text)
 
 
 def _parts(arguments: Sequence[str]) -> list[list[str]]:
@@ -97,14 +124,6 @@ def _parts(arguments: Sequence[str]) -> list[list[str]]:
             size = 0
         parts[-1].append(word)
     return [part for part in parts if part]
-
-
-def _read_outcomes(report: Path) -> dict[str, str]:
-    try:
-        outcomes = json.loads(report.read_bytes())["outcomes"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return {}
-    return {str(test): str(result) for test, result in outcomes.items()} if isinstance(outcomes, dict) else {}
 
 
 def _last_line(text: str) -> str:

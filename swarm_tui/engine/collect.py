@@ -73,7 +73,7 @@ async def find_tests(
         python=adapter.python,
         folder=path_below(folder.resolve(), top),
         root=path_below(root, top),
-        run_options=options_of(arguments, collected.positional),
+        run_options=(*options_of(arguments, collected.positional), *collected.single_run),
         import_roots=import_roots(collected, top),
     )
 
@@ -85,7 +85,7 @@ async def collect_tests(
     candidates = [_checked_python(python)] if python else list(_candidates(repository.root, folder))
     missing: ProgramMissing | None = None
     for candidate in candidates:
-        adapter = PytestAdapter(candidate, folder)
+        adapter = PytestAdapter(candidate, folder, top=repository.root)
         try:
             return adapter, await adapter.collect(arguments)
         except ProgramMissing as error:

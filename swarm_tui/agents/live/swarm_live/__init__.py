@@ -1,0 +1,76 @@
+"""A pytest plugin that records for swarm-tui what pytest reports: an agent's runs of its test, or what was collected.
+
+It is put on PYTHONPATH and found through its entry point, so it runs inside any project's interpreter:
+Python 3.6 and newer, pytest 5.4 and newer, the standard library only. Without its variables in the
+environment it does nothing, and an error in it never reaches the run that it records.
+
+SWARM_TASK      the agent's task file: which test is its own, and where the user's checkout lies
+SWARM_TRIES     where the tries go; else a file in the agent's state folder
+SWARM_COLLECT   write what was collected to this file as JSON
+SWARM_TOP       the top of the repository that is collected
+SWARM_RESULTS   write a line to this file when a test begins, and one when it ends
+"""
+
+import os
+import sys
+from typing import Any
+
+import pytest
+
+from .collection import Collection, write_no_reports
+from .results import Results
+from .tries import Imports, Tries, read_task, tries_file
+from .writing import QUIETLY
+
+_STARTUP_PATH = list(sys.path)
+_OUTER = "SWARM_LIVE_OUTER"
+_is_inside: bool = False
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: Any) -> None:
+    with QUIETLY:
+        _configure(config)
+
+
+def pytest_unconfigure(config: Any) -> None:
+    with QUIETLY:
+        _unconfigure(config)
+
+
+def _configure(config: Any) -> None:
+    global _is_inside
+    task = read_task(os.environ.get("SWARM_TASK"))
+    if hasattr(config, "workerinput") or hasattr(config, "slaveinput"):
+        # The controller gets every result; only the workers know what was imported.
+        if task:
+            config.pluginmanager.register(Imports(task, tries_file()), "swarm-live-imports")
+        return
+    if _is_inside or os.environ.get(_OUTER):
+        return  # a session inside a session: the project tests pytest plugins
+    recorders = _recorders(config, task)
+    for number, recorder in enumerate(recorders):
+        config.pluginmanager.register(recorder, f"swarm-live-recorder-{number}")
+    if recorders:
+        _is_inside = True
+        os.environ[_OUTER] = str(os.getpid())
+
+
+def _recorders(config: Any, task: Any) -> Any:
+    target, results = os.environ.get("SWARM_COLLECT"), os.environ.get("SWARM_RESULTS")
+    is_collecting = getattr(config.option, "collectonly", False)
+    if target and is_collecting:
+        write_no_reports(config)
+    if target or results:
+        return [
+            *([Collection(config, target, _STARTUP_PATH)] if target else []),
+            *([Results(results)] if results else []),
+        ]
+    return [Tries(config, task, tries_file())] if task and not is_collecting else []
+
+
+def _unconfigure(config: Any) -> None:
+    global _is_inside
+    if config.pluginmanager.hasplugin("swarm-live-recorder-0"):
+        _is_inside = False
+        os.environ.pop(_OUTER, None)

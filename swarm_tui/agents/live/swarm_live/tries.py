@@ -1,0 +1,98 @@
+"""Records the runs that an agent makes of its own test. Python 3.6, the standard library only."""
+
+import json
+import os
+import time
+from typing import Any
+
+from .imports import modules_inside, root_of
+from .verdict import FAILURE_LIMIT, Verdict, failure_line, skip_reason
+from .writing import QUIETLY, append
+
+
+def read_task(path: Any) -> Any:
+    """Return the content of the agent's task file; None without one."""
+    if not path:
+        return None
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
+
+
+def tries_file() -> str:
+    """Return the file that the tries go to; its folder is made."""
+    path = os.environ.get("SWARM_TRIES")
+    if not path:
+        path = os.path.join(os.environ["MNGR_AGENT_STATE_DIR"], "plugin", "swarm", "tries.jsonl")
+    folder = os.path.dirname(path)
+    if not os.path.isdir(folder):
+        os.makedirs(folder)
+    return path
+
+
+class Imports:
+    """Records modules that were imported from the user's checkout instead of the agent's copy."""
+
+    def __init__(self, task: Any, path: Any) -> None:
+        self.path = path
+        self.repository = os.path.realpath(task["repository"])
+        self.copy = os.path.realpath(os.environ.get("MNGR_AGENT_WORK_DIR") or os.getcwd())
+
+    def pytest_sessionfinish(self) -> None:
+        with QUIETLY:
+            foreign = modules_inside(self.repository, (self.copy,))
+            if foreign:
+                append(self.path, kind="foreign", modules=sorted(foreign)[:20])
+
+
+class Tries(Imports):
+    """Records each run of the agent's own test."""
+
+    def __init__(self, config: Any, task: Any, path: Any) -> None:
+        Imports.__init__(self, task, path)
+        self.root = root_of(config)
+        self.file, self.rest = task["file"], task["rest"]
+        self.run = f"{os.getpid()}-{int(time.time() * 1000):x}"
+        self.verdict: Any = None
+
+    def pytest_runtest_logstart(self, nodeid: Any) -> None:
+        with QUIETLY:
+            if self._is_own_test(nodeid):
+                self._start()
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        with QUIETLY:
+            if self._is_own_test(report.nodeid):
+                self._start()
+                self.verdict.add(report)
+                if self.verdict.is_finished:
+                    self._finish()
+
+    def pytest_collectreport(self, report: Any) -> None:
+        with QUIETLY:
+            # What its file comes to, the agent sees as a run of its test.
+            if report.outcome != "passed" and report.nodeid and self._is_own_file(report.nodeid):
+                self._start()
+                self.verdict.outcome = report.outcome
+                self.verdict.text = failure_line(report) if report.failed else skip_reason(report)
+                self._finish()
+
+    def _start(self) -> None:
+        if self.verdict is None:
+            self.verdict = Verdict()
+            append(self.path, kind="start", run=self.run)
+
+    def _finish(self) -> None:
+        verdict, self.verdict = self.verdict, None
+        if verdict.outcome:
+            failure = f"skipped: {verdict.text}" if verdict.outcome == "skipped" else verdict.text
+            failure = failure[:FAILURE_LIMIT]
+            append(self.path, kind="finish", run=self.run, passed=verdict.is_green, failure=failure, **verdict.fields)
+
+    def _is_own_test(self, nodeid: Any) -> bool:
+        file, _, rest = nodeid.partition("::")
+        # xdist's loadgroup appends its group to the id.
+        return (rest == self.rest or rest.startswith(self.rest + "@")) and self._is_own_file(file)
+
+    def _is_own_file(self, file: Any) -> bool:
+        path = os.path.realpath(os.path.join(self.root, file))
+        return bool(path == os.path.join(self.copy, self.file))

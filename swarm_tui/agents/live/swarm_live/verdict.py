@@ -1,0 +1,81 @@
+"""What pytest reports of one test, put together to one word. Python 3.6, the standard library only."""
+
+import os
+from typing import Any
+
+FAILURE_LIMIT = 400
+
+
+class Verdict:
+    """What pytest has reported of one test: its last run in this session counts, and any failure in it."""
+
+    def __init__(self) -> None:
+        self.reruns = 0
+        self.seconds = 0.0
+        self.is_finished = False
+        self.clear()
+
+    def clear(self) -> None:
+        self.outcome = ""
+        self.text = ""
+
+    def add(self, report: Any) -> None:
+        self.seconds += getattr(report, "duration", 0.0) or 0.0
+        if report.outcome not in ("passed", "failed", "skipped"):
+            # "rerun" and its like: the plugin runs the test again, and what it came to does not count.
+            self.reruns += 1
+            self.clear()
+            return
+        # A worker of xdist that died reports its test with "???" for the phase.
+        self.is_finished = report.when not in ("setup", "call")
+        # Subtests report as their test does; the report of the test itself comes after them.
+        is_part = type(report).__name__.lower() == "subtestreport"
+        if report.when == "setup" and not is_part:
+            self.clear()
+        if report.outcome == "failed":
+            if self.outcome != "failed":
+                self.outcome, self.text = "failed", failure_line(report)
+        elif self.outcome == "" and not is_part:
+            if report.outcome == "skipped":
+                self.outcome = "xfailed" if hasattr(report, "wasxfail") else "skipped"
+                self.text = skip_reason(report)
+            elif report.when == "call":
+                self.outcome = "xpassed" if hasattr(report, "wasxfail") else "passed"
+
+    @property
+    def is_green(self) -> bool:
+        return self.outcome in ("passed", "xfailed", "xpassed")
+
+    @property
+    def fields(self) -> Any:
+        return {"outcome": self.outcome, "seconds": round(self.seconds, 4), "reruns": self.reruns}
+
+
+def long_text(report: Any) -> str:
+    try:
+        return str(report.longrepr)[:20000]
+    except Exception:
+        return "(no text)"
+
+
+def failure_line(report: Any) -> str:
+    """Return the line of a report that says why the test failed."""
+    longrepr = report.longrepr
+    crash: Any = getattr(longrepr, "reprcrash", None)
+    message = getattr(crash, "message", None)
+    if message:
+        line = str(message).strip().split("\n")[0]
+        return f"{os.path.basename(str(crash.path))}:{crash.lineno}: {line}"[:FAILURE_LIMIT]
+    lines = [line for line in long_text(report).split("\n") if line.strip()]
+    marked = [line[1:].strip() for line in lines if line.startswith("E ")]
+    prefix = "" if report.outcome != "failed" or getattr(report, "when", None) == "call" else "error: "
+    return (prefix + (marked or lines or ["failed"])[-1])[:FAILURE_LIMIT]
+
+
+def skip_reason(report: Any) -> str:
+    """Return why a test was skipped, or failed as it was expected to."""
+    if hasattr(report, "wasxfail"):
+        return str(report.wasxfail).replace("reason: ", "", 1)[:FAILURE_LIMIT]
+    longrepr = report.longrepr
+    reason = str(longrepr[2]) if isinstance(longrepr, tuple) else failure_line(report)
+    return reason.replace("Skipped: ", "", 1)[:FAILURE_LIMIT]

@@ -1,0 +1,19 @@
+"""How the plugin writes: whole lines, and no error that would reach the run. Python 3.6, the standard library only."""
+
+import contextlib
+import json
+import os
+import time
+from typing import Any
+
+# No error in this plugin may reach the run that it records.
+QUIETLY = contextlib.suppress(Exception)
+
+
+def append(path: Any, **fields: Any) -> None:
+    line = json.dumps(dict(fields, at=time.time())) + "\n"
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+    try:
+        os.write(descriptor, line.encode("utf-8"))
+    finally:
+        os.close(descriptor)
