@@ -20,6 +20,7 @@ PLUGIN_FOLDER: Final = Path(__file__).resolve().parents[1] / "agents" / "live"
 COLLECT_TIMEOUT: Final = 900.0
 RUN_TIMEOUT: Final = 7200.0
 
+_INTERNAL_ERROR: Final = 3
 _USAGE: Final = 4
 _COLLECTED: Final = frozenset({0, 1, 5})
 """All was collected: nothing went wrong, a test failed, or there was none."""
@@ -153,6 +154,8 @@ class PytestAdapter:
             outcomes, unfinished = read_results(files["results"])
         if finished.code == _USAGE:
             raise _explain(self.python, finished)
+        if finished.code == _INTERNAL_ERROR:
+            raise AdapterError(f"pytest broke down: {_last_line(content['errors'])}", "a plugin or conftest.py did it")
         if not content["errors"] and finished.code not in _COLLECTED:
             raise _explain(self.python, finished)
         return _read(content, finished, {test for test, result in outcomes.items() if result == "failed"} | unfinished)
@@ -175,6 +178,11 @@ def _read(content: Mapping[str, Any], finished: Finished, failed: Collection[str
         python_version=content.get("python", ""),
         text=finished.text,
     )
+
+
+def _last_line(errors: Sequence[Mapping[str, str]]) -> str:
+    lines = plain_lines(errors[-1]["text"]).strip().splitlines() if errors else []
+    return plain(lines[-1], 300) if lines else "it says no more"
 
 
 def _explain(python: str, finished: Finished) -> AdapterError | UsageError:

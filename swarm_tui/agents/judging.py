@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Final
 
 from swarm_tui.model.outcome import ChangeKind, ChangeStatus, EscalationKind, Outcome
+from swarm_tui.model.state import Try
 from swarm_tui.model.states import Result
 from swarm_tui.model.text import plain
 
@@ -70,9 +71,10 @@ class Evidence:
     commits: Sequence[CommitSummary] = field(default=())
     commits_problem: str = ""
     """Why the commits it handed in cannot be had."""
-    last_try_passed: bool | None = None
-    """What pytest itself said last; None when it was not seen."""
-    last_failure: str = ""
+    last_try: Try | None = None
+    """What pytest itself said last of the test; None when it said nothing."""
+    foreign_imports: Sequence[str] = ()
+    """Modules of the user's checkout that the test ran against."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +103,11 @@ def judge(evidence: Evidence) -> Judgement:
     for kind, result in _RESULT_OF:
         if kind in succeeded:
             return _judged(result, "")
-    is_passing = evidence.last_try_passed if outcome.tests_passing_after is None else outcome.tests_passing_after
-    if not outcome.changes and is_passing:
-        return _judged(Result.CLEAN, "")
+    last = evidence.last_try
+    if not outcome.changes and last is not None and last.word == "skipped":
+        return _judged(Result.SKIPPED, last.failure)
+    if not outcome.changes and (outcome.tests_passing_after or (last is not None and last.passed)):
+        return _judged(Result.CLEAN, _doubt_of_clean(last))
     failed = [change.summary_markdown for change in outcome.changes.values() if change.summary_markdown]
     return _judged(Result.UNRESOLVED, next(iter(failed), "") or outcome.summary_markdown or "the test does not pass")
 
@@ -126,12 +130,35 @@ def _why_not_believed(evidence: Evidence, outcome: Outcome, succeeded: Sequence[
         return f"its commits cannot be had: {evidence.commits_problem}"
     if missing:
         return f"it reports {missing[0]} as succeeded, but no commit of that kind is there"
-    if outcome.tests_passing_after and evidence.last_try_passed is False:
-        return f"it reports the test as passing, but pytest's last run of it failed: {evidence.last_failure}"
+    last = evidence.last_try
+    if last is not None and (succeeded or outcome.tests_passing_after):
+        said = "it reports the test as passing, but " if outcome.tests_passing_after else ""
+        if last.word == "runs":
+            return f"{said}pytest's last run of it did not come to its end: whether it passes is not known"
+        if last.word == "failed":
+            return f"{said}pytest's last run of it failed: {last.failure}"
+        if last.word == "skipped" and succeeded:
+            return f"{said}pytest's last run of it was {last.failure}"
+    if ChangeKind.FIX_IMPL in succeeded and evidence.foreign_imports:
+        modules = ", ".join(evidence.foreign_imports[:3])
+        return f"the test ran against {modules} of your checkout, not of the agent's copy"
     if outcome.tests_passing_before and outcome.tests_passing_after is False:
         return "the test passed before and fails now"
+    if succeeded and outcome.tests_passing_after is False:
+        return "the test still fails"
     if evidence.commits and not outcome.changes:
         return f"it made {len(evidence.commits)} commits that its outcome does not speak of"
+    return ""
+
+
+def _doubt_of_clean(last: Try | None) -> str:
+    """Return what is to be known of a test that is clean, or nothing."""
+    if last is None:
+        return "the agent says so; pytest's own report of it was not seen"
+    if last.outcome == "xfailed":
+        return f"it fails as it is expected to: {last.failure}" if last.failure else "it fails as it is expected to"
+    if last.reruns:
+        return f"it passed only when it was run again ({last.reruns} times)"
     return ""
 
 

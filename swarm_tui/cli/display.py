@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _STYLES: Final = {
     "clean": "green",
+    "skipped": "grey62",
     "fixed": "green",
     "impl_fix": "magenta",
     "unresolved": "red",

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from swarm_tui.model.outcome import Escalation
     from swarm_tui.model.state import TestRecord
 
+_TRY_SIGNS = {"runs": ".", "passed": "✓", "skipped": "⊘", "failed": "✗"}
 DESCRIPTION = """Shows where every test of a sweep stands. Looking changes nothing and asks no agent."""
 EXAMPLES = """\
   swarm-tui status                         the newest sweep of this repository
@@ -118,7 +119,13 @@ def describe_test(record: TestRecord) -> dict[str, Any]:
         "state": record.state.value,
         "result": record.result.value if record.result else None,
         "tries": [
-            {"passed": made.passed, "seconds": made.seconds, "at": made.at, "failure": made.failure}
+            {
+                "passed": made.passed,
+                "outcome": made.outcome,
+                "seconds": made.seconds,
+                "at": made.at,
+                "failure": made.failure,
+            }
             for made in record.tries
         ],
         "changes": {
@@ -176,7 +183,7 @@ def _table(opened: OpenedSweep, records: list[TestRecord]) -> Iterable[str]:
     if state.stale_reason:
         yield f"states are stale: {plain(state.stale_reason, 200)}"
     for record in records:
-        tries = "".join("." if made.passed is None else "✓" if made.passed else "✗" for made in record.tries[-8:])
+        tries = "".join(_TRY_SIGNS[made.word] for made in record.tries[-8:])
         reason = record.question if record.state.value == "waiting" else record.reason
         yield f"  {MARKS[record.mark].word:12} {tries:8} {plain(record.test, 200)}" + (
             f"  {plain(reason, 300)}" if reason else ""

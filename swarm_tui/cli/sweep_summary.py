@@ -15,8 +15,8 @@ NAMED: Final = 20
 
 
 def is_open(record: TestRecord) -> bool:
-    """Return whether a test is neither clean nor has work that can be integrated."""
-    return record.result is not Result.CLEAN and record.result not in PULLED_RESULTS
+    """Return whether a test is neither clean or skipped nor has work that can be integrated."""
+    return record.result not in (Result.CLEAN, Result.SKIPPED) and record.result not in PULLED_RESULTS
 
 
 def open_lines(records: Iterable[TestRecord]) -> Iterator[str]:

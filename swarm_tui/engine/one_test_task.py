@@ -19,7 +19,7 @@ from swarm_tui.engine.tutorial_harvest import judge_batch
 from swarm_tui.model.events import Harvested, Stopped
 from swarm_tui.model.harvest import HarvestReport, report_of
 from swarm_tui.model.outcome import OUTCOME_FILE, BrokenReport, Outcome, parse_outcome
-from swarm_tui.model.state import TestRecord
+from swarm_tui.model.state import TestRecord, Try
 from swarm_tui.model.sweep import SweepSpec
 from swarm_tui.model.text import plain
 from swarm_tui.places.place import AgentAddress
@@ -81,8 +81,13 @@ def _read_outcome(folder: Path) -> tuple[Outcome | None, str]:
         return None, plain(str(error), 300)
 
 
+def _last_try(record: TestRecord) -> Try | None:
+    """Return the last try of this attempt; those of an earlier one say nothing of it."""
+    tries = [made for made in record.tries if record.launched_at is None or made.at >= record.launched_at]
+    return tries[-1] if tries else None
+
+
 def _harvested(record: TestRecord, pulled: Pulled, end: End) -> Harvested:
-    last = next((made for made in reversed(record.tries) if made.passed is not None), None)
     judgement = judge(
         Evidence(
             end=end,
@@ -90,8 +95,8 @@ def _harvested(record: TestRecord, pulled: Pulled, end: End) -> Harvested:
             problem=pulled.problem,
             commits=pulled.fetched.commits,
             commits_problem=pulled.fetched.problem,
-            last_try_passed=last.passed if last else None,
-            last_failure=last.failure if last else "",
+            last_try=_last_try(record),
+            foreign_imports=record.foreign_imports,
         )
     )
     fetched = pulled.fetched

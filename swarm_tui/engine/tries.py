@@ -43,7 +43,7 @@ class TryReader:
                 return TryStarted(test=self._test, number=self._number)
             case "finish" if run in self._number_of_run:
                 number = self._number_of_run[run]
-                seconds = fields.get("seconds")
+                seconds, reruns = fields.get("seconds"), fields.get("reruns")
                 if self._known.get(number) or number < self._first_known:
                     return None
                 self._known[number] = True
@@ -53,6 +53,8 @@ class TryReader:
                     passed=fields.get("passed") is True,
                     seconds=float(seconds) if isinstance(seconds, int | float) and 0 <= seconds < 1e7 else 0.0,
                     failure=plain(str(fields.get("failure") or ""), _FAILURE_LIMIT),
+                    outcome=plain(str(fields.get("outcome") or ""), 20),
+                    reruns=reruns if isinstance(reruns, int) and 0 <= reruns < 10_000 else 0,
                 )
             case "foreign":
                 return self._foreign_imports(fields.get("modules"))

@@ -251,7 +251,8 @@ class SweepState:
         self._put_try(event.test, Try(event.number, None, 0.0, event.at))
 
     def _try_finished(self, event: happened.TryFinished) -> None:
-        self._put_try(event.test, Try(event.number, event.passed, event.seconds, event.at, event.failure))
+        made = Try(event.number, event.passed, event.seconds, event.at, event.failure, event.outcome, event.reruns)
+        self._put_try(event.test, made)
 
     def _put_try(self, test: str, made: Try) -> None:
         record = self.records.get(test)

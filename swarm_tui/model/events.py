@@ -172,6 +172,8 @@ class TryFinished(TestEvent):
     passed: bool
     seconds: float = 0.0
     failure: str = ""
+    outcome: str = ""
+    reruns: int = 0
 
 
 class ForeignImports(TestEvent):

@@ -19,6 +19,17 @@ class Try(NamedTuple):
     seconds: float
     at: float
     failure: str = ""
+    outcome: str = ""
+    """pytest's own word: passed, failed, skipped, xfailed or xpassed; empty in older journals and while it runs."""
+    reruns: int = 0
+    """How often a plugin of the project ran the test again before that."""
+
+    @property
+    def word(self) -> str:
+        """The word by which it is shown: runs, passed, skipped or failed."""
+        if self.passed is None:
+            return "runs"
+        return "passed" if self.passed else "skipped" if self.outcome == "skipped" else "failed"
 
 
 class TestRecord(NamedTuple):

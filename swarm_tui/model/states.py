@@ -22,6 +22,8 @@ class Result(StrEnum):
     """What the room shows for a finished test."""
 
     CLEAN = "clean"
+    SKIPPED = "skipped"
+    """pytest skips the test, so nothing is known of what it checks."""
     BETTER = "better"
     TEST_FIX = "test_fix"
     TUTORIAL_FIX = "tutorial_fix"
@@ -63,6 +65,7 @@ MARKS: Final[dict[str, Mark]] = {
     mark.name: mark
     for mark in (
         Mark("clean", "✓", "v", role="clean", pill="clean"),
+        Mark("skipped", "⊘", "s", role="skipped", pill="skipped"),
         Mark("better", "●", "#", role="fixed", pill="fixed"),
         Mark("test_fix", "●", "#", role="fixed", pill="fixed"),
         Mark("tutorial_fix", "●", "#", role="fixed", pill="fixed"),

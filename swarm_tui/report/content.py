@@ -153,7 +153,9 @@ def _row(index: int, record: TestRecord, details: RowDetails) -> dict[str, Any]:
         "mark": record.mark,
         "block": safe_line(record.block, 300),
         "seconds": _seconds(record),
-        "tries": "".join({True: "v", False: "x", None: "o"}[made.passed] for made in record.tries),
+        "tries": "".join(
+            {"passed": "v", "skipped": "s", "failed": "x", "runs": "o"}[made.word] for made in record.tries
+        ),
         "changes": [safe_line(change.kind, 40) for change in record.harvest.changes if change.status == "SUCCEEDED"],
         "summary": safe_line(record.reason or _first_line(record.harvest.summary) or record.last_line, 300),
         "dollars": record.spending.known_dollars,

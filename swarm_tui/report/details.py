@@ -126,7 +126,7 @@ def _before_after(record: TestRecord) -> str:
 def _try(made: Any) -> dict[str, Any]:
     return {
         "number": made.number,
-        "passed": made.passed,
+        "word": made.word,
         "seconds": round(made.seconds, 2),
         "at": made.at,
         "failure": safe_lines(made.failure, 8_000),

@@ -44,6 +44,7 @@ ROLES: Final[dict[str, tuple[str, str]]] = {
     "running": ("cyan", ""),
     "waiting": ("yellow", "bold"),
     "clean": ("leaf", "terminal-dim"),
+    "skipped": ("muted", "terminal-dim"),
     "fixed": ("green", ""),
     "impl_fix": ("magenta", ""),
     "unresolved": ("red", ""),

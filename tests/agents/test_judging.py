@@ -8,6 +8,7 @@ import pytest
 
 from swarm_tui.agents.judging import CommitSummary, End, Evidence, judge
 from swarm_tui.model.outcome import Outcome
+from swarm_tui.model.state import Try
 from swarm_tui.model.states import Result
 
 IMPL = CommitSummary("1" * 40, "[FIX_IMPL] Keep the exit code")
@@ -22,6 +23,13 @@ def change(status: str, summary: str = "") -> dict[str, str]:
     return {"status": status, "summary_markdown": summary}
 
 
+GREEN = Try(1, True, 0.1, 0.0, outcome="passed")
+RED = Try(1, False, 0.1, 0.0, "assert 1 == 2", "failed")
+SKIPPED = Try(1, False, 0.1, 0.0, "skipped: no such device", "skipped")
+XFAILED = Try(1, True, 0.1, 0.0, "a known bug", "xfailed")
+UNFINISHED = Try(1, None, 0.0, 0.0)
+TRIES = (None, GREEN, RED, SKIPPED, XFAILED, UNFINISHED)
+
 BLOCKER = [{"kind": "BLOCKER", "title": "No network", "detail_markdown": ""}]
 
 
@@ -33,8 +41,53 @@ BLOCKER = [{"kind": "BLOCKER", "title": "No network", "detail_markdown": ""}]
         (Evidence(End.NO_ANSWER), Result.BLOCKED, "no answer"),
         (Evidence(End.ARCHIVE, problem="its archive is broken: x"), Result.FAILED, "its archive is broken: x"),
         (Evidence(End.ARCHIVE, outcome(errored=True, summary_markdown="No disk")), Result.FAILED, "No disk"),
-        (Evidence(End.ARCHIVE, outcome()), Result.CLEAN, ""),
-        (Evidence(End.ARCHIVE, outcome(tests_passing_after=None), last_try_passed=True), Result.CLEAN, ""),
+        (Evidence(End.ARCHIVE, outcome()), Result.CLEAN, "pytest's own report of it was not seen"),
+        (Evidence(End.ARCHIVE, outcome(), last_try=GREEN), Result.CLEAN, ""),
+        (Evidence(End.ARCHIVE, outcome(), last_try=GREEN._replace(reruns=2)), Result.CLEAN, "run again (2 times)"),
+        (Evidence(End.ARCHIVE, outcome(), last_try=XFAILED), Result.CLEAN, "as it is expected to: a known bug"),
+        (Evidence(End.ARCHIVE, outcome(), last_try=SKIPPED), Result.SKIPPED, "skipped: no such device"),
+        (
+            Evidence(End.ARCHIVE, outcome(tests_passing_after=False), last_try=SKIPPED),
+            Result.SKIPPED,
+            "skipped: no such device",
+        ),
+        (
+            Evidence(End.ARCHIVE, outcome(changes={"FIX_IMPL": change("SUCCEEDED")}), commits=[IMPL], last_try=SKIPPED),
+            Result.UNRESOLVED,
+            "was skipped: no such device",
+        ),
+        (Evidence(End.ARCHIVE, outcome(), last_try=UNFINISHED), Result.UNRESOLVED, "did not come to its end"),
+        (
+            Evidence(
+                End.ARCHIVE,
+                outcome(tests_passing_after=None, changes={"FIX_IMPL": change("SUCCEEDED")}),
+                commits=[IMPL],
+                last_try=RED,
+            ),
+            Result.UNRESOLVED,
+            "pytest's last run of it failed: assert 1 == 2",
+        ),
+        (
+            Evidence(
+                End.ARCHIVE,
+                outcome(tests_passing_after=False, changes={"FIX_IMPL": change("SUCCEEDED")}),
+                commits=[IMPL],
+            ),
+            Result.UNRESOLVED,
+            "the test still fails",
+        ),
+        (
+            Evidence(
+                End.ARCHIVE,
+                outcome(changes={"FIX_IMPL": change("SUCCEEDED")}),
+                commits=[IMPL],
+                last_try=GREEN,
+                foreign_imports=["lib.core"],
+            ),
+            Result.UNRESOLVED,
+            "ran against lib.core of your checkout",
+        ),
+        (Evidence(End.ARCHIVE, outcome(tests_passing_after=None), last_try=GREEN), Result.CLEAN, ""),
         (Evidence(End.ARCHIVE, outcome(tests_passing_after=False)), Result.UNRESOLVED, "does not pass"),
         (
             Evidence(End.ARCHIVE, outcome(changes={"FIX_IMPL": change("SUCCEEDED")}), commits=[IMPL]),
@@ -65,7 +118,7 @@ BLOCKER = [{"kind": "BLOCKER", "title": "No network", "detail_markdown": ""}]
             "the bundle is damaged",
         ),
         (
-            Evidence(End.ARCHIVE, outcome(), last_try_passed=False, last_failure="assert 1 == 2"),
+            Evidence(End.ARCHIVE, outcome(), last_try=RED),
             Result.UNRESOLVED,
             "pytest's last run of it failed: assert 1 == 2",
         ),
@@ -80,7 +133,7 @@ BLOCKER = [{"kind": "BLOCKER", "title": "No network", "detail_markdown": ""}]
             "the test does not pass",
         ),
         (
-            Evidence(End.ARCHIVE, outcome(tests_passing_before=True, tests_passing_after=None), last_try_passed=True),
+            Evidence(End.ARCHIVE, outcome(tests_passing_before=True, tests_passing_after=None), last_try=GREEN),
             Result.CLEAN,
             "",
         ),
@@ -108,8 +161,7 @@ BLOCKER = [{"kind": "BLOCKER", "title": "No network", "detail_markdown": ""}]
             Evidence(
                 End.ARCHIVE,
                 outcome(tests_passing_before=False, tests_passing_after=False),
-                last_try_passed=False,
-                last_failure="assert",
+                last_try=RED,
             ),
             Result.UNRESOLVED,
             "the test does not pass",
@@ -151,13 +203,17 @@ def test_the_first_rule_that_fits_decides(evidence: Evidence, result: Result, re
 def test_every_combination_has_a_result_and_a_bad_one_has_a_reason() -> None:
     statuses = (None, "SUCCEEDED", "FAILED", "BLOCKED")
     truths = (None, True, False)
-    for impl, test, before, after, last in itertools.product(statuses, statuses, truths, truths, truths):
+    for impl, test, before, after, last in itertools.product(statuses, statuses, truths, truths, TRIES):
         changes = {kind: change(status) for kind, status in (("FIX_IMPL", impl), ("FIX_TEST", test)) if status}
         reported = outcome(changes=changes, tests_passing_before=before, tests_passing_after=after)
-        judgement = judge(Evidence(End.ARCHIVE, reported, commits=[IMPL, TEST], last_try_passed=last))
+        judgement = judge(Evidence(End.ARCHIVE, reported, commits=[IMPL, TEST], last_try=last))
         is_good = judgement.result in (Result.CLEAN, Result.TEST_FIX, Result.IMPL_FIX)
         assert is_good or judgement.reason
-        assert not (is_good and after is True and last is False), "pytest has the last word"
+        is_fix = judgement.result in (Result.TEST_FIX, Result.IMPL_FIX)
+        if is_good and last is not None and (after or is_fix):
+            assert last.passed, "pytest has the last word"
+        assert not (is_fix and after is False), "a test that still fails was not fixed"
+        assert (judgement.result is Result.SKIPPED) <= (last is SKIPPED)
 
 
 def test_a_reason_is_one_harmless_line() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from swarm_tui.agents.contract import ARCHIVE_PATH
-from swarm_tui.agents.shipped import write_offline_program
+from swarm_tui.agents.shipped import live_folder, write_offline_program
 from swarm_tui.agents.task import Task
 from tests.engine.endings import FILE, make_endings
 from tests.git_project import GitProject, quiet_environment
@@ -52,6 +52,8 @@ class Stage:
             "MNGR_AGENT_STATE_DIR": str(self.state),
             "MNGR_HOST_DIR": str(self.root / "host"),
             "MNGR_AGENT_WORK_DIR": str(self.project.root),
+            "SWARM_TASK": str(self.root / "task.json"),
+            "PYTHONPATH": str(live_folder()),
         }
         words = [str(write_offline_program(self.root)), str(self.root / "task.json")]
         return subprocess.run(
@@ -138,3 +140,13 @@ def test_every_line_of_its_transcript_is_a_record_of_mngrs_format(stage: Stage) 
     calls = [call["tool_call_id"] for step in steps for call in step.get("tool_calls", ())]
     results = [result["source_call_id"] for step in steps for result in step.get("results", ())]
     assert calls == results
+
+
+def test_a_process_that_ends_in_the_middle_leaves_it_unknown_whether_the_test_passes(stage: Stage) -> None:
+    (stage.project.root / "conftest.py").write_text(
+        "import os\nimport pytest\n\n\n@pytest.fixture(autouse=True)\ndef leave():\n    os._exit(0)\n"
+    )
+    stage.play("test_clean")
+    outcome = stage.outcome()
+    assert (outcome["tests_passing_before"], outcome["tests_passing_after"]) == (None, None)
+    assert outcome["summary_markdown"] == "Whether the test passes is not known; nothing was changed."

@@ -54,7 +54,13 @@ def test_a_machine_is_told_everything(context: EngineContext) -> None:
     assert status["counts"] == {"impl_fix": 1, "waiting": 1, "running": 1, "queued": 1}
     done = status["tests"][0]
     assert (done["state"], done["result"]) == ("done", "impl_fix")
-    assert done["tries"][0] | {"at": 0} == {"passed": False, "seconds": 0.5, "at": 0, "failure": "assert 0"}
+    assert done["tries"][0] | {"at": 0} == {
+        "passed": False,
+        "outcome": "",
+        "seconds": 0.5,
+        "at": 0,
+        "failure": "assert 0",
+    }
     assert done["changes"] == {"FIX_IMPL": {"status": "SUCCEEDED", "summary": "done", "commit": "c" * 40}}
 
 

@@ -41,7 +41,7 @@ def test_a_bar_begins_with_what_is_done_and_ends_with_what_waits() -> None:
         *["stopped", "waiting", "running", "harvesting", "launching", "queued"],
     ]
     assert list(PILLS) == [
-        *["clean", "fixed", "impl_fix", "unresolved", "blocked", "failed"],
+        *["clean", "skipped", "fixed", "impl_fix", "unresolved", "blocked", "failed"],
         *["stopped", "waiting", "running", "launching", "queued"],
     ]
     assert PILLS["fixed"] == ("better", "test_fix", "tutorial_fix")

@@ -64,7 +64,7 @@ def test_a_test_opens_with_its_tries_changes_transcripts_and_recordings(tmp_path
     page = write(made, tmp_path / "page")
     index = RESULTS.index("impl_fix")
     found = beside(page, f"test-{index}")
-    assert [made["passed"] for made in found["tries"]][-1] is True
+    assert [made["word"] for made in found["tries"]][-1] == "passed"
     assert f"+    return run({index})" in found["changes"][0]["diff"].split("\n")
     assert found["texts"][0]["is_cli"]
     assert "$ mytool copy a b" in found["texts"][0]["text"]

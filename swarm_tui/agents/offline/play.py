@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
+import json
 import os
 import re
 import sys
@@ -12,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from swarm_tui.adapters.process import Finished, run_process
-from swarm_tui.agents.contract import OUTPUT_FOLDER
+from swarm_tui.agents.contract import OUTPUT_FOLDER, TRIES_PATH
 from swarm_tui.agents.offline.presence import Presence
 from swarm_tui.agents.offline.records import Record, RecordedStep
 from swarm_tui.agents.task import Task
@@ -37,8 +39,8 @@ class RecordPlayer:
     changes: dict[str, dict[str, str]] = field(default_factory=dict)
     escalations: list[dict[str, str]] = field(default_factory=list)
     runs: list[dict[str, str]] = field(default_factory=list)
-    verdicts: list[bool] = field(default_factory=list)
-    """Whether the test passed, one for each run."""
+    verdicts: list[bool | None] = field(default_factory=list)
+    """Whether the test passed, one for each run; None where that is not known."""
     claims: dict[str, Any] = field(default_factory=dict)
     edited: list[str] = field(default_factory=list)
     breakage: str = ""
@@ -82,8 +84,9 @@ class RecordPlayer:
         if kind is not None and kind not in self.changes:
             self.changes[kind] = _change("FAILED", f"The recorded work does not fit this tree: {reason}.")
 
-    async def run_test(self, description: str) -> bool:
+    async def run_test(self, description: str) -> None:
         words = list(self.task.pytest)
+        tries = TriesFile(self.presence.state_folder / TRIES_PATH)
         call = self.presence.write_tool_call("Bash", {"command": " ".join(words)}, f"$ pytest {words[-1]}")
         finished = await run_process(
             words, cwd=self.copy / self.task.folder, environment=dict(os.environ), timeout=RUN_TIMEOUT
@@ -95,8 +98,9 @@ class RecordPlayer:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "pytest.txt").write_text(_ANSI.sub("", output), encoding="utf-8")
         self.runs.append({"run_name": name, "description_markdown": description})
-        self.verdicts.append(finished.code == 0)
-        return finished.code == 0
+        is_pytest = ("-m", "pytest") in itertools.pairwise(words)
+        # The exit code of pytest also speaks of coverage, of plugins, and of a process that left in the middle.
+        self.verdicts.append(tries.last_verdict() if is_pytest else finished.code == 0)
 
     async def _edit(self, file: str, old: str, new: str) -> None:
         path = self._inside(file)
@@ -164,11 +168,30 @@ class RecordPlayer:
         await asyncio.sleep(seconds / self.task.speed)
 
 
+class TriesFile:
+    """What the live plugin writes of the agent's test from now on."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._read = path.stat().st_size if path.is_file() else 0
+
+    def last_verdict(self) -> bool | None:
+        """Return whether the test passed the last time; None when pytest has not reported its end."""
+        if not self._path.is_file():
+            return None
+        verdict: bool | None = None
+        for line in self._path.read_bytes()[self._read :].splitlines():
+            fields = json.loads(line)
+            if fields.get("kind") in ("start", "finish"):
+                verdict = fields.get("passed")
+        return verdict
+
+
 def compose_outcome(player: RecordPlayer, record: Record | None) -> dict[str, Any]:
     """Return the outcome: what really happened, with the record's claims over it."""
     before, after = player.verdicts[0], player.verdicts[-1]
-    found = "passes" if after else "fails"
-    summary = record.summary if record and record.summary else f"The test {found}; nothing was changed."
+    found = {True: "The test passes", False: "The test does not pass", None: "Whether the test passes is not known"}
+    summary = record.summary if record and record.summary else f"{found[after]}; nothing was changed."
     return {
         "changes": player.changes,
         "errored": False,

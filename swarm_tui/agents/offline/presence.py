@@ -16,6 +16,7 @@ class Presence:
     """Writes mngr's `active` file and activity lines, and the transcript."""
 
     def __init__(self, state_folder: Path, host_folder: Path) -> None:
+        self.state_folder = state_folder
         self._active = state_folder / "active"
         self._activity = host_folder / "events" / "mngr" / "activity" / "events.jsonl"
         self._transcript = state_folder / "events" / "offline" / "common_transcript" / "events.jsonl"

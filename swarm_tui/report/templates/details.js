@@ -75,8 +75,8 @@ function makeTries(tries) {
     "ol",
     { class: "tries" },
     tries.map((made) => {
-      const mark = made.passed === null ? "running" : made.passed ? "clean" : "unresolved";
-      const words = made.passed === null ? "did not end" : made.passed ? "passed" : "failed";
+      const mark = { runs: "running", passed: "clean", skipped: "skipped", failed: "unresolved" }[made.word];
+      const words = made.word === "runs" ? "did not end" : made.word;
       const head = [glyph(mark), ` try ${made.number} ${words}`, element("span", { class: "dim" }, ` ${seconds(made)}`)];
       return element("li", {}, made.failure ? fold({}, head, () => [element("pre", {}, made.failure)]) : head);
     }),

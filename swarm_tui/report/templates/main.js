@@ -4,7 +4,7 @@ const report = JSON.parse(document.getElementById("summary").textContent);
 
 function makeRow(test) {
   const tries = element("span", { class: "tried", title: `${test.tries.length} tries` });
-  for (const made of test.tries.slice(-8)) tries.append(glyph({ v: "clean", x: "unresolved", o: "running" }[made]));
+  for (const made of test.tries.slice(-8)) tries.append(glyph({ v: "clean", s: "skipped", x: "unresolved", o: "running" }[made]));
   const head = [
     glyph(test.mark),
     element(

@@ -30,6 +30,7 @@ function makeNumbers(report) {
   const numbers = [
     [report.tests.length, "tests", ""],
     [counts.clean || 0, "clean", "clean"],
+    ...(counts.skipped ? [[counts.skipped, "skipped", "skipped"]] : []),
     [fixed, "tests and docs fixed", "better"],
     [counts.impl_fix || 0, "with impl fixes", "impl_fix"],
     [report.turned_green, "red tests now green", "better"],

@@ -81,14 +81,13 @@ def _tries(record: TestRecord, unfolded: frozenset[int], width: int) -> Iterator
 
 
 def _try_line(made: Try) -> Line:
-    sign, role = TRY_SIGNS[made.passed]
-    word = {None: "runs", True: "passed", False: "failed"}[made.passed]
+    sign, role = TRY_SIGNS[made.word]
     clock = time.strftime("%H:%M:%S", time.localtime(made.at))
     spent = f" in {made.seconds:.1f} s" if made.passed is not None else ""
     return [
         Part(f"{sign} ", role),
         Part(f"try {made.number} "),
-        Part(f"{word}{spent}", role),
+        Part(f"{made.word}{spent}", role),
         Part(f"  {clock}", "faint"),
     ]
 

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from swarm_tui.model.formatting import duration
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.text import plain
-from swarm_tui.room.draw.glyphs import glyph_of, role_of, word_of
+from swarm_tui.room.draw.glyphs import TRY_SIGNS, glyph_of, role_of, word_of
 from swarm_tui.room.draw.layout import CellRun
 from swarm_tui.room.draw.parts import Line, Part, align_right, cut_line, cut_middle, cut_text, pad_text, width_of
 
@@ -146,5 +146,5 @@ def _column_text(name: str, cell: Cell, size: int, now: float) -> tuple[str, str
 
 def draw_tries(record: TestRecord, size: int) -> str:
     """Return the last tries as signs, oldest first: `✗✗✓`."""
-    signs = "".join("…" if made.passed is None else "✓" if made.passed else "✗" for made in record.tries)
+    signs = "".join(TRY_SIGNS[made.word][0] for made in record.tries)
     return signs if len(signs) <= size else f"{len(signs) - size + 1}…"[: size // 2] + signs[-(size // 2) :]

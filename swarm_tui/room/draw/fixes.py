@@ -11,6 +11,7 @@ from swarm_tui.model.formatting import age
 from swarm_tui.model.outcome import IntegratorOutcome, LeftOut
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.text import plain, plain_lines
+from swarm_tui.room.draw.glyphs import TRY_SIGNS
 from swarm_tui.room.draw.parts import (
     Line,
     Part,
@@ -25,7 +26,6 @@ from swarm_tui.room.draw.parts import (
 )
 
 TRIES_SHOWN: Final = 12
-TRY_SIGNS: Final = {None: ("◐", "running"), True: ("✓", "good"), False: ("✗", "unresolved")}
 VERDICT_WORDS: Final = {"keep": ("keep", "good"), "revert": ("REVERT", "removed bold"), "later": ("later", "warning")}
 
 
@@ -246,10 +246,12 @@ def draw_report(
 
 def _agent_lines(record: TestRecord, width: int) -> list[Line]:
     harvest = record.harvest
-    results = [made.passed for made in record.tries[-TRIES_SHOWN:]]
+    results = [made.word for made in record.tries[-TRIES_SHOWN:]]
     if not results and harvest.passing_before is not None and harvest.passing_after is not None:
-        results = [harvest.passing_before, harvest.passing_after]
-    tries = [Part(f" {glyph}", role) for glyph, role in ((TRY_SIGNS[passed]) for passed in results)]
+        results = [
+            "passed" if was_passing else "failed" for was_passing in (harvest.passing_before, harvest.passing_after)
+        ]
+    tries = [Part(f" {glyph}", role) for glyph, role in (TRY_SIGNS[word] for word in results)]
     title = cut_text(plain(record.test), max(10, width - 2 * len(tries) - 1))
     lines: list[Line] = [[Part(title, "strong"), *tries]]
     if record.block:

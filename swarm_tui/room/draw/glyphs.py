@@ -7,8 +7,13 @@ from typing import Final
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.states import ALONG_BAR, MARKS, Mark, State
 
-TRY_SIGNS: Final = {None: ("…", "running"), True: ("✓", "good"), False: ("✗", "unresolved")}
-"""The sign and the role of a try by whether it passed; None while it runs."""
+TRY_SIGNS: Final = {
+    "runs": ("…", "running"),
+    "passed": ("✓", "good"),
+    "skipped": ("⊘", "skipped"),
+    "failed": ("✗", "unresolved"),
+}
+"""The sign and the role of a try by the word for it."""
 STATUS_ROLES: Final = {"SUCCEEDED": "good", "FAILED": "unresolved", "BLOCKED": "blocked"}
 """The role of a change by how far its agent came with it."""
 PILLS: Final[dict[str, tuple[str, ...]]] = {
@@ -21,7 +26,8 @@ ASCII_OF: Final = str.maketrans(
     {
         "…": "~", "─": "-", "│": "|", "·": ".", "→": ">", "×": "x", "▕": "[", "▏": "]", "█": "=", "▓": "+", "▒": "~",
         "░": ".", "▸": ">", "▾": "v", "↑": "^", "↓": "v", "▲": "^", "▼": "v", "↳": ">", "≈": "~", "•": "*", "–": "-",
-        "◐": "o", "◌": ",", "◍": ":", "✓": "v", "✗": "x", "●": "#", "◆": "*", "■": "B", "☐": "o", "▌": "|", "◂": "<",
+        "⊘": "s", "◐": "o", "◌": ",", "◍": ":", "✓": "v", "✗": "x", "●": "#", "◆": "*", "■": "B", "☐": "o", "▌": "|",
+        "◂": "<",
     }
 )  # fmt: skip
 """How the room's own signs are written with --ascii."""
@@ -35,7 +41,7 @@ def glyph_of(record: TestRecord, is_wide: bool = False) -> str:
     if record.state is State.RUNNING:
         for made in reversed(record.tries):
             if made.passed is not None:
-                return glyph + ("✓" if made.passed else "✗")
+                return glyph + TRY_SIGNS[made.word][0]
     return glyph + " "
 
 

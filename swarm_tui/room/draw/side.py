@@ -116,7 +116,7 @@ def _tries(record: TestRecord, width: int) -> Iterable[Line]:
     if hidden > 0:
         yield [Part(f"… {hidden} earlier tries", "faint")]
     for made in record.tries[-TRIES_SHOWN:]:
-        sign, role = TRY_SIGNS[made.passed]
+        sign, role = TRY_SIGNS[made.word]
         spent = f"{made.seconds:.1f} s" if made.passed is not None else "runs"
         line = [
             Part(f"try {made.number} ", "dim"),

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from .verdict import Verdict
+from .verdict import ReportSum
 from .writing import QUIETLY, append
 
 
@@ -29,6 +29,6 @@ class Results:
     def _verdict_on(self, test: Any) -> Any:
         verdict = self.verdicts.get(test)
         if verdict is None:
-            verdict = self.verdicts[test] = Verdict()
+            verdict = self.verdicts[test] = ReportSum()
             append(self.path, kind="start", test=test)
         return verdict

@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 from .imports import modules_inside, root_of
-from .verdict import FAILURE_LIMIT, Verdict, failure_line, skip_reason
+from .verdict import FAILURE_LIMIT, ReportSum, failure_line, skip_reason
 from .writing import QUIETLY, append
 
 
@@ -78,7 +78,7 @@ class Tries(Imports):
 
     def _start(self) -> None:
         if self.verdict is None:
-            self.verdict = Verdict()
+            self.verdict = ReportSum()
             append(self.path, kind="start", run=self.run)
 
     def _finish(self) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 FAILURE_LIMIT = 400
 
 
-class Verdict:
+class ReportSum:
     """What pytest has reported of one test: its last run in this session counts, and any failure in it."""
 
     def __init__(self) -> None:

@@ -1,0 +1,114 @@
+"""What a project has set for all its runs, and what a test does to its process, changes nothing about the others."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from swarm_tui.adapters.pytest import PytestAdapter
+from swarm_tui.adapters.pytest_runs import TestRun, run_chosen_tests
+from swarm_tui.errors import AdapterError
+from tests.git_project import PYTEST_INI
+
+pytestmark = pytest.mark.slow
+
+TESTS = """import os
+import pytest
+
+
+def test_first(): assert 0, "red"
+def test_good(): pass
+@pytest.mark.skip(reason="no device")
+def test_skipped(): pass
+@pytest.mark.xfail(strict=True)
+def test_expected(): assert 0
+@pytest.mark.xfail(strict=True)
+def test_unexpected(): pass
+def test_last(): pass
+def test_leaves(): os._exit(0)
+def test_dies(): os.kill(os.getpid(), 11)
+"""
+ALL = ("first", "good", "skipped", "expected", "unexpected", "last")
+TRUTH = {
+    "first": "failed",
+    "good": "passed",
+    "skipped": "skipped",
+    "expected": "passed",
+    "unexpected": "failed",
+    "last": "passed",
+}
+
+# A plugin that makes green runs red, as a threshold of coverage does.
+THRESHOLD = """
+def pytest_sessionfinish(session):
+    session.exitstatus = 1
+"""
+
+
+def make_copy(root: Path, addopts: str = "", conftest: str = "") -> Path:
+    root.mkdir(parents=True, exist_ok=True)
+    (root / "test_it.py").write_text(TESTS)
+    (root / "pytest.ini").write_text(f"{PYTEST_INI} {addopts}\n")
+    (root / "conftest.py").write_text(conftest)
+    return root
+
+
+async def run(copy: Path, *names: str, options: tuple[str, ...] = ()) -> TestRun:
+    tests = {name: f"test_it.py::test_{name}" for name in names}
+    made = await run_chosen_tests(
+        sys.executable, copy, {test: test for test in tests.values()}, options=options, timeout=120
+    )
+    named = {test: name for name, test in tests.items()}
+    return TestRun({named[test]: result for test, result in made.outcomes.items()}, made.complaint, made.is_complete)
+
+
+@pytest.mark.parametrize(
+    "addopts", ["-x", "--maxfail=1", "--sw", "--lf", "--ff", "--nf", "--lf --lfnf=none", "-p no:cacheprovider", "-n2"]
+)
+async def test_no_option_of_the_project_hides_or_changes_a_result(tmp_path: Path, addopts: str) -> None:
+    copy = make_copy(tmp_path / "copy", addopts)
+    collected = await PytestAdapter(sys.executable, copy).collect([])
+    made = await run(copy, *ALL, options=collected.single_run)
+    assert made.outcomes == TRUTH
+
+
+async def test_an_exit_code_says_nothing_of_a_test(tmp_path: Path) -> None:
+    made = await run(make_copy(tmp_path / "copy", conftest=THRESHOLD), "good", "last")
+    assert made.outcomes == {"good": "passed", "last": "passed"}
+
+
+@pytest.mark.parametrize(("name", "code"), [("leaves", 0), ("dies", -11)])
+async def test_a_process_that_ends_in_the_middle_costs_only_the_test_that_ended_it(
+    tmp_path: Path, name: str, code: int
+) -> None:
+    made = await run(make_copy(tmp_path / "copy"), "good", name, "skipped", "last")
+    assert made.outcomes == {"good": "passed", "skipped": "skipped", "last": "passed"}
+    assert f"ended in the middle of test_it.py::test_{name}, with code {code}" in made.complaint
+
+
+async def test_an_internal_error_is_no_collection(tmp_path: Path) -> None:
+    broken = "def pytest_collection_modifyitems(items): raise RuntimeError('not sorted')\n"
+    copy = make_copy(tmp_path / "copy", conftest=broken)
+    with pytest.raises(AdapterError, match="not sorted"):
+        await PytestAdapter(sys.executable, copy).collect([])
+    late = "def pytest_collection_finish(session): raise RuntimeError('too late')\n"
+    (copy / "conftest.py").write_text(late)
+    with pytest.raises(AdapterError, match="too late"):
+        await PytestAdapter(sys.executable, copy).collect([])
+
+
+async def test_collecting_writes_nothing_that_the_project_writes_at_the_end_of_a_run(tmp_path: Path) -> None:
+    reports = "--junitxml=report.xml --log-file=run.log"
+    copy = make_copy(tmp_path / "copy", reports)
+    before = {path.name for path in copy.iterdir()}
+    assert len((await PytestAdapter(sys.executable, copy).collect([])).tests) == 8
+    assert {path.name for path in copy.iterdir()} == before
+
+
+async def test_single_runs_get_the_words_of_the_plugins_that_are_there(tmp_path: Path) -> None:
+    copy = make_copy(tmp_path / "copy", "-n2 --lf --lfnf=none")
+    assert (await PytestAdapter(sys.executable, copy).collect([])).single_run == ("-n0", "--lfnf=all")
+    copy = make_copy(tmp_path / "other", "-p no:xdist -p no:cacheprovider")
+    assert (await PytestAdapter(sys.executable, copy).collect([])).single_run == ("-p", "no:cacheprovider")

@@ -1,0 +1,75 @@
+"""What pytest reports of a test, put together: its last run counts, any failure in it, and nothing else."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from swarm_tui.agents.live.swarm_live.verdict import ReportSum
+
+
+def report(when: str, outcome: str, **more: Any) -> Any:
+    return SimpleNamespace(when=when, outcome=outcome, longrepr=more.pop("text", ""), duration=1.0, **more)
+
+
+class SubtestReport(SimpleNamespace):
+    """As pytest and pytest-subtests name theirs."""
+
+
+def part(outcome: str) -> Any:
+    return SubtestReport(when="call", outcome=outcome, longrepr=("", 1, "Skipped: not here"), duration=0.0)
+
+
+UP, DOWN = report("setup", "passed"), report("teardown", "passed")
+BAD = report("call", "failed", text="E assert 1 == 2")
+SKIP = ("test_it.py", 3, "Skipped: no device")
+
+
+@pytest.mark.parametrize(
+    ("reports", "outcome", "text"),
+    [
+        ([UP, report("call", "passed"), DOWN], "passed", ""),
+        ([UP, BAD, DOWN], "failed", "assert 1 == 2"),
+        ([report("setup", "failed", text="E no host"), DOWN], "failed", "error: no host"),
+        ([UP, report("call", "passed"), report("teardown", "failed", text="E left")], "failed", "error: left"),
+        ([report("setup", "skipped", text=SKIP), DOWN], "skipped", "no device"),
+        ([UP, report("call", "skipped", text=SKIP), DOWN], "skipped", "no device"),
+        ([UP, report("call", "skipped", wasxfail="reason: a known bug"), DOWN], "xfailed", "a known bug"),
+        ([report("setup", "skipped", wasxfail="a known bug"), DOWN], "xfailed", "a known bug"),
+        ([UP, report("call", "passed", wasxfail=""), DOWN], "xpassed", ""),
+        (
+            [UP, report("call", "failed", text="[XPASS(strict)] a known bug"), DOWN],
+            "failed",
+            "[XPASS(strict)] a known bug",
+        ),
+        # Run again by a plugin: the last run counts.
+        ([UP, report("call", "rerun"), UP, report("call", "passed"), DOWN], "passed", ""),
+        ([UP, report("call", "rerun"), UP, BAD, DOWN], "failed", "assert 1 == 2"),
+        ([report("setup", "retried"), UP, report("call", "passed"), DOWN], "passed", ""),
+        # Any failed part is a failure, and a skipped one is no skipped test.
+        ([UP, part("failed"), part("passed"), report("call", "passed"), DOWN], "failed", "Skipped: not here"),
+        ([UP, part("skipped"), report("call", "passed"), DOWN], "passed", ""),
+        # A worker of xdist that died.
+        ([report("???", "failed", text="worker 'gw0' crashed")], "failed", "worker 'gw0' crashed"),
+        # Nothing was said of the call.
+        ([UP, DOWN], "", ""),
+    ],
+)
+def test_the_word_of_a_test(reports: list[Any], outcome: str, text: str) -> None:
+    verdict = ReportSum()
+    for number, made in enumerate(reports):
+        assert not verdict.is_finished, number
+        verdict.add(made)
+    assert verdict.is_finished
+    assert verdict.outcome == outcome
+    assert text in verdict.text
+    assert verdict.is_green == (outcome in ("passed", "xfailed", "xpassed"))
+
+
+def test_runs_that_did_not_count_are_counted() -> None:
+    verdict = ReportSum()
+    for made in [UP, report("call", "rerun"), UP, report("call", "rerun"), UP, report("call", "passed"), DOWN]:
+        verdict.add(made)
+    assert verdict.fields == {"outcome": "passed", "seconds": 7.0, "reruns": 2}
