@@ -33,6 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seconds", type=float, metavar="S", help="stop after so long; default: play to the end")
     parser.add_argument("--seed", type=int, default=1, metavar="K", help="another seed, another sweep (1)")
     parser.add_argument("--slots", type=int, default=24, metavar="N", help="agents at once (24)")
+    parser.add_argument("--budget", type=float, metavar="DOLLARS", help="hold the sweep to a budget")
     parser.add_argument("--ahead", type=float, default=0.0, metavar="F", help="begin with this part of them done (0)")
     parser.add_argument("--headless", action="store_true", help="only write, do not open the room")
     parser.add_argument("--ascii", action="store_true", help="draw with ASCII signs only")
@@ -41,9 +42,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from swarm_tui.cli.open import require_terminal, show_room
     from swarm_tui.journal.folder import SweepFolder
+    from swarm_tui.model.budget import is_possible_budget
 
     if arguments.tests < 1 or arguments.rate < 0 or not 0 <= arguments.ahead <= 1 or arguments.slots < 0:
         raise UsageError("that cannot be simulated", "--tests from 1, --rate and --slots from 0, --ahead from 0 to 1")
+    if arguments.budget is not None and not is_possible_budget(arguments.budget):
+        raise UsageError(f"--budget {arguments.budget:g} is no budget", "give dollars, from 0.01 to 1,000,000")
     if not arguments.headless:
         require_terminal()
     with _folder(arguments) as folder, _feeder(arguments, folder) as feeder:
@@ -74,8 +78,9 @@ def _feeder(arguments: argparse.Namespace, folder: Path) -> Iterator[int]:
     words = [sys.executable, "-m", "swarm_tui.simulate.feeder", str(folder)]
     for name in ("tests", "rate", "seed", "slots", "ahead"):
         words += [f"--{name}", str(getattr(arguments, name))]
-    if arguments.seconds is not None:
-        words += ["--seconds", str(arguments.seconds)]
+    for name in ("seconds", "budget"):
+        if getattr(arguments, name) is not None:
+            words += [f"--{name}", str(getattr(arguments, name))]
     package_folder = Path(__file__).parents[2]
     environment = {**os.environ, "PYTHONPATH": str(package_folder)}
     folder.parent.mkdir(parents=True, exist_ok=True)

@@ -235,7 +235,7 @@ class SweepRunner:
 
     def _launch(self, now: float) -> None:
         state = self.context.state
-        if self.is_stopping or state.is_held or state.budget.is_used_up or not self.queue:
+        if self.is_stopping or state.launches_nothing or not self.queue:
             return
         waiting = state.counts[State.WAITING.value]
         if waiting >= state.slots and not self._is_overfull:

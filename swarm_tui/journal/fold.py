@@ -102,6 +102,11 @@ class SweepState:
         return max(self.active, min(self.slots, self.active + self.counts[State.WAITING.value]))
 
     @property
+    def launches_nothing(self) -> bool:
+        """Whether the queue waits for a person: it is held, or the budget is spent."""
+        return self.is_held or self.budget.is_used_up
+
+    @property
     def is_over(self) -> bool:
         """Whether no engine works on this sweep any more, as far as the journal knows."""
         return self.ended_why is not None

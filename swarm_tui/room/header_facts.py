@@ -68,7 +68,7 @@ def _status(store: Store) -> tuple[str, str]:
     if state.is_held:
         return "queue held", "warning"
     if state.budget.is_used_up and not state.is_over:
-        return "budget spent", "error"
+        return "budget spent · $ raises it", "error"
     if state.integration.state == "integrating":
         return "integrating", "running"
     if store.engine is EngineState.ENDED and state.ended_why is not None:

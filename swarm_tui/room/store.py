@@ -210,7 +210,7 @@ class Store:
 
     def seconds_left(self) -> float | None:
         queued = self.state.counts[State.QUEUED.value]
-        if self.engine is not EngineState.RUNNING or (self.state.is_held and queued):
+        if self.engine is not EngineState.RUNNING or (self.state.launches_nothing and queued):
             return None
         return self._cached("left", lambda: self.insights.seconds_left(queued, self.state.slots, self.clock()))
 

@@ -29,6 +29,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--seconds", type=float, default=None)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--slots", type=int, default=24)
+    parser.add_argument("--budget", type=float, default=None)
     parser.add_argument("--ahead", type=float, default=0.0)
     parser.add_argument("--at", type=float, default=None)
     Feeder(parser.parse_args(arguments)).run()
@@ -42,7 +43,7 @@ class Feeder:
         self.arguments = arguments
         self.folder: Path = arguments.folder
         tests = make_tests(arguments.tests, random.Random(arguments.seed))
-        self.play = SimulatedSweep(self.folder.name, tests, arguments.slots, arguments.seed)
+        self.play = SimulatedSweep(self.folder.name, tests, arguments.slots, arguments.seed, arguments.budget)
         self.parent = os.getppid()
         self.seq = 0
         self.requests_read = 0

@@ -6,6 +6,7 @@ import heapq
 import random
 from typing import Any, NamedTuple
 
+from swarm_tui.simulate.budget import SimulatedBudget
 from swarm_tui.simulate.material import SimulatedTest
 from swarm_tui.simulate.script import Fields, ScriptedEvent, write_script
 
@@ -20,12 +21,18 @@ class TimedEvent(NamedTuple):
 class SimulatedSweep:
     """A simulated sweep. Its clock is simulated too: the caller of `next_event` sets the pace."""
 
-    def __init__(self, sweep: str, tests: list[SimulatedTest], slots: int, seed: int) -> None:
+    def __init__(
+        self, sweep: str, tests: list[SimulatedTest], slots: int, seed: int, budget: float | None = None
+    ) -> None:
         self.sweep = sweep
         self.tests = {test.test: test for test in tests}
         self.slots = slots
         self.now = 0.0
         self.is_held = False
+        self.budget = budget or 0.0
+        self._money = SimulatedBudget(self.budget)
+        self._owed: list[Fields] = []
+        """Events about the budget that follow from the last one."""
         self._generator = random.Random(seed)
         self._queue = [test.test for test in self._generator.sample(tests, len(tests))]
         self._held: set[str] = set()
@@ -38,7 +45,8 @@ class SimulatedSweep:
 
     def opening(self, pid: int, machine: str) -> list[Fields]:
         """Return the events with which the sweep begins: the engine and every test in the queue."""
-        events: list[Fields] = [{"type": "engine_started", "pid": pid, "machine": machine, "slots": self.slots}]
+        started = {"pid": pid, "machine": machine, "slots": self.slots, "budget": self.budget}
+        events: list[Fields] = [{"type": "engine_started", **started}]
         for position, test in enumerate(self.tests.values()):
             slug = f"{test.name.removeprefix('test_').split('[')[0].replace('_', '-')[:32]}-{position}"
             events.append(
@@ -64,6 +72,8 @@ class SimulatedSweep:
 
     def next_event(self) -> TimedEvent | None:
         """Return the next event; None when there is none now: the sweep is over, or its queue is held."""
+        if self._owed:
+            return TimedEvent(self.now, self._owed.pop(0))
         self._fill_slots()
         while self._due:
             at, position, round_number = heapq.heappop(self._due)
@@ -78,7 +88,9 @@ class SimulatedSweep:
                 heapq.heappush(self._due, (self.now + steps[0].wait, position, round_number))
             else:
                 del self._steps[test]
-            return TimedEvent(self.now, {"type": step.type, "test": test, **step.fields})
+            fields = {"type": step.type, "test": test, **step.fields}
+            self._owed = self._money.follow(fields)
+            return TimedEvent(self.now, fields)
         return None
 
     def _note_waiting(self, test: str, step: ScriptedEvent) -> None:
@@ -87,7 +99,7 @@ class SimulatedSweep:
             self._waiting.add(test)
 
     def _fill_slots(self) -> None:
-        while not self.is_held and len(self._steps) - len(self._waiting) < self.slots:
+        while not self.is_held and not self._money.is_used_up and len(self._steps) - len(self._waiting) < self.slots:
             test = next((test for test in self._queue if test not in self._held), None)
             if test is None:
                 return
@@ -113,6 +125,9 @@ class SimulatedSweep:
                 self._held.difference_update(named)
                 self.is_held = self.is_held and bool(named)
                 events = [{"type": "queue_released", "tests": named}]
+            case "budget" if isinstance(request.get("dollars"), int | float):
+                events = [{"type": "budget_changed", "total": request["dollars"], "by": str(request.get("by") or "")}]
+                events += self._money.follow(events[0])
             case "stop":
                 events = [self._stop(test) for test in named if test in self._steps or test in self._queue]
             case "retry":
@@ -122,6 +137,9 @@ class SimulatedSweep:
             case kind:
                 detail = f"the simulated engine cannot do {str(kind)[:40]}"
                 return [{"type": "request_answered", "request": request["id"], "is_done": False, "detail": detail}]
+        for event in events:
+            if event["type"] == "queued":
+                self._money.follow(event)
         return [*events, {"type": "request_answered", "request": request["id"], "is_done": True}]
 
     def _stop(self, test: str) -> Fields:

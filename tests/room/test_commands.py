@@ -54,6 +54,7 @@ def test_the_commands_of_a_sweep_ask_its_engine_or_say_why_not(tmp_path: Path) -
     assert {name: action.why_not() for name, action in actions.items()} == {
         "sweep.fewer_slots": gone,
         "sweep.more_slots": gone,
+        "sweep.budget": gone,
         "sweep.hold_queue": gone,
         "sweep.release_queue": gone,
         "sweep.stop_sweep": gone,

@@ -101,3 +101,17 @@ def test_a_log_that_cannot_be_written_is_named_and_not_python(
     (tmp_path / "s.feeder.log").mkdir()
     assert run_command_line(["simulate", "--headless", str(tmp_path / "s")]) == 1
     assert capsys.readouterr().err == f"swarm-tui: {tmp_path}/s.feeder.log cannot be written: Is a directory\n"
+
+
+def test_a_budget_holds_it_until_a_person_raises_it() -> None:
+    play = SimulatedSweep("s", make_tests(60, random.Random(1)), slots=4, seed=1, budget=1.0)
+    events = [event.fields for event in iter(play.next_event, None)]
+    spent = [fields["percent"] for fields in events if fields["type"] == "budget_spent"]
+    assert spent == [80, 100]
+    assert 0 < play.done < 60
+    answer = play.answer_request({"id": "one", "kind": "budget", "dollars": 0, "by": "ada"})
+    assert [fields["type"] for fields in answer] == ["budget_changed", "request_answered"]
+    assert all(play.next_event() for _ in range(50))
+    while play.next_event() is not None:
+        pass
+    assert play.is_over

@@ -90,7 +90,14 @@ class EngineRequests:
         question = f"{request.text.capitalize()} {counted(len(tests), 'test')}?"
         self._screen.room.push_screen(ConfirmScreen(question, tests), send)
 
-    def send(self, kind: RequestKind, tests: Sequence[str] = (), *, slots: int | None = None) -> None:
+    def send(
+        self,
+        kind: RequestKind,
+        tests: Sequence[str] = (),
+        *,
+        slots: int | None = None,
+        dollars: float | None = None,
+    ) -> None:
         """Send a request; the screen shows it as pending until the engine has answered."""
         store = self._screen.store
         reason = store.why_no_requests()
@@ -98,7 +105,7 @@ class EngineRequests:
             self._screen.show_message(reason, "warning")
             return
         try:
-            store.send_request(kind, tests, slots=slots)
+            store.send_request(kind, tests, slots=slots, dollars=dollars)
         except SwarmError as error:
             store.note("error", f"{kind.value} could not be asked: {error}")
             self._screen.show_message(str(error), "error")

@@ -18,6 +18,7 @@ from swarm_tui.room.actions import Action
 from swarm_tui.room.draw.help import HelpEntry, draw_entry, draw_help, fitting_entries
 from swarm_tui.room.draw.parts import Line, Part, cut_line, pad_text
 from swarm_tui.room.screens.base import RoomScreen
+from swarm_tui.room.screens.budget_commands import budget_command
 from swarm_tui.room.widgets.lines import Lines, TextLines
 
 Chosen = TypeVar("Chosen")
@@ -123,7 +124,7 @@ class PaletteEntry(NamedTuple):
 class PaletteScreen(SearchedScreen[Command]):
     """Returns what is to be done when it is closed."""
 
-    PLACEHOLDER: ClassVar[str] = "what to do; also: slots 24, theme nord, go test_name"
+    PLACEHOLDER: ClassVar[str] = "what to do; also: slots 24, budget 40, theme nord, go test_name"
     HEADING: ClassVar[str] = "Everything"
 
     def __init__(self, screen: RoomScreen) -> None:
@@ -156,6 +157,8 @@ class PaletteScreen(SearchedScreen[Command]):
             slots = int(rest)
             set_slots = partial(screen.requests.send, RequestKind.SLOTS, slots=slots)
             return [_palette_entry(f"slots {slots}", f"Let {slots} agents work at once", width, set_slots)]
+        if budget := budget_command(screen.requests, command, rest):
+            return [_palette_entry(budget[0], budget[1], width, budget[2])]
         if command == "theme":
             names = [name for name in sorted(screen.app.available_themes) if rest in name]
             return [

@@ -7,6 +7,7 @@ from functools import partial
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.requests import RequestKind
 from swarm_tui.room.actions import Action
+from swarm_tui.room.screens.budget_commands import BudgetCommands
 from swarm_tui.room.screens.dialog import ConfirmScreen
 from swarm_tui.room.screens.engine_requests import EngineRequests
 from swarm_tui.room.screens.services import ScreenServices
@@ -26,6 +27,7 @@ class SweepCommands:
                    self.why_not_fewer_slots),
             Action("sweep.more_slots", (">",), "", "One slot more: more agents at once", partial(self._add_slots, 1),
                    self._why_no_engine),
+            *BudgetCommands(self._screen, self._requests).actions(),
             Action("sweep.hold_queue", (), "", "Hold the queue: nothing further is launched",
                    partial(self._requests.send, RequestKind.HOLD), self.why_not_hold),
             Action("sweep.release_queue", (), "", "Release the queue",

@@ -1,0 +1,46 @@
+"""Another budget is chosen from limits that make sense, or typed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from swarm_tui.model.requests import RequestKind
+from swarm_tui.room.screens.budget_commands import budget_command, suggested_limits
+
+
+@pytest.mark.parametrize(
+    ("total", "spent", "limits"),
+    [
+        (0.0, 0.0, [0.7, 1.0, 1.5]),
+        (1.5, 1.7, [2.0, 3.0, 4.0]),
+        (20.0, 20.3, [30.0, 40.0, 50.0]),
+        (20.0, 75.0, [100.0, 150.0, 200.0]),
+        (0.0, 999.0, [1000.0, 1500.0, 2000.0]),
+    ],
+)
+def test_the_limits_that_are_offered_are_above_what_is_spent(total: float, spent: float, limits: list[float]) -> None:
+    assert suggested_limits(total, spent) == pytest.approx(limits)
+
+
+class Requests:
+    def __init__(self) -> None:
+        self.sent: list[tuple[RequestKind, float]] = []
+
+    def send(self, kind: RequestKind, *, dollars: float) -> None:
+        self.sent.append((kind, dollars))
+
+
+def test_what_is_typed_is_sent_when_it_is_an_amount() -> None:
+    requests: Any = Requests()
+    for words in ("40", "$2.50", "none"):
+        for command in ("budget", "budget-each"):
+            found = budget_command(requests, command, words)
+            assert found is not None
+            found[2]()
+    kinds = [RequestKind.BUDGET, RequestKind.BUDGET_EACH]
+    assert requests.sent == [(kind, dollars) for dollars in (40.0, 2.5, 0.0) for kind in kinds]
+    for words in ("", "-3", "nan", "inf", "1e9", "much", "0"):
+        assert budget_command(requests, "budget", words) is None, words
+    assert budget_command(requests, "slots", "3") is None
