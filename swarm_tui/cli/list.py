@@ -48,6 +48,7 @@ def _describe(folder: Any) -> dict[str, Any]:
     from swarm_tui.cli.status import cost_of, sweep_state
     from swarm_tui.errors import SwarmError
     from swarm_tui.insight.budget import cost_text
+    from swarm_tui.insight.host_lines import host_lines
     from swarm_tui.journal.open import open_sweep
 
     row: dict[str, Any] = {"sweep": folder.name, "folder": str(folder.root), "title": "", "created": None, "counts": {}}
@@ -63,6 +64,7 @@ def _describe(folder: Any) -> dict[str, Any]:
         "created": opened.spec.created_at,
         "base": opened.spec.base,
         "integrated": state.integration.branch if state.integration.state == "done" else None,
+        "hosts": [line.name for line in host_lines(opened.spec, state.hosts, state.tests())],
         **cost_of(opened),
         "cost": cost_text(state, is_imputed=opened.spec.is_cost_imputed),
         "counts": {mark: count for mark, count in state.counts.items() if count},

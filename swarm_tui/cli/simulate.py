@@ -21,6 +21,7 @@ is written. It answers requests as an engine would: stop, retry, hold, slots. It
 EXAMPLES = """\
   swarm-tui simulate                                   120 tests, in a folder that is removed afterwards
   swarm-tui simulate --tests 10000 --rate 1000         as much as the room must bear
+  swarm-tui simulate --hosts 8 --slots 32              on eight machines, one of them silent now and then
   swarm-tui simulate --headless --seconds 0 --ahead 0.6 /tmp/sweep   only write a sweep that is 60 % done"""
 
 APPEARS_WITHIN = 20.0
@@ -34,6 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=1, metavar="K", help="another seed, another sweep (1)")
     parser.add_argument("--slots", type=int, default=24, metavar="N", help="agents at once (24)")
     parser.add_argument("--budget", type=float, metavar="DOLLARS", help="hold the sweep to a budget")
+    parser.add_argument("--hosts", type=int, default=0, metavar="N", help="on so many machines (this one alone)")
     parser.add_argument("--ahead", type=float, default=0.0, metavar="F", help="begin with this part of them done (0)")
     parser.add_argument("--headless", action="store_true", help="only write, do not open the room")
     parser.add_argument("--ascii", action="store_true", help="draw with ASCII signs only")
@@ -44,8 +46,11 @@ def run(arguments: argparse.Namespace) -> int:
     from swarm_tui.journal.folder import SweepFolder
     from swarm_tui.model.budget import is_possible_budget
 
-    if arguments.tests < 1 or arguments.rate < 0 or not 0 <= arguments.ahead <= 1 or arguments.slots < 0:
-        raise UsageError("that cannot be simulated", "--tests from 1, --rate and --slots from 0, --ahead from 0 to 1")
+    numbers = (arguments.tests - 1, arguments.rate, arguments.slots, arguments.hosts)
+    if min(numbers) < 0 or not 0 <= arguments.ahead <= 1:
+        raise UsageError(
+            "that cannot be simulated", "--tests from 1, --rate, --slots and --hosts from 0, --ahead from 0 to 1"
+        )
     if arguments.budget is not None and not is_possible_budget(arguments.budget):
         raise UsageError(f"--budget {arguments.budget:g} is no budget", "give dollars, from 0.01 to 1,000,000")
     if not arguments.headless:
@@ -76,7 +81,7 @@ def _folder(arguments: argparse.Namespace) -> Iterator[Path]:
 @contextlib.contextmanager
 def _feeder(arguments: argparse.Namespace, folder: Path) -> Iterator[int]:
     words = [sys.executable, "-m", "swarm_tui.simulate.feeder", str(folder)]
-    for name in ("tests", "rate", "seed", "slots", "ahead"):
+    for name in ("tests", "rate", "seed", "slots", "hosts", "ahead"):
         words += [f"--{name}", str(getattr(arguments, name))]
     for name in ("seconds", "budget"):
         if getattr(arguments, name) is not None:

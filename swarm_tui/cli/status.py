@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from swarm_tui.insight.host_lines import host_lines, is_on_hosts, text_of_host, why_slots_are_free
 from swarm_tui.model.states import MARKS
 from swarm_tui.model.text import plain, plain_lines
 
@@ -67,8 +68,30 @@ def describe_sweep(opened: OpenedSweep, records: Iterable[TestRecord] | None = N
         "hard_to_use": [
             {"test": test, "title": each.title, "detail": each.detail_markdown} for test, each in hard_to_use(opened)
         ],
+        "hosts": describe_hosts(opened),
         "tests": [describe_test(record) for record in tests],
     }
+
+
+def describe_hosts(opened: OpenedSweep) -> list[dict[str, Any]]:
+    """Return the hosts of a sweep as data for JSON, those with trouble first."""
+    return [
+        {
+            "host": line.name,
+            "state": "gone" if line.is_gone else "silent" if line.lost_since is not None else "there",
+            "reason": line.reason,
+            "slots": line.slots,
+            "at_work": line.at_work,
+            "waiting": line.waiting,
+            "finished": line.finished,
+            "unsolved": line.unsolved,
+            "load": line.load,
+            "processors": line.processors or None,
+            "heard": line.heard_at,
+            "silent_since": line.lost_since,
+        }
+        for line in host_lines(opened.spec, opened.state.hosts, opened.state.tests())
+    ]
 
 
 def cost_of(opened: OpenedSweep) -> dict[str, Any]:
@@ -116,6 +139,7 @@ def describe_test(record: TestRecord) -> dict[str, Any]:
     return {
         "test": record.test,
         "agent": record.agent,
+        "host": record.host or None,
         "state": record.state.value,
         "result": record.result.value if record.result else None,
         "tries": [
@@ -160,6 +184,19 @@ def sweep_state(opened: OpenedSweep) -> str:
     return state.ended_why or "lost"
 
 
+def _host_table(opened: OpenedSweep) -> Iterable[str]:
+    """Yield a line for each host, where the agents run on other machines than this one."""
+    if not is_on_hosts(opened.spec):
+        return
+    state, now = opened.state, opened.state.last_at
+    lines = host_lines(opened.spec, state.hosts, state.tests())
+    why = why_slots_are_free(lines, state.slots, state.counts["queued"], now)
+    if why and sweep_state(opened) == "running":
+        yield why
+    for line in lines:
+        yield plain(text_of_host(line, now), 300)
+
+
 def _table(opened: OpenedSweep, records: list[TestRecord]) -> Iterable[str]:
     from swarm_tui.cli.sweep_summary import integration_lines
     from swarm_tui.insight.budget import cost_text
@@ -180,6 +217,7 @@ def _table(opened: OpenedSweep, records: list[TestRecord]) -> Iterable[str]:
     if sweep_state(opened) in ("lost", "stopped", "failed"):
         reason = f" ({plain(state.ended_reason, 200)})" if state.ended_reason else ""
         yield f"no engine works on it{reason}: `swarm-tui resume {opened.folder.name}` takes it up again"
+    yield from _host_table(opened)
     if state.stale_reason:
         yield f"states are stale: {plain(state.stale_reason, 200)}"
     for record in records:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from swarm_tui.insight.attention import attention_order, needs_person
 from swarm_tui.insight.blockers import Blocker, find_blockers
 from swarm_tui.insight.forecast import seconds_to_end
+from swarm_tui.insight.host_lines import HostTally
 from swarm_tui.insight.patterns import Pattern, find_patterns, raw_cause
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.states import ACTIVE_STATES, UNSOLVED_RESULTS, State
@@ -21,11 +22,13 @@ class Insights:
         self._open: dict[str, TestRecord] = {}
         self._spans: dict[str, float] = {}
         self._held: set[str] = set()
+        self.hosts = HostTally()
 
     def update(self, records: Iterable[TestRecord]) -> None:
         """Count records that are new or have changed."""
         for record in records:
             test = record.test
+            self.hosts.count(record)
             _keep(self._failing, record, bool(raw_cause(record)))
             _keep(self._active, record, record.state in ACTIVE_STATES)
             _keep(self._open, record, _is_open(record))

@@ -11,7 +11,9 @@ from typing import Any, Final, NamedTuple
 
 from swarm_tui import __version__
 from swarm_tui.insight.budget import cost_text
+from swarm_tui.insight.host_lines import host_lines, is_on_hosts
 from swarm_tui.journal.open import OpenedSweep
+from swarm_tui.model.formatting import counted
 from swarm_tui.model.outcome import Escalation
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.states import MARKS, Result, State
@@ -180,13 +182,25 @@ def _facts(sweep: OpenedSweep, records: Sequence[TestRecord]) -> list[list[str]]
     facts = [
         ["project", safe_line(Path(spec.repository).name, 100)],
         ["base", safe_line(" ".join(part for part in (spec.base_name, spec.base[:10]) if part), 100)],
-        ["agents", safe_line(f"{spec.agent_type} on {spec.provider}, {sweep.state.slots or spec.slots} slots", 100)],
+        ["agents", safe_line(f"{spec.agent_type}, {sweep.state.slots or spec.slots} slots", 100)],
+        ["hosts", safe_line(_hosts(sweep), 400)],
         ["tries", f"{sum(len(record.tries) for record in records):,}"],
         ["cost", cost_text(sweep.state, is_imputed=spec.is_cost_imputed) or "?"],
     ]
     if spent.is_known:
         facts.append(["tokens", f"{spent.tokens:,}"])
     return facts
+
+
+def _hosts(sweep: OpenedSweep) -> str:
+    """Return where the agents ran: how many tests on each host, and which hosts were given up."""
+    if not is_on_hosts(sweep.spec):
+        return "this machine"
+    lines = host_lines(sweep.spec, sweep.state.hosts, sweep.state.tests())
+    shown = [
+        f"{line.name} ({counted(len(line.tests), 'test')}{', given up' if line.is_gone else ''})" for line in lines[:12]
+    ]
+    return ", ".join(shown) + (f" and {len(lines) - 12:,} more" if len(lines) > 12 else "")
 
 
 def _bounds(sweep: OpenedSweep, records: Sequence[TestRecord]) -> tuple[float, float]:

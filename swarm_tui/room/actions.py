@@ -62,6 +62,7 @@ SCREENS: Final = (
     ScreenEntry("5", "blocked", "Blocked", "swarm_tui.room.screens.groups:BlockedScreen"),
     ScreenEntry("6", "log", "Log", "swarm_tui.room.screens.log:LogScreen"),
     ScreenEntry("7", "tail", "Tail", "swarm_tui.room.screens.tail:TailScreen"),
+    ScreenEntry("8", "hosts", "Hosts", "swarm_tui.room.screens.hosts:HostsScreen"),
 )
 SCOPES: Final = (EVERYWHERE, *(entry.name for entry in SCREENS))
 

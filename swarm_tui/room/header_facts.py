@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from swarm_tui.agents.kinds import kind_of_sweep
 from swarm_tui.insight.budget import cost_text
 from swarm_tui.model.budget import WARNED_AT, Budget
-from swarm_tui.model.formatting import age
+from swarm_tui.model.formatting import age, counted
 from swarm_tui.model.sweep import SweepSpec
 from swarm_tui.model.text import plain
 from swarm_tui.room.draw.frame import HeaderFacts
@@ -74,6 +74,9 @@ def _status(store: Store) -> tuple[str, str]:
     if store.engine is EngineState.ENDED and state.ended_why is not None:
         role = {"finished": "good", "stopped": "warning"}.get(state.ended_why, "error")
         return ("engine failed" if state.ended_why == "failed" else state.ended_why), role
+    silent = sum(host.lost_since is not None for host in state.hosts.values())
+    if silent and store.engine is EngineState.RUNNING:
+        return f"{silent} of {counted(len(state.hosts), 'host')} silent", "warning"
     if state.stale_reason:
         return "stale", "warning"
     if store.is_from_newer_version:

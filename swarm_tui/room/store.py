@@ -15,6 +15,7 @@ from typing import Any, Final, TypeVar, cast
 
 from swarm_tui.errors import JournalError
 from swarm_tui.insight.blockers import Blocker
+from swarm_tui.insight.host_lines import HostLine
 from swarm_tui.insight.insights import Insights
 from swarm_tui.insight.patterns import Pattern
 from swarm_tui.journal.append import engine_process_id
@@ -207,6 +208,10 @@ class Store:
     def blockers(self) -> list[Blocker]:
         """Return the blockers, computed at most once a second."""
         return self._cached("blockers", self.insights.blockers)
+
+    def hosts(self) -> list[HostLine]:
+        """Return what is known of the hosts, computed at most once a second."""
+        return self._cached("hosts", lambda: self.insights.hosts.lines(self.opened.spec, self.state.hosts))
 
     def seconds_left(self) -> float | None:
         queued = self.state.counts[State.QUEUED.value]

@@ -30,6 +30,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--slots", type=int, default=24)
     parser.add_argument("--budget", type=float, default=None)
+    parser.add_argument("--hosts", type=int, default=0)
     parser.add_argument("--ahead", type=float, default=0.0)
     parser.add_argument("--at", type=float, default=None)
     Feeder(parser.parse_args(arguments)).run()
@@ -43,7 +44,9 @@ class Feeder:
         self.arguments = arguments
         self.folder: Path = arguments.folder
         tests = make_tests(arguments.tests, random.Random(arguments.seed))
-        self.play = SimulatedSweep(self.folder.name, tests, arguments.slots, arguments.seed, arguments.budget)
+        self.play = SimulatedSweep(
+            self.folder.name, tests, arguments.slots, arguments.seed, arguments.budget, arguments.hosts
+        )
         self.parent = os.getppid()
         self.seq = 0
         self.requests_read = 0
@@ -148,6 +151,9 @@ class Feeder:
             "slots": self.arguments.slots,
             "mngr": {"path": "mngr"},
         }
+        if self.play.hosts is not None:
+            hosts = self.play.hosts
+            spec |= {"hosts": hosts.names, "per_host": hosts.per_host, "access": hosts.access()}
         draft = self.folder / ".sweep.json.draft"
         draft.write_text(json.dumps(spec, indent=2) + "\n", encoding="utf-8")
         os.replace(draft, self.folder / "sweep.json")

@@ -7,6 +7,7 @@ import random
 from typing import Any, NamedTuple
 
 from swarm_tui.simulate.budget import SimulatedBudget
+from swarm_tui.simulate.hosts import HostEvent, SimulatedHosts
 from swarm_tui.simulate.material import SimulatedTest
 from swarm_tui.simulate.script import Fields, ScriptedEvent, write_script
 
@@ -22,7 +23,13 @@ class SimulatedSweep:
     """A simulated sweep. Its clock is simulated too: the caller of `next_event` sets the pace."""
 
     def __init__(
-        self, sweep: str, tests: list[SimulatedTest], slots: int, seed: int, budget: float | None = None
+        self,
+        sweep: str,
+        tests: list[SimulatedTest],
+        slots: int,
+        seed: int,
+        budget: float | None = None,
+        hosts: int = 0,
     ) -> None:
         self.sweep = sweep
         self.tests = {test.test: test for test in tests}
@@ -42,6 +49,8 @@ class SimulatedSweep:
         self._due: list[tuple[float, int, int]] = []
         self._names = [test.test for test in tests]
         self._waiting: set[str] = set()
+        self.hosts = SimulatedHosts(hosts, slots, seed) if hosts else None
+        self._host_of: dict[str, str] = {}
 
     def opening(self, pid: int, machine: str) -> list[Fields]:
         """Return the events with which the sweep begins: the engine and every test in the queue."""
@@ -76,10 +85,16 @@ class SimulatedSweep:
             return TimedEvent(self.now, self._owed.pop(0))
         self._fill_slots()
         while self._due:
+            if self.hosts is not None and (event := self.hosts.next_event(self._due[0][0])) is not None:
+                return self._host_event(event)
             at, position, round_number = heapq.heappop(self._due)
             test = self._names[position]
             steps = self._steps.get(test)
             if steps is None or self._round[test] != round_number:
+                continue
+            if self.hosts is not None and (back_at := self.hosts.back_at(self._host_of[test])) is not None:
+                # What it does meanwhile is heard of when its host is back.
+                heapq.heappush(self._due, (max(at, back_at) + 0.1, position, round_number))
                 continue
             self.now = max(self.now, at)
             step = steps.pop(0)
@@ -87,11 +102,30 @@ class SimulatedSweep:
             if steps:
                 heapq.heappush(self._due, (self.now + steps[0].wait, position, round_number))
             else:
-                del self._steps[test]
+                self._end(test)
             fields = {"type": step.type, "test": test, **step.fields}
+            if self.hosts is not None and step.type in ("launching", "launched"):
+                fields["host"] = self._host_of[test]
             self._owed = self._money.follow(fields)
             return TimedEvent(self.now, fields)
         return None
+
+    def _host_event(self, event: HostEvent) -> TimedEvent:
+        assert self.hosts is not None
+        self.now = max(self.now, event.at)
+        if event.kind == "host_gone":
+            tests = [test for test in self._steps if self._host_of[test] == event.host]
+            reason = f"{event.host} is given up"
+            self._owed += [{"type": "queued", "test": test, "reason": reason} for test in tests]
+            for test in tests:
+                self._end(test)
+                self._waiting.discard(test)
+                self._queue.insert(0, test)
+        return TimedEvent(self.now, self.hosts.fields_of(event))
+
+    def _end(self, test: str) -> None:
+        if self._steps.pop(test, None) is not None and self.hosts is not None:
+            self.hosts.free_slot(self._host_of.pop(test))
 
     def _note_waiting(self, test: str, step: ScriptedEvent) -> None:
         self._waiting.discard(test)
@@ -103,6 +137,11 @@ class SimulatedSweep:
             test = next((test for test in self._queue if test not in self._held), None)
             if test is None:
                 return
+            if self.hosts is not None:
+                host = self.hosts.take_slot()
+                if host is None:
+                    return
+                self._host_of[test] = host
             self._queue.remove(test)
             self._round[test] += 1
             self._steps[test] = write_script(self.tests[test], self._round[test], self._generator)
@@ -143,7 +182,7 @@ class SimulatedSweep:
         return [*events, {"type": "request_answered", "request": request["id"], "is_done": True}]
 
     def _stop(self, test: str) -> Fields:
-        self._steps.pop(test, None)
+        self._end(test)
         self._waiting.discard(test)
         if test in self._queue:
             self._queue.remove(test)

@@ -2,6 +2,7 @@
 
 import json
 import random
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -10,10 +11,13 @@ from swarm_tui.cli.main import run_command_line
 from swarm_tui.journal.fold import SweepState
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.open import open_sweep
-from swarm_tui.model.events import parse_event
+from swarm_tui.model.events import Launching, parse_event
+from swarm_tui.model.states import ACTIVE_STATES, State
 from swarm_tui.simulate.feeder import main
 from swarm_tui.simulate.material import make_tests
 from swarm_tui.simulate.play import SimulatedSweep
+
+TAKING = (*ACTIVE_STATES, State.WAITING)
 
 
 def played(tests: int, slots: int, steps: int) -> SimulatedSweep:
@@ -115,3 +119,21 @@ def test_a_budget_holds_it_until_a_person_raises_it() -> None:
     while play.next_event() is not None:
         pass
     assert play.is_over
+
+
+def test_on_several_hosts_no_host_has_more_agents_than_slots_and_all_tests_end(tmp_path: Path) -> None:
+    folder = feed(tmp_path / "s", "--tests", "300", "--ahead", "1", "--slots", "12", "--hosts", "4")
+    state, spec = SweepState(), open_sweep(folder).spec
+    assert [access.name for access in spec.access] == ["box1", "box2", "box3", "box4"]
+    kinds = set()
+    for line in folder.events.read_bytes().splitlines():
+        event = parse_event(line)
+        kinds.add(event.type)
+        state.apply(event)
+        lost = {name for name, host in state.hosts.items() if host.lost_since is not None}
+        if isinstance(event, Launching):
+            taken = [record.host for record in state.tests() if record.state in TAKING]
+            assert max(Counter(taken).values()) <= spec.per_host == 3
+            assert event.host not in lost
+    assert {"host_seen", "host_lost", "host_back", "host_gone"} <= kinds
+    assert all(record.is_finished for record in state.tests())

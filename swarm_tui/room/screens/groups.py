@@ -72,6 +72,10 @@ class GroupListScreen(RoomScreen, Generic[Entry]):
     def draw_detail(self, entry: Entry, width: int) -> list[Line]:
         """Return the details of an entry."""
 
+    def about_list(self) -> str:
+        """Return what the title of the list says besides the number of its entries."""
+        return ""
+
     # What all of them do.
 
     def current(self) -> Entry | None:
@@ -92,6 +96,7 @@ class GroupListScreen(RoomScreen, Generic[Entry]):
         self.rows.show([self.draw_row(entry, width) for entry in self.entries])
         title = f"{self.TITLE_WORD.capitalize()} {len(every):,}"
         title += f" · {len(self.entries):,} match /{self.filter_words}" if self.filter_words else ""
+        title += f" · {about}" if (about := self.about_list()) else ""
         self.rows.title(title, f"{self.rows.cursor + 1:,} of {len(self.entries):,}" if self.entries else "")
         entry = self.current()
         self.detail.title(self.detail_title(entry) if entry is not None else "")

@@ -1,0 +1,150 @@
+"""What a person wants to know of each host: agents, free slots, load, and when it was last heard of."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from swarm_tui.model.formatting import age, counted, duration
+from swarm_tui.model.hosts import LOCAL_HOST, HostState
+from swarm_tui.model.state import TestRecord
+from swarm_tui.model.states import ACTIVE_STATES, UNSOLVED_RESULTS, State
+from swarm_tui.model.sweep import SweepSpec
+from swarm_tui.model.text import plain
+
+
+class HostLine(NamedTuple):
+    """One host at one moment."""
+
+    name: str
+    slots: int | None
+    """How many agents may work there at once; None where nothing says so."""
+    at_work: int = 0
+    waiting: int = 0
+    finished: int = 0
+    unsolved: int = 0
+    """Finished tests that need a person or another attempt."""
+    load: float | None = None
+    processors: int = 0
+    heard_at: float | None = None
+    lost_since: float | None = None
+    is_gone: bool = False
+    reason: str = ""
+    tests: tuple[str, ...] = ()
+    """Those whose last agent ran there."""
+
+    @property
+    def taken(self) -> int:
+        return self.at_work + self.waiting
+
+    @property
+    def free(self) -> int:
+        """How many more agents could be launched there; none while it does not answer."""
+        if self.is_gone or self.lost_since is not None or self.slots is None:
+            return 0
+        return max(0, self.slots - self.taken)
+
+    @property
+    def has_trouble(self) -> bool:
+        return self.is_gone or self.lost_since is not None
+
+
+class HostTally:
+    """Counts tests by host, updated by changes. `count` must get every record that has changed."""
+
+    def __init__(self) -> None:
+        self._records: dict[str, dict[str, TestRecord]] = {}
+        self._marks: dict[str, Counter[str]] = {}
+        self._host_of: dict[str, str] = {}
+        self._heard_at: dict[str, float] = {}
+
+    def count(self, record: TestRecord) -> None:
+        """Count a record that is new or has changed."""
+        before = self._host_of.pop(record.test, "")
+        if before:
+            self._marks[before][self._records[before].pop(record.test).mark] -= 1
+        host = record.host
+        if host:
+            self._host_of[record.test] = host
+            self._records.setdefault(host, {})[record.test] = record
+            self._marks.setdefault(host, Counter())[record.mark] += 1
+            self._heard_at[host] = max(self._heard_at.get(host, 0.0), record.last_line_at)
+
+    def lines(self, spec: SweepSpec, hosts: Mapping[str, HostState]) -> list[HostLine]:
+        """Return all hosts, those with trouble first, in the order in which the sweep names them."""
+        names = dict.fromkeys((*(access.name for access in spec.access), *hosts, *self._records))
+        lines = [self._line(name, spec, hosts.get(name) or HostState(name)) for name in names]
+        return sorted(lines, key=lambda line: not line.has_trouble)
+
+    def _line(self, name: str, spec: SweepSpec, known: HostState) -> HostLine:
+        marks = self._marks.get(name, Counter[str]())
+        heard_at = max(known.seen_at or 0.0, self._heard_at.get(name, 0.0))
+        is_one_of_many = bool(spec.access) or spec.provider != LOCAL_HOST
+        return HostLine(
+            name=name,
+            slots=spec.per_host if is_one_of_many and name != LOCAL_HOST else None,
+            at_work=_number_of(marks, ACTIVE_STATES),
+            waiting=marks[State.WAITING.value],
+            finished=sum(marks.values()) - _number_of(marks, (*ACTIVE_STATES, State.WAITING, State.QUEUED)),
+            unsolved=_number_of(marks, UNSOLVED_RESULTS),
+            load=known.load,
+            processors=known.processors,
+            heard_at=heard_at or None,
+            lost_since=known.lost_since,
+            is_gone=known.is_gone,
+            reason=known.reason,
+            tests=tuple(self._records.get(name, ())),
+        )
+
+
+def _number_of(marks: Mapping[str, int], kinds: Collection[str]) -> int:
+    return sum(marks[kind] for kind in kinds)
+
+
+def host_lines(spec: SweepSpec, hosts: Mapping[str, HostState], records: Iterable[TestRecord]) -> list[HostLine]:
+    """Return the hosts of a sweep that is looked at once."""
+    tally = HostTally()
+    for record in records:
+        tally.count(record)
+    return tally.lines(spec, hosts)
+
+
+def is_on_hosts(spec: SweepSpec) -> bool:
+    """Return whether the agents of a sweep run on other machines than this one."""
+    return bool(spec.access) or spec.provider != LOCAL_HOST
+
+
+def text_of_host(line: HostLine, now: float) -> str:
+    """Return a host as a sentence of words: `box1: 3 of 4 slots, load 1.8 of 8, heard of 12 s ago`."""
+    words = [f"{line.taken} of {line.slots} slots" if line.slots is not None else counted(line.taken, "agent")]
+    if line.waiting:
+        words.append(f"{line.waiting} waiting")
+    if line.has_trouble:
+        words.append(_trouble(line, now).partition(" is ")[2] + (f" ({line.reason})" if line.reason else ""))
+    elif line.load is not None:
+        words.append(f"load {line.load:.1f}" + (f" of {line.processors}" if line.processors else ""))
+    if line.heard_at is not None and not line.has_trouble:
+        words.append(f"heard of {age(now - line.heard_at)}")
+    words.append(f"{line.finished:,} done")
+    return f"{line.name}: {', '.join(words)}"
+
+
+def why_slots_are_free(lines: Sequence[HostLine], slots: int, queued: int, now: float) -> str:
+    """Return which hosts keep slots from being used while tests wait for one; "" when none does."""
+    taken = sum(line.taken for line in lines)
+    if not queued or taken >= slots or not lines or any(line.slots is None for line in lines):
+        return ""
+    troubled = [line for line in lines if line.has_trouble]
+    if not troubled and any(line.free for line in lines):
+        return ""
+    shown = [_trouble(line, now) for line in troubled[:3]]
+    shown += [f"{counted(len(troubled) - 3, 'more host')} too"] if len(troubled) > 3 else []
+    return f"{taken} of {slots} slots are used: {', '.join(shown) or 'every host is full'}"
+
+
+def _trouble(line: HostLine, now: float) -> str:
+    name = plain(line.name, 40)
+    if line.is_gone:
+        return f"{name} is given up"
+    return f"{name} is silent for {duration(now - (line.lost_since or now))}"
