@@ -9,10 +9,11 @@ import signal
 import socket
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from swarm_tui.model.hosts import HostAccess
 from tests.programs import end_with_parent, require_program
 from tests.waiting import until
 
@@ -41,11 +42,26 @@ class LoopbackHost:
     client_key: Path
     user: str = field(default_factory=getpass.getuser)
     options: str = ""
+    disk: Path | None = None
+    """For a disk of its own, as root: its folder of mngr, which this machine sees empty."""
     _sshd: subprocess.Popen[bytes] | None = None
 
     @property
     def home(self) -> Path:
         return self.folder / "home"
+
+    @property
+    def access(self) -> HostAccess:
+        return HostAccess(
+            name=self.folder.name,
+            provider=self.folder.name,
+            address="127.0.0.1",
+            host_dir=str(self.disk or self.folder / "mngr"),
+            port=self.port,
+            user=self.user,
+            key_file=str(self.client_key),
+            known_hosts_file=str(self.folder.parent / "known_hosts"),
+        )
 
     @property
     def host_key_line(self) -> str:
@@ -60,6 +76,9 @@ class LoopbackHost:
         self.new_host_key()
         text = CONFIG.format(port=self.port, folder=self.folder, keys=f"{self.client_key}.pub", path=path)
         (self.folder / "sshd_config").write_text(text + self.options)
+        if self.disk is not None:
+            self.disk.mkdir(exist_ok=True)
+            (self.folder / "disk").mkdir()
 
     def new_host_key(self) -> None:
         for name in ("host_key", "host_key.pub"):
@@ -72,6 +91,10 @@ class LoopbackHost:
         with contextlib.suppress(OSError):
             Path("/run/sshd").mkdir(exist_ok=True)
         words = [require_program("sshd"), "-D", "-f", str(self.folder / "sshd_config"), "-E", str(self.folder / "log")]
+        if self.disk is not None:
+            mount = 'mount --bind "$0" "$1" && shift && exec "$@"'
+            words = ["sh", "-c", mount, str(self.folder / "disk"), str(self.disk), *words]
+            words = ["unshare", "-m", "--propagation", "private", *words]
         self._sshd = subprocess.Popen(words, stdin=subprocess.DEVNULL, preexec_fn=end_with_parent)
         until(self._listens, f"sshd at port {self.port}")
 
@@ -110,6 +133,22 @@ class LoopbackHost:
         subprocess.run(["tmux", "kill-server"], env=environment, capture_output=True, check=False)
 
 
+def can_have_own_disks() -> bool:
+    return os.geteuid() == 0 and subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode == 0
+
+
+def mngr_settings(hosts: Sequence[LoopbackHost]) -> str:
+    """Return the settings by which mngr knows the hosts: a provider each."""
+    parts = []
+    for host in hosts:
+        access = host.access
+        parts.append(f'[providers.{access.name}]\nbackend = "ssh"\nhost_dir = "{access.host_dir}"')
+        parts.append(f"[providers.{access.name}.hosts.{access.name}]")
+        parts.append(f'address = "{access.address}"\nport = {access.port}\nuser = "{access.user}"')
+        parts.append(f'key_file = "{access.key_file}"\nknown_hosts_file = "{access.known_hosts_file}"')
+    return "\n".join(parts) + "\n"
+
+
 def make_key(path: Path) -> None:
     words = [require_program("ssh-keygen"), "-q", "-t", "ed25519", "-N", "", "-f", str(path)]
     subprocess.run(words, check=True, stdin=subprocess.DEVNULL)
@@ -123,19 +162,28 @@ def free_port() -> int:
 
 
 @contextlib.contextmanager
-def loopback_hosts(number: int = 1, *, path: str = os.defpath, options: str = "") -> Iterator[list[LoopbackHost]]:
+def loopback_hosts(
+    number: int = 1, *, path: str = os.defpath, options: str = "", has_own_disks: bool = False
+) -> Iterator[list[LoopbackHost]]:
     """Return running machines; they are gone afterwards."""
     with tempfile.TemporaryDirectory(dir="/tmp", prefix="sh", ignore_cleanup_errors=True) as folder:
         client_key = Path(folder) / "client_key"
         make_key(client_key)
         hosts = [
-            LoopbackHost(Path(folder) / f"h{each + 1}", free_port(), client_key, options=options)
+            LoopbackHost(
+                Path(folder) / f"h{each + 1}",
+                free_port(),
+                client_key,
+                options=options,
+                disk=Path(folder) / "mngr" if has_own_disks else None,
+            )
             for each in range(number)
         ]
         try:
             for host in hosts:
                 host.make(path)
                 host.start()
+            (Path(folder) / "known_hosts").write_text("".join(host.host_key_line for host in hosts))
             yield hosts
         finally:
             for host in hosts:

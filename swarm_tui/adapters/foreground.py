@@ -19,6 +19,8 @@ from swarm_tui.adapters.process_group import spawn_errors
 from swarm_tui.errors import UsageError
 
 ANSWER_TIMEOUT: Final = 1.0
+# The first screen, a cursor, usual colours; no mouse, no pasting or focus in brackets, usual keys.
+_USUAL_SCREEN: Final = b"\x1b[?1049l\x1b[?25h\x1b[0m\x1b[?1000;1002;1003;1006;2004;1004;1l\x1b>"
 _STATUS_QUERY: Final = b"\x1b[5n"
 _STATUS_ANSWER: Final = b"\x1b[0n"
 
@@ -52,6 +54,22 @@ def _ignored_interrupts() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+@contextlib.contextmanager
+def restored_terminal() -> Iterator[None]:
+    """Leave the terminal as it was, also behind a program that lost its other end and could not clear up."""
+    try:
+        before = termios.tcgetattr(0)
+    except termios.error:
+        before = None
+    try:
+        yield
+    finally:
+        if before is not None:
+            termios.tcsetattr(0, termios.TCSANOW, before)
+        if os.isatty(1):
+            os.write(1, _USUAL_SCREEN)
 
 
 def drop_late_answers(terminal: int, timeout: float = ANSWER_TIMEOUT) -> bool:

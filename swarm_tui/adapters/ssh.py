@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import os
 import re
 import shlex
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from typing import Final
 
 from swarm_tui.adapters.process import Finished, run_process
 from swarm_tui.errors import AdapterError, ProgramTimeout, UsageError
+from swarm_tui.model.hosts import HostAccess
 from swarm_tui.model.text import plain, plain_lines
 
 CONNECT_TIMEOUT: Final = 10
@@ -63,6 +65,17 @@ class SshTarget:
         if self.key_file is not None:
             words += ["-i", self.key_file, "-o", "IdentitiesOnly=yes"]
         return [*words, *options, "-p", str(self.port), "-l", self.user, "--", self.address]
+
+
+def target_of(access: HostAccess) -> SshTarget:
+    """Return how a host of a sweep is reached."""
+    return SshTarget(
+        access.user,
+        access.address,
+        access.port,
+        os.path.expanduser(access.key_file) if access.key_file else None,
+        os.path.expanduser(access.known_hosts_file) if access.known_hosts_file else None,
+    )
 
 
 async def parse_target(text: str) -> SshTarget:

@@ -27,6 +27,7 @@ _PANE_FORMAT: Final = (
     "#{pane_dead}:#{pane_pid}:#{pane_width}:#{pane_height}:#{pane_id}:#{@mngr_agent_pane}:#{@mngr_agent_id}"
     ":#{session_name}:#{n:window_name}:#{window_name}:#{pane_current_command}"
 )
+LIST_PANES: Final = ("list-panes", "-a", "-F", _PANE_FORMAT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +60,7 @@ class Tmux:
 
     async def list_panes(self) -> tuple[Pane, ...]:
         """Return all panes of all sessions; raise NoTmuxServer when there is no server."""
-        finished = await self._run("list-panes", "-a", "-F", _PANE_FORMAT)
-        panes = (_parse_pane(line) for line in finished.stdout.splitlines())
-        return tuple(pane for pane in panes if pane is not None)
+        return parse_panes((await self._run(*LIST_PANES)).stdout)
 
     async def capture(self, sessions: Sequence[str], *, history: int = 0) -> dict[str, str | None]:
         """Return the screens of the agents' windows, colours included, in one call; None where there is none.
@@ -159,6 +158,17 @@ class Tmux:
         )
 
 
+def parse_panes(output: bytes) -> tuple[Pane, ...]:
+    """Return the panes that LIST_PANES printed."""
+    panes = (_parse_pane(line) for line in output.splitlines())
+    return tuple(pane for pane in panes if pane is not None)
+
+
+def is_without_server(error: str) -> bool:
+    """Return whether this error of tmux says that no server runs."""
+    return _NO_SERVER.search(error) is not None
+
+
 def _checked(session: str) -> str:
     if _SESSION_NAME.fullmatch(session) is None:
         raise UsageError(f"{session!r} is no name of an agent's tmux session")
@@ -171,7 +181,7 @@ def _window(session: str) -> str:
 
 
 def _raise_without_server(finished: Finished, environment: Mapping[str, str]) -> None:
-    if finished.code != 0 and _NO_SERVER.search(finished.error_text):
+    if finished.code != 0 and is_without_server(finished.error_text):
         folder = environment.get("TMUX_TMPDIR") or "the usual place"
         raise NoTmuxServer(f"no tmux server runs in {folder}", "its agents have ended, or run on another server")
 

@@ -44,7 +44,7 @@ class ObservedFiles:
         whole = self._whole if self._is_whole_due else ()
         return [
             *(tail.request for _, tail in self._tails.values()),
-            *(ReadRequest(AgentFile(self.address, path), limit=WHOLE_LIMIT) for path in whole),
+            *(ReadRequest(AgentFile(self.address, path), limit=WHOLE_LIMIT, is_whole=True) for path in whole),
         ]
 
     def read(self, slices: Iterator[FileSlice | None]) -> None:

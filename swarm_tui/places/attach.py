@@ -10,20 +10,23 @@ import asyncio
 import contextlib
 import os
 import re
+import shlex
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from swarm_tui.adapters.foreground import run_in_foreground
-from swarm_tui.adapters.mngr import Mngr
+from swarm_tui.adapters.foreground import restored_terminal, run_in_foreground
+from swarm_tui.adapters.mngr import Mngr, mngr_environment
 from swarm_tui.adapters.mngr_messages import is_agent_name
 from swarm_tui.adapters.packages import how_to_get
 from swarm_tui.adapters.process import Finished, run_process
+from swarm_tui.adapters.ssh import target_of
 from swarm_tui.adapters.terminal import TerminalProgram
 from swarm_tui.adapters.tmux import AGENT_WINDOW, CALL_TIMEOUT, Tmux
 from swarm_tui.errors import AdapterError, ProgramMissing, SwarmError, UsageError
+from swarm_tui.model.hosts import HostAccess
 from swarm_tui.model.sweep import MngrSettings
 from swarm_tui.places.place import Place, PlaceUnreachable
 
@@ -45,6 +48,7 @@ class Approach:
     """What attaching to an agent would meet."""
 
     agent: str
+    """Its name for mngr."""
     session: str
     is_there: bool
     """Whether it has a terminal to attach to."""
@@ -84,12 +88,17 @@ class Attacher:
         settings: MngrSettings,
         repository: Path | None = None,
         own: Mapping[str, str] | None = None,
+        *,
+        access: HostAccess | None = None,
     ) -> None:
         self._place = place
         self._tmux = tmux
         self._repository = repository if repository is not None and repository.is_dir() else None
         self._own = os.environ if own is None else own
-        self._mngr = Mngr(settings.path, tmux.environment, self._repository)
+        self._access = access
+        """How the agents' host is reached; None on this machine."""
+        self._environment = tmux.environment if access is None else mngr_environment(settings)
+        self._mngr = Mngr(settings.path, self._environment, self._repository)
 
     async def examine(self, agent: str) -> Approach:
         """Return what attaching would meet; changes and starts nothing."""
@@ -110,7 +119,7 @@ class Attacher:
             socket = await self._tmux.output_of("display-message", "-p", "#{socket_path}")
         session = found.address.session
         outer = await self._outer(session, socket)
-        return Approach(agent, session, is_there, found.state == "DONE", prefix, outer)
+        return Approach(found.address.mngr_name, session, is_there, found.state == "DONE", prefix, outer)
 
     async def prepare(self, approach: Approach, *, is_started: bool = False) -> Prepared:
         """Make it safe to attach; with `is_started`, a stopped agent is started first: its command runs again."""
@@ -145,14 +154,19 @@ class Attacher:
         else:
             words = [*self._mngr.connect_command(approach.agent), "--no-start"]
         try:
-            return run_in_foreground(words, cwd=self._repository, environment=self._tmux.environment)
+            if self._access is None:
+                return run_in_foreground(words, cwd=self._repository, environment=self._environment)
+            with restored_terminal():
+                return run_in_foreground(words, cwd=self._repository, environment=self._environment)
         except ProgramMissing as error:
             raise ProgramMissing(f"mngr cannot be started: {error.message}", how_to_get("mngr")) from error
 
     def open_pane(self, prepared: Prepared, rows: int, columns: int) -> TerminalProgram:
         """Show an agent's session in a terminal of our own making."""
-        environment = self._tmux.environment | {"TERM": "xterm-256color", "COLORTERM": "truecolor"}
+        environment = self._environment | {"TERM": "xterm-256color", "COLORTERM": "truecolor"}
         words = ["tmux", "-u", *self._tmux.attach_command(prepared.approach.session)[1:]]
+        if self._access is not None:
+            words = [*target_of(self._access).words("-t", "-t"), shlex.join(words)]
         return TerminalProgram(words, rows=rows, columns=columns, environment=environment)
 
     async def clean_up(self, prepared: Prepared) -> None:
@@ -176,7 +190,9 @@ class Attacher:
         except SwarmError:
             # A stale TMUX: the variable outlived its server.
             return None
-        is_same = socket is not None and os.path.realpath(socket) == os.path.realpath(own_socket)
+        is_same = (
+            self._access is None and socket is not None and os.path.realpath(socket) == os.path.realpath(own_socket)
+        )
         if is_same and own_session == session:
             raise UsageError(
                 "this terminal is already the agent's own", "attaching here would show it within itself without end"

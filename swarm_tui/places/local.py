@@ -17,6 +17,7 @@ from swarm_tui.adapters.mngr_settings import AgentTypes
 from swarm_tui.adapters.process import Finished, run_process
 from swarm_tui.adapters.tmux import Pane, Tmux
 from swarm_tui.errors import AdapterError, NoTmuxServer
+from swarm_tui.model.hosts import LOCAL_HOST
 from swarm_tui.model.sweep import MngrSettings
 from swarm_tui.places.attach import Attacher
 from swarm_tui.places.local_agents import AgentRecords, has_live_pane, list_processes
@@ -28,6 +29,7 @@ from swarm_tui.places.place import (
     AgentStatuses,
     FileSlice,
     FoundFile,
+    HostReport,
     PlaceUnreachable,
     ReadRequest,
 )
@@ -59,6 +61,9 @@ class LocalPlace:
 
     def host_dir_of(self, host: str) -> str:
         return str(self._host_dir)
+
+    def reports(self) -> tuple[HostReport, ...]:
+        return ()
 
     # What agents do.
 
@@ -211,7 +216,7 @@ class LocalPlace:
     async def close(self) -> None:
         """Do nothing: there is no connection."""
 
-    def attacher(self, own: Mapping[str, str] | None = None) -> Attacher:
+    def attacher(self, host: str = LOCAL_HOST, own: Mapping[str, str] | None = None) -> Attacher:
         return Attacher(self, self.tmux, self._settings, self._repository, own)
 
 

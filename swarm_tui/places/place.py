@@ -104,6 +104,8 @@ class ReadRequest:
     file: AgentFile
     offset: int = 0
     limit: int = 0
+    is_whole: bool = False
+    """The file is not appended to but written anew, and is read from its beginning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +127,19 @@ class FoundFile:
     modified_at: float
 
 
+@dataclass(frozen=True, slots=True)
+class HostReport:
+    """How it stands with the connection to a host."""
+
+    host: str
+    is_there: bool
+    reason: str = ""
+    """Why it does not answer; empty while it is there, and until the first answer is due."""
+    heard_at: float = 0.0
+    load: float = 0.0
+    processors: int = 0
+
+
 class Place(Protocol):
     """One host with agents, or several. Every call answers for many agents; none starts a process for each of them.
 
@@ -134,6 +149,10 @@ class Place(Protocol):
 
     def host_dir_of(self, host: str) -> str:
         """Return the folder of mngr on a host."""
+        ...
+
+    def reports(self) -> Sequence[HostReport]:
+        """Return how it stands with the other machines of this place; waits for none."""
         ...
 
     async def has_mngr(self) -> bool:
@@ -219,6 +238,6 @@ class Place(Protocol):
         """End the connections to other machines; a later call opens them again."""
         ...
 
-    def attacher(self, own: Mapping[str, str] | None = None) -> Attacher:
-        """Return the way to connect a person's terminal to agents; `own` is the environment of that terminal."""
+    def attacher(self, host: str, own: Mapping[str, str] | None = None) -> Attacher:
+        """Return the way to connect a person's terminal to a host's agents; `own` is that terminal's environment."""
         ...

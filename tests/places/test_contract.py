@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -14,12 +15,17 @@ import pytest
 from swarm_tui.adapters.git import Repository
 from swarm_tui.adapters.mngr_messages import CreateRequest
 from swarm_tui.errors import AdapterError, SwarmError
+from swarm_tui.model.hosts import LOCAL_HOST, HostAccess
 from swarm_tui.model.sweep import MngrSettings
 from swarm_tui.places.local import LocalPlace
+from swarm_tui.places.many_hosts import ManyHosts
 from swarm_tui.places.place import AgentAddress, AgentFile, FileSlice, FoundFile, Place, ReadRequest
+from swarm_tui.places.ssh import SshPlace
+from swarm_tui.places.ssh_link import SshLink
 from tests.fake_mngr import FakeMngr
 from tests.git_project import GitProject
 from tests.isolation import IsolatedMngr
+from tests.loopback import LoopbackHost, loopback_hosts
 from tests.places.fake_place import FakePlace
 from tests.waiting import eventually
 
@@ -36,6 +42,30 @@ def make_fake(root: Path) -> Place:
 
 
 MAKERS: Final[dict[str, Callable[[Path], Place]]] = {"local": make_local, "fake": make_fake}
+# What is asked of one host among several is as if it was asked of it alone.
+MAKERS_OF_HOSTS: Final = ("ssh", "many")
+
+
+@pytest.fixture(scope="module")
+def ssh_host() -> Iterator[LoopbackHost]:
+    with loopback_hosts() as (host,):
+        yield host
+
+
+def make_ssh(access: HostAccess, root: Path, *, is_among_many: bool = False) -> Place:
+    access = access.model_copy(update={"host_dir": str(root)})
+    settings = MngrSettings(path="mngr", host_dir=str(root), home=str(root))
+    place = SshPlace(access, settings, None, SshLink(access))
+    return ManyHosts({LOCAL_HOST: make_local(root / "here"), access.name: place}) if is_among_many else place
+
+
+@pytest.fixture(params=[*MAKERS, *(pytest.param(name, marks=pytest.mark.needs("sshd")) for name in MAKERS_OF_HOSTS)])
+def made(request: pytest.FixtureRequest) -> tuple[Callable[[Path], Place], str]:
+    """Return what makes a place with this folder of mngr's, and the name of its host."""
+    if request.param in MAKERS:
+        return MAKERS[request.param], LOCAL_HOST
+    access = request.getfixturevalue("ssh_host").access
+    return partial(make_ssh, access, is_among_many=request.param == "many"), access.name
 
 
 @dataclass(frozen=True)
@@ -57,22 +87,26 @@ class Inhabited:
         return await self.place.read_files(requests)
 
 
-@pytest.fixture(params=list(MAKERS))
-def home(request: pytest.FixtureRequest, tmp_path: Path) -> Inhabited:
-    place = MAKERS[request.param](tmp_path / "mngr")
+@pytest.fixture
+def home(made: tuple[Callable[[Path], Place], str], tmp_path: Path) -> Inhabited:
+    maker, host = made
+    place = maker(tmp_path / "mngr")
     state, copy = tmp_path / "mngr/agents/agent-1", GitProject(tmp_path / "mngr/copies/test-1")
     state.mkdir(parents=True)
     base = copy.commit("Begin", {"a": "1\n"})
     copy.git("checkout", "--quiet", "-b", BRANCH)
-    agent = AgentAddress("test", "agent-1", "mngr-test", str(state), str(copy.root))
+    agent = AgentAddress("test", "agent-1", "mngr-test", str(state), str(copy.root), host)
     return Inhabited(place, agent, state, copy, base)
 
 
-async def test_the_folder_of_mngr_is_named_and_its_absence_seen(tmp_path: Path) -> None:
-    for maker in MAKERS.values():
-        place = maker(tmp_path / "nowhere")
-        assert (place.host_dir_of("local"), await place.has_mngr()) == (str(tmp_path / "nowhere"), False)
-        assert await maker(tmp_path).has_mngr()
+async def test_the_folder_of_mngr_is_named_and_its_absence_seen(
+    made: tuple[Callable[[Path], Place], str], tmp_path: Path
+) -> None:
+    maker, host = made
+    place = maker(tmp_path / "nowhere")
+    assert (place.host_dir_of(host), await place.has_mngr()) == (str(tmp_path / "nowhere"), False)
+    (tmp_path / "here").mkdir()
+    assert await maker(tmp_path).has_mngr()
 
 
 async def test_many_files_are_read_at_once_each_from_its_offset(home: Inhabited) -> None:
@@ -118,7 +152,7 @@ async def test_files_are_found_by_patterns_one_name_deep_and_links_are_left_out(
     for path in ("events/b/log", "events/a/log", "events/a/more/log", "log"):
         home.write(path, b"12")
     (home.state / "events/a/link").symlink_to(home.state / "log")
-    other = AgentAddress("other", "agent-2", "mngr-other", str(home.state / "no-such"), "")
+    other = replace(home.agent, agent_id="agent-2", state_dir=str(home.state / "no-such"))
     found = await home.place.find_files([home.agent, other], ["log", "events/*/log", "events/a/l*", "none/*"])
     assert [[file.path for file in files] for files in found] == [
         ["log", "events/a/log", "events/b/log", "events/a/log"],
@@ -159,7 +193,7 @@ async def test_commits_are_fetched_under_a_ref_and_none_without_any(home: Inhabi
     tip = home.copy.commit("[FIX_IMPL] Mend", {"a": "2\n"})
     assert await home.place.fetch_commits(home.agent, repository, **wanted) == tip
     assert repository.ref(REF) == tip
-    gone = AgentAddress("gone", "agent-2", "mngr-gone", "", str(tmp_path / "gone"))
+    gone = replace(home.agent, agent_id="agent-2", work_dir=str(tmp_path / "gone"))
     assert await home.place.fetch_commits(gone, repository, **wanted) == ""
 
 
@@ -180,12 +214,14 @@ async def test_uncommitted_work_is_one_whole_patch_without_the_folder_named(home
     assert not (home.copy.root / ".out").exists()
     with pytest.raises(SwarmError, match="it is larger than 0 MB"):
         await home.place.uncommitted_patch(home.agent, without=".out", limit=3)
-    gone = AgentAddress("gone", "agent-2", "mngr-gone", "", str(tmp_path / "gone"))
+    gone = replace(home.agent, agent_id="agent-2", work_dir=str(tmp_path / "gone"))
     assert await home.place.uncommitted_paths(gone, without=".out") == ()
     assert await home.place.uncommitted_patch(gone, without=".out", limit=limit) == b""
 
 
-def test_a_copy_that_is_broken_leads_into_no_other_repository(tmp_path: Path) -> None:
+def test_a_copy_that_is_broken_leads_into_no_other_repository(
+    made: tuple[Callable[[Path], Place], str], tmp_path: Path
+) -> None:
     outer = GitProject(tmp_path)
     base = outer.commit("Begin", {"thesis": "years of work\n"})
     outer.git("branch", BRANCH)
@@ -193,16 +229,16 @@ def test_a_copy_that_is_broken_leads_into_no_other_repository(tmp_path: Path) ->
     copy = GitProject(tmp_path / "copy")
     copy.commit("Begin", {"a": "1\n"})
     (copy.root / ".git/HEAD").unlink()
-    agent = AgentAddress("test", "agent-1", "mngr-test", "", str(copy.root))
-    for maker in MAKERS.values():
-        place = maker(tmp_path / "mngr")
-        for work in (
-            place.uncommitted_paths(agent, without=".out"),
-            place.uncommitted_patch(agent, without=".out", limit=1_000_000),
-            place.fetch_commits(agent, Repository.open(tmp_path), base=base, branch=BRANCH, ref=REF),
-        ):
-            with pytest.raises(SwarmError, match="no git repository any more"):
-                asyncio.run(work)
+    maker, host = made
+    agent = AgentAddress("test", "agent-1", "mngr-test", "", str(copy.root), host)
+    place = maker(tmp_path / "mngr")
+    for work in (
+        place.uncommitted_paths(agent, without=".out"),
+        place.uncommitted_patch(agent, without=".out", limit=1_000_000),
+        place.fetch_commits(agent, Repository.open(tmp_path), base=base, branch=BRANCH, ref=REF),
+    ):
+        with pytest.raises(SwarmError, match="no git repository any more"):
+            asyncio.run(work)
 
 
 @pytest.fixture(params=["fake", pytest.param("local", marks=pytest.mark.slow)])
