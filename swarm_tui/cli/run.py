@@ -49,9 +49,12 @@ def run(arguments: argparse.Namespace) -> int:
     folder = begin_sweep(spec, tests)
     count = counted(len(tests), "test")
     print_progress(f"sweep {folder.name}: {count} on {spec.base_name or spec.base[:10]}, {spec.slots} slots")
-    permission = kind_of_sweep(spec).permission(spec.permissions, spec.agent_arguments)
+    kind = kind_of_sweep(spec)
+    permission = kind.permission(spec.permissions, spec.agent_arguments)
     if permission.sentence:
         print_progress(f"the agents {permission.sentence}")
+    if kind.unknown_facts:
+        print_progress(f"of {kind.agent_type} agents, {kind.unknown_facts} are not known")
     start_engine(folder, spec.agent_environment)
     return show_sweep(folder, arguments)
 

@@ -13,6 +13,7 @@ from typing import Literal
 from swarm_tui import __version__
 from swarm_tui.adapters.git import Repository
 from swarm_tui.adapters.mngr import Mngr, mngr_environment
+from swarm_tui.agents.kinds import kind_of_sweep
 from swarm_tui.engine.context import EngineContext
 from swarm_tui.engine.copy_source import copy_variables
 from swarm_tui.engine.request_handler import RequestHandler
@@ -104,8 +105,11 @@ async def _run(
 
 
 async def _resume_and_run(runner: SweepRunner, events: Sequence[Event], is_relaunching: bool) -> None:
+    kind = kind_of_sweep(runner.context.spec)
     if any(isinstance(event, EngineStarted) for event in events):
         await Resumer(runner.context, runner, is_relaunching).resume(events)
+    elif kind.unknown_facts:
+        runner.context.note(f"of {kind.agent_type} agents, {kind.unknown_facts} are not known")
     try:
         await runner.run(RequestHandler(runner.context, runner))
     except BaseExceptionGroup as errors:

@@ -43,6 +43,8 @@ def test_a_type_that_no_module_names_is_one_of_mngrs() -> None:
     assert kind.has_model
     assert kind.can_integrate
     assert kind.prepare_command(start_of(Path("/folder"), "--fast")) == ("--fast",)
+    assert kind.unknown_facts.startswith("what they cost")
+    assert not any(kind_of(known).unknown_facts for known in ("claude", "command", "offline", "simulated"))
 
 
 def test_the_offline_agent_is_a_command_that_needs_no_message(tmp_path: Path) -> None:

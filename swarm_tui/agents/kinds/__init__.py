@@ -134,6 +134,11 @@ class AgentKind:
         return Login(is_logged_in=code == 0)
 
     @property
+    def unknown_facts(self) -> str:
+        """What cannot be found out about its agents, as the subject of "... are not known"; empty for a known kind."""
+        return "" if self.AGENT_TYPES else "what they cost, what their dialogs ask and what they do without asking"
+
+    @property
     def mngr_type(self) -> str:
         """The type as mngr knows it."""
         return self.agent_type
