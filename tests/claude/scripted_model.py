@@ -106,6 +106,11 @@ class Request:
         return [text for message in self.messages if (text := _user_text(message))]
 
     @property
+    def is_continued(self) -> bool:
+        """Whether the conversation began with a summary of an earlier one, which had become too long."""
+        return bool(self.user_texts) and "continued from a previous conversation" in self.user_texts[0]
+
+    @property
     def tool_results(self) -> list[str]:
         """What all calls of the conversation returned, oldest first."""
         blocks = [block for message in self.messages for block in _blocks(message)]
@@ -125,6 +130,8 @@ class ScriptedModel(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.play = play
         self.requests: list[Request] = []
+        self.served: list[tuple[str, Json]] = []
+        """The model and the usage of every turn of the agents that was told whole; titles are not among them."""
         self._tries: Counter[bytes] = Counter()
         self._lock = threading.Lock()
         self._ids = itertools.count(1)
@@ -188,6 +195,8 @@ class ScriptedModel(ThreadingHTTPServer):
         reason = {"stop_reason": "tool_use" if turn.calls else "end_turn", "stop_sequence": None}
         yield "message_delta", {"delta": reason, "usage": {"output_tokens": output}}
         yield "message_stop", {}
+        with self._lock:
+            self.served.append((model, {**message["usage"], "output_tokens": output}))
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -81,11 +81,13 @@ def sweep(mngr: IsolatedMngr, claude: Path, tmp_path: Path) -> Iterator[Callable
 
 
 def test_a_sweep_needs_no_flags(sweep: Callable[..., Sweep]) -> None:
-    tests = ["total_clean", "vat_fixed", "discount_garbage", "currency_limited", "stock_subagent"]
-    running = sweep(tests, "--slots", "5")
+    tests = ["total_clean", "vat_fixed", "discount_garbage", "currency_limited", "stock_subagent", "receipt_compact"]
+    running = sweep(tests, "--slots", "6", CLAUDE_CODE_AUTO_COMPACT_WINDOW="150000")
     limited = running.wait_for("currency_limited", lambda record: record.condition)
     assert limited.state is State.RUNNING
     assert limited.condition.startswith("API error 429, tries again (")
+    compacting = running.wait_for("receipt_compact", lambda record: record.condition)
+    assert (compacting.state, compacting.condition) == (State.RUNNING, "it compacts its conversation")
     assert running.end() == 0, running.story()
     state = running.state()
     results = {record.test.partition("::test_")[2]: record.result for record in state.tests()}
@@ -95,8 +97,9 @@ def test_a_sweep_needs_no_flags(sweep: Callable[..., Sweep]) -> None:
         "discount_garbage": Result.IMPL_FIX,
         "currency_limited": Result.IMPL_FIX,
         "stock_subagent": Result.IMPL_FIX,
+        "receipt_compact": Result.IMPL_FIX,
     }
-    assert (state.integration.state, state.integration.fixes) == ("done", 4)
+    assert (state.integration.state, state.integration.fixes) == ("done", 5)
     folder = running.lab.program.newest()
     for record in state.tests():
         assert record.dollars is not None
@@ -158,15 +161,12 @@ def test_without_a_login_nothing_is_begun(mngr: IsolatedMngr, claude: Path, tmp_
         assert asyncio.run(mngr.adapter.list_agents()).agents == ()
 
 
-def test_the_sum_is_claudes_own(sweep: Callable[..., Sweep]) -> None:
-    running = sweep(["total_priced"], "--integrator", "none")
+def test_the_sum_is_what_the_model_served(sweep: Callable[..., Sweep]) -> None:
+    tests = ["total_priced", "stock_subagent", "receipt_compact"]
+    running = sweep(tests, "--integrator", "none", CLAUDE_CODE_AUTO_COMPACT_WINDOW="150000")
     assert running.end() == 0, running.story()
-    record = running.record("total_priced")
-    usage = {"input_tokens": 1_200, "cache_creation_input_tokens": 30_000, "cache_read_input_tokens": 250_000}
-    # The two turns that read the prompt are counted by the server.
-    priced = sum(dollars_of("claude-opus-5-5", usage | {"output_tokens": 700 + number}) or 0 for number in range(6))
-    assert record.dollars is not None
-    assert priced < record.dollars < priced + 1.0
+    served = sum(dollars_of(model, usage) or 0 for model, usage in running.lab.model.served)
+    assert sum(record.dollars or 0 for record in running.state().tests()) == pytest.approx(served, abs=0.005)
 
 
 def test_a_tutorial_is_filled(mngr: IsolatedMngr, claude: Path, tmp_path: Path) -> None:

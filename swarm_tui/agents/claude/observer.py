@@ -63,6 +63,7 @@ class ClaudeObserver:
     """What the last turn ended with."""
     _failure: str = ""
     """Why the last turn failed."""
+    _is_compacting: bool = False
     _attempt: tuple[int, int, str] | None = None
     """The number of a failed request, the most there are, and its status."""
 
@@ -123,7 +124,7 @@ class ClaudeObserver:
 
     def _condition(self) -> str:
         if self._attempt is None:
-            return ""
+            return "it compacts its conversation" if self._is_compacting else ""
         number, most, status = self._attempt
         reason = f"API error {status}" if status.isdigit() else "no connection to the API"
         return f"{reason}, tries again ({min(number, most - 1)} of {most - 1})"
@@ -136,6 +137,7 @@ class ClaudeObserver:
             self._attempt = None
 
     def _add_event(self, event: dict[str, Any]) -> None:
+        self._is_compacting = event.get("event") == "PreCompact"
         match event.get("event"):
             case "asked":
                 identity = _text(event.get("id"))

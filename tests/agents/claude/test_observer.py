@@ -41,6 +41,13 @@ def test_a_model_that_thinks_or_a_command_that_runs_is_work() -> None:
     assert observed("busy") == WORKING
 
 
+def test_a_long_conversation_is_compacted() -> None:
+    compacting = Observation(False, "session file", condition="it compacts its conversation")
+    assert observed("busy", {"event": "PreCompact", "trigger": "auto"}) == compacting
+    for after in ("PostCompact", "SessionStart", "Stop"):
+        assert observed("busy", {"event": "PreCompact"}, {"event": after}) == WORKING
+
+
 def test_a_permission_request_needs_a_person() -> None:
     assert observed("waiting", BASH, waiting_for="permission prompt") == ALLOW_BASH
 

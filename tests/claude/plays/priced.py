@@ -10,6 +10,6 @@ from tests.claude.scripted_model import Request, Turn
 
 
 def turns(task: Task, request: Request) -> Sequence[Turn]:
-    usage = {"input_tokens": 1_200, "cache_creation_input_tokens": 30_000, "cache_read_input_tokens": 250_000}
+    usage = {"input_tokens": 1_200, "cache_creation_input_tokens": 30_000, "cache_read_input_tokens": 60_000}
     everything = [task.run_test(), *task.hand_in(outcome())]
     return [replace(turn, usage=usage | {"output_tokens": 700 + number}) for number, turn in enumerate(everything)]
