@@ -47,6 +47,11 @@ class AgentObserver(Protocol):
         """Why text must not be typed into the agent's terminal now; empty when it may be."""
         ...
 
+    @property
+    def dollars(self) -> float | None:
+        """The agent's own sum of what it has spent, as of its last turn; None where it keeps none."""
+        ...
+
     def answer(self, text: str, by: str) -> AnswerFile | None:
         """Return the answer to what the agent asks through a hook; None when it asks nothing there."""
         ...

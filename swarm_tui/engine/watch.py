@@ -152,11 +152,18 @@ class Watch:
         if summary.last_line != recorded.last_line and now >= self._said_at + SAID_INTERVAL:
             self._said_at, recorded.last_line = now, summary.last_line
             events.append(Said(test=self.task.key, line=summary.last_line))
-        has_spent = (summary.dollars, summary.tokens) != (recorded.dollars, recorded.tokens)
+        dollars = self._dollars()
+        has_spent = (dollars, summary.tokens) != (recorded.dollars, recorded.tokens)
         if has_spent and now >= self._spent_at + SPENT_INTERVAL:
-            self._spent_at, recorded.dollars, recorded.tokens = now, summary.dollars, summary.tokens
-            events.append(Spent(test=self.task.key, dollars=summary.dollars, tokens=summary.tokens))
+            self._spent_at, recorded.dollars, recorded.tokens = now, dollars, summary.tokens
+            events.append(Spent(test=self.task.key, dollars=dollars, tokens=summary.tokens))
         return events
+
+    def _dollars(self) -> float | None:
+        """Return what the agent has spent: the sum of its log, or its own sum, which comes later and lacks nothing."""
+        own = self.observer.dollars if self.observer is not None else None
+        summed = self._summary.dollars
+        return summed if own is None else max(own, summed or 0.0)
 
     def held_back_events(self) -> list[KnownEvent]:
         """Return what the intervals have held back so far."""

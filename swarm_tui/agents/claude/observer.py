@@ -27,6 +27,8 @@ REQUESTS_KEPT: Final = 200
 _ID: Final = re.compile(r"[\w-]{1,60}")
 _FAILED_ATTEMPT: Final = re.compile(rb"API error \(attempt (\d+)/(\d+)\): (\S+)")
 _ANSWERED: Final = b"first byte after"
+# What compacting costs is in no other file.
+_TURN_COST: Final = re.compile(rb"\[engine\] turn \d+ end \(.*\bcost=\$(\d{1,9}\.\d{1,9})\b")
 _TELLING_INPUTS: Final = ("command", "file_path", "path", "url", "pattern")
 _YES: Final = frozenset({"y", "yes", "ok", "allow"})
 _NO: Final = frozenset({"n", "no", "deny"})
@@ -52,6 +54,7 @@ class ClaudeObserver:
     """One Claude Code agent."""
 
     files: Sequence[ObservedFile] = (MAIN_PROCESS, SESSION, EVENTS, DEBUG)
+    dollars: float | None = None
     _process_id: str = ""
     _status: str = ""
     _waiting_for: str = ""
@@ -135,6 +138,8 @@ class ClaudeObserver:
             self._attempt = int(failed[1]), int(failed[2]), plain(failed[3].decode("utf-8", "replace"), 20)
         elif _ANSWERED in line:
             self._attempt = None
+        elif cost := _TURN_COST.search(line):
+            self.dollars = float(cost[1])
 
     def _add_event(self, event: dict[str, Any]) -> None:
         self._is_compacting = event.get("event") == "PreCompact"

@@ -41,6 +41,16 @@ def test_a_model_that_thinks_or_a_command_that_runs_is_work() -> None:
     assert observed("busy") == WORKING
 
 
+def test_claude_adds_up_what_each_turn_has_cost() -> None:
+    observer = ClaudeObserver()
+    assert observer.dollars is None
+    end = "2026-11-18T23:44:{:02}Z [DEBUG] [engine] turn {} end (turns=5 usage in=107833 out=112 cost=${} api=940ms)"
+    observer.add_lines(DEBUG.name, [end.format(1, 1, "0.4294").encode(), end.format(2, 2, "1.1622").encode()])
+    assert observer.dollars == 1.1622
+    observer.add_lines(DEBUG.name, [end.format(3, 3, "9" * 400).encode(), b"[engine] turn 3 end (cost=$nan)"])
+    assert observer.dollars == 1.1622
+
+
 def test_a_long_conversation_is_compacted() -> None:
     compacting = Observation(False, "session file", condition="it compacts its conversation")
     assert observed("busy", {"event": "PreCompact", "trigger": "auto"}) == compacting
