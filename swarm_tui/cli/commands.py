@@ -20,6 +20,8 @@ COMMANDS: Final[tuple[Command, ...]] = (
     Command("demo", "swarm_tui.cli.demo", "see a whole sweep on a sample project, without a model"),
     Command("run", "swarm_tui.cli.run", "start a sweep: one agent for each test"),
     Command("status", "swarm_tui.cli.status", "where every test of a sweep stands"),
+    Command("events", "swarm_tui.cli.events", "what happens in a sweep, line by line, for scripts"),
+    Command("wait", "swarm_tui.cli.wait", "wait until a sweep is done, or asks, or fails; for scripts"),
     Command("list", "swarm_tui.cli.list", "the sweeps of this repository"),
     Command("stop", "swarm_tui.cli.stop", "stop a sweep, so that it can be resumed"),
     Command("resume", "swarm_tui.cli.resume", "take a sweep up again after a stop, a crash or a reboot"),

@@ -83,9 +83,13 @@ class PlainDisplay:
 
     def show(self, opened: OpenedSweep) -> None:
         for line in self._new_lines.read(opened.state.log):
-            name = f"{plain(line.test, 200)}: " if line.test else ""
-            moment = time.strftime("%H:%M:%S", time.localtime(line.at))
-            print(f"{moment} {name}{plain(line.text, 500)}", file=sys.stderr, flush=True)
+            print(log_text(line), file=sys.stderr, flush=True)
+
+
+def log_text(line: LogLine) -> str:
+    """Return a line of the log as plain text."""
+    name = f"{plain(line.test, 200)}: " if line.test else ""
+    return f"{time.strftime('%H:%M:%S', time.localtime(line.at))} {name}{plain(line.text, 500)}"
 
 
 class BarDisplay:

@@ -56,6 +56,11 @@ def _parser_of(option: Option) -> Callable[[str], Any]:
     parse = option.flag.parse
     if parse is None:
         return next((kind for kind in (int, float) if kind in (option.type, *get_args(option.type))), str)
+    return parsed_by(parse)
+
+
+def parsed_by(parse: Callable[[str], Any]) -> Callable[[str], Any]:
+    """Return a parser of words whose ValueError argparse shows."""
 
     def read(text: str) -> Any:
         try:

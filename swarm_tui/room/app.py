@@ -21,6 +21,7 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
 from swarm_tui.agents.kinds import kind_of_sweep
+from swarm_tui.journal.personal_files import state_folder
 from swarm_tui.room.actions import screen_entry
 from swarm_tui.room.colours import ThemeStyles
 from swarm_tui.room.crash import write_crash_report
@@ -29,7 +30,7 @@ from swarm_tui.room.key_queue import KeyQueue
 from swarm_tui.room.marks import Marks
 from swarm_tui.room.notices import POP_TITLE, PUSH_TITLE, Notices
 from swarm_tui.room.screens.base import RoomScreen
-from swarm_tui.room.settings import TERMINAL_THEME, Settings, first_theme, state_folder
+from swarm_tui.room.settings import TERMINAL_THEME, Settings, first_theme
 from swarm_tui.room.store import Store, SweepChanged
 
 GRID = "sweep"

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import json
 import os
-import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
@@ -23,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from swarm_tui.errors import JournalError, UsageError
 from swarm_tui.journal.folder import write_beside
+from swarm_tui.journal.personal_files import config_file, config_table, read_config, state_folder
 from swarm_tui.room.actions import SCOPES, actions_in
 
 if TYPE_CHECKING:
@@ -75,28 +75,11 @@ def first_theme(app: App[Any]) -> str:
     return TERMINAL_THEME if has_few else DEFAULT_THEME
 
 
-def config_file(environment: Mapping[str, str] = os.environ) -> Path:
-    base = environment.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
-    return Path(base) / "swarm-tui" / "config.toml"
-
-
-def state_folder(environment: Mapping[str, str] = os.environ) -> Path:
-    """Return the folder of what the room remembers and of its crash reports."""
-    base = environment.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
-    return Path(base) / "swarm-tui"
-
-
 def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
     """Read config and memory; raise UsageError where the config cannot be understood."""
-    config_path = config_file(environment)
-    try:
-        config = tomllib.loads(config_path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        config = {}
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{config_path} cannot be read", str(error)) from error
+    config, config_path = read_config(environment), config_file(environment)
     state_file = state_folder(environment) / "room.json"
-    room = _table(config, "room", config_path)
+    room = config_table(config, "room", config_path)
     notify = room.get("notify", "bell")
     if notify not in NOTICES:
         raise UsageError(f"{config_path}: room.notify is {notify!r}", f"it can be {', '.join(NOTICES)}")
@@ -104,16 +87,9 @@ def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
         remembered=_read_remembered(state_file),
         theme=str(room.get("theme", "")),
         notify=notify,
-        keys=_read_keys(_table(config, "keys", config_path), config_path),
+        keys=_read_keys(config_table(config, "keys", config_path), config_path),
         state_file=state_file,
     )
-
-
-def _table(config: dict[str, Any], name: str, path: Path) -> dict[str, Any]:
-    table = config.get(name, {})
-    if not isinstance(table, dict):
-        raise UsageError(f"{path}: [{name}] is no table", "see `swarm-tui open --help`")
-    return table
 
 
 def _read_keys(table: dict[str, Any], path: Path) -> dict[str, tuple[str, ...]]:

@@ -1,0 +1,50 @@
+"""Whether what a person may wait for is so in a sweep; the words are those of `model/conditions.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from swarm_tui.insight.attention import is_stuck
+from swarm_tui.insight.patterns import find_patterns
+from swarm_tui.journal.fold import SweepState
+from swarm_tui.model.conditions import ALERT_AT
+from swarm_tui.model.states import Result, State
+
+
+def _asks(state: SweepState, now: float) -> bool:
+    integrator = state.integrator
+    return bool(state.counts[State.WAITING.value]) or (integrator is not None and integrator.state is State.WAITING)
+
+
+def _is_over_budget(state: SweepState, now: float) -> bool:
+    return state.budget.is_used_up or any(record.over_budget_at is not None for record in state.tests())
+
+
+def _has_alert(state: SweepState, now: float) -> bool:
+    patterns = find_patterns(state.tests())
+    return bool(patterns) and len(patterns[0].tests) >= ALERT_AT
+
+
+def _has_fixes(state: SweepState, now: float) -> bool:
+    return state.integration.state == "done" and state.integration.fixes > 0
+
+
+CHECKS: Final[dict[str, Callable[[SweepState, float], bool]]] = {
+    "done": lambda state, now: state.ended_why == "finished",
+    "ended": lambda state, now: state.is_over,
+    "asks": _asks,
+    "failed": lambda state, now: bool(state.counts[Result.FAILED]),
+    "blocked": lambda state, now: bool(state.counts[Result.BLOCKED]),
+    "unresolved": lambda state, now: bool(state.counts[Result.UNRESOLVED]),
+    "stuck": lambda state, now: any(is_stuck(record, now) for record in state.tests()),
+    "alert": _has_alert,
+    "over-budget": _is_over_budget,
+    "held": lambda state, now: state.launches_nothing,
+    "fixes": _has_fixes,
+}
+
+
+def is_so(state: SweepState, now: float) -> Callable[[str], bool]:
+    """Return whether a condition holds in a state of the sweep, by its word."""
+    return lambda word: CHECKS[word](state, now)

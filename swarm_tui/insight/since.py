@@ -1,0 +1,142 @@
+"""What has happened in a sweep between two positions of its journal, for somebody who was away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final, NamedTuple
+
+from swarm_tui.insight.patterns import find_patterns
+from swarm_tui.journal.fold import SweepState
+from swarm_tui.model.formatting import counted, money
+from swarm_tui.model.spending import Spending
+from swarm_tui.model.state import Integration, TestRecord
+from swarm_tui.model.states import Result, State
+
+PATTERN_OF: Final = 3
+"""Fewer tests that fail alike are no news."""
+_SAID_APART: Final = (Result.FAILED, Result.BLOCKED, Result.UNRESOLVED)
+
+
+class Moment(NamedTuple):
+    """A sweep at one position of its journal. The records in it are never changed."""
+
+    seq: int
+    records: Mapping[str, TestRecord]
+    integrator: TestRecord | None
+    integration: Integration
+    spending: Spending
+    budget_percent: int
+    ended_why: str | None
+
+
+def moment_of(state: SweepState) -> Moment:
+    """Return the sweep as it is now, unaffected by later events."""
+    return Moment(
+        state.last_seq,
+        dict(state.records),
+        state.integrator,
+        state.integration,
+        state.spending,
+        state.budget.percent,
+        state.ended_why,
+    )
+
+
+class Changes(NamedTuple):
+    """What is different at the later of two moments."""
+
+    done: tuple[TestRecord, ...] = ()
+    """Tests with a new result."""
+    asking: tuple[TestRecord, ...] = ()
+    """Tests whose agents ask since then; one that was answered in between asks no more."""
+    stopped: tuple[TestRecord, ...] = ()
+    patterns: tuple[tuple[int, str], ...] = ()
+    """Causes that tests have in common now and had not before: how many tests, and the cause."""
+    integrated: Integration | None = None
+    """The new integrated branch, or the new failure to make one."""
+    budget_percent: int = 0
+    """The mark of the budget that was passed."""
+    ended_why: str = ""
+    dollars: float = 0.0
+    has_unknown_price: bool = False
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether nothing is different that a person would be told."""
+        return not any(self._replace(dollars=0.0, has_unknown_price=False))
+
+
+def changes_between(before: Moment, after: Moment) -> Changes:
+    """Return what has happened from one moment to a later one of the same sweep."""
+    old = before.records
+    changed = [record for test, record in after.records.items() if record is not old.get(test)]
+    spent = after.spending.minus(before.spending)
+    is_integrated_anew = after.integration.state in ("done", "failed") and after.integration.at != before.integration.at
+    return Changes(
+        done=tuple(record for record in changed if record.state is State.DONE and _is_new(record, old)),
+        asking=tuple(_asking(changed, before, after)),
+        stopped=tuple(record for record in changed if record.state is State.STOPPED and _is_new(record, old)),
+        patterns=tuple(_new_patterns(before, after)),
+        integrated=after.integration if is_integrated_anew else None,
+        budget_percent=after.budget_percent if after.budget_percent > before.budget_percent else 0,
+        ended_why=after.ended_why or "" if after.ended_why != before.ended_why else "",
+        dollars=spent.dollars,
+        has_unknown_price=spent.unpriced > 0,
+    )
+
+
+def _is_new(record: TestRecord, old: Mapping[str, TestRecord]) -> bool:
+    """Return whether a test came into its state since then; the same state of another attempt is new."""
+    known = old.get(record.test)
+    return known is None or (known.state, known.since, known.attempt) != (record.state, record.since, record.attempt)
+
+
+def _asking(changed: list[TestRecord], before: Moment, after: Moment) -> Iterator[TestRecord]:
+    for record in changed:
+        if record.state is State.WAITING:
+            known = before.records.get(record.test)
+            if known is None or (known.state, known.since, known.question) != (
+                record.state,
+                record.since,
+                record.question,
+            ):
+                yield record
+    integrator = after.integrator
+    if integrator is not None and integrator.state is State.WAITING and integrator is not before.integrator:
+        yield integrator
+
+
+def _new_patterns(before: Moment, after: Moment) -> Iterator[tuple[int, str]]:
+    known = {pattern.cause: len(pattern.tests) for pattern in find_patterns(before.records.values())}
+    for pattern in find_patterns(after.records.values()):
+        if len(pattern.tests) >= PATTERN_OF > known.get(pattern.cause, 0):
+            yield len(pattern.tests), pattern.cause
+
+
+def change_words(changes: Changes) -> list[str]:
+    """Return the changes in a few words each, in the order of a sentence: `14 done (2 failed)`, `2 ask`, `$3.10`."""
+    words = []
+    if changes.done:
+        apart = {result: sum(record.result is result for record in changes.done) for result in _SAID_APART}
+        bad = ", ".join(f"{number} {result.value}" for result, number in apart.items() if number)
+        words.append(f"{len(changes.done):,} done" + (f" ({bad})" if bad else ""))
+    if changes.asking:
+        words.append(f"{len(changes.asking):,} {'asks' if len(changes.asking) == 1 else 'ask'}")
+    if changes.stopped:
+        words.append(f"{len(changes.stopped):,} stopped")
+    if changes.patterns:
+        sizes = ", ".join(str(size) for size, _ in changes.patterns[:3])
+        more = ", …" if len(changes.patterns) > 3 else ""
+        words.append(f"{counted(len(changes.patterns), 'pattern')} of {sizes}{more}")
+    if changes.integrated is not None:
+        is_done = changes.integrated.state == "done"
+        words.append(f"{counted(changes.integrated.fixes, 'fix', 'fixes')} to review" if is_done else "not integrated")
+    if changes.budget_percent:
+        words.append(
+            "the budget is spent" if changes.budget_percent >= 100 else f"{changes.budget_percent} % of the budget"
+        )
+    if changes.ended_why:
+        words.append({"failed": "the engine failed"}.get(changes.ended_why, changes.ended_why))
+    if changes.dollars >= 0.005:
+        words.append(money(changes.dollars) + ("+?" if changes.has_unknown_price else ""))
+    return words
