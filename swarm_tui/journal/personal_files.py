@@ -49,30 +49,30 @@ def config_table(config: Mapping[str, Any], name: str, path: Path) -> dict[str, 
     return table
 
 
-class Seen(NamedTuple):
+class SeenUpTo(NamedTuple):
     """How far a person has seen a sweep, and when that was."""
 
     seq: int
     at: float
 
 
-def read_seen(state: Path, folder: SweepFolder) -> Seen | None:
+def read_seen(state: Path, folder: SweepFolder) -> SeenUpTo | None:
     """Return how far the sweep in a folder was seen; None when it never was."""
     try:
         content = json.loads(_seen_file(state, folder).read_bytes())
-        seen = Seen(int(content["seq"]), float(content["at"]))
+        seen = SeenUpTo(int(content["seq"]), float(content["at"]))
     except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return None
     return seen if seen.seq >= 0 and 0 <= seen.at < 1e11 else None
 
 
-def write_seen(state: Path, folder: SweepFolder, seen: Seen) -> bool:
+def write_seen(state: Path, folder: SweepFolder, seen: SeenUpTo) -> bool:
     """Keep how far a sweep was seen, unless somebody has seen more of it; return whether it could be kept."""
     path = _seen_file(state, folder)
     known = read_seen(state, folder)
     if known is not None and known.seq > seen.seq:
         # Another room of this person is ahead.
-        seen = Seen(known.seq, max(known.at, seen.at))
+        seen = SeenUpTo(known.seq, max(known.at, seen.at))
     try:
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
