@@ -32,6 +32,8 @@ class CollectedTest:
 
     test: str
     line: int
+    traits: tuple[str, ...] = ()
+    """Its fixtures, markers and parameters, as words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +166,10 @@ class PytestAdapter:
 def _read(content: Mapping[str, Any], finished: Finished, failed: Collection[str]) -> Collected:
     return Collected(
         root=Path(content["root"]),
-        tests=tuple(CollectedTest(item["id"], item["line"]) for item in content["items"]),
+        tests=tuple(
+            CollectedTest(item["id"], item["line"], tuple(plain(trait, 80) for trait in item.get("traits", ())))
+            for item in content["items"]
+        ),
         errors=tuple(error["text"] for error in content["errors"]),
         failed=frozenset(failed),
         single_run=tuple(content.get("single_run", ())),

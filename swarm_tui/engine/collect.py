@@ -6,7 +6,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from swarm_tui.adapters.git import Repository
@@ -41,6 +41,8 @@ class Found:
     root: str
     run_options: tuple[str, ...]
     import_roots: tuple[str, ...]
+    traits: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The fixtures, markers and parameters of each test, as words."""
 
 
 async def find_tests(
@@ -70,6 +72,7 @@ async def find_tests(
         raise UsageError(f"none of the {len(collected.tests)} tests is chosen", _why_none(selection))
     return Found(
         tests=tests,
+        traits={found.test: found.traits for found in collected.tests},
         python=adapter.python,
         folder=path_below(folder.resolve(), top),
         root=path_below(root, top),

@@ -97,7 +97,8 @@ async def prepare_sweep(order: Order, progress: Progress) -> tuple[SweepSpec, li
     )
     await report_uncommitted(preconditions, progress)
     spec = compose_spec(order, found, preconditions)
-    tests = derive_tests(spec.sweep, list(found.tests))
+    derived = derive_tests(spec.sweep, list(found.tests))
+    tests = [test.model_copy(update={"traits": found.traits.get(test.test, ())}) for test in derived]
     _check_launch(spec, tests[0])
     return spec, tests
 
@@ -118,7 +119,8 @@ def begin_sweep(spec: SweepSpec, tests: list[SweptTest]) -> SweepFolder:
     folder = SweepFolder(runs_folder(repository) / name)
     # The names are derived anew; what a test is about stays.
     derived = [
-        new.model_copy(update={"block": test.block}) for new, test in zip(derive_tests(name, named), tests, strict=True)
+        new.model_copy(update={"block": test.block, "traits": test.traits})
+        for new, test in zip(derive_tests(name, named), tests, strict=True)
     ]
     try:
         write_sweep(folder, spec.model_copy(update={"sweep": name}), derived)

@@ -69,6 +69,7 @@ def write_sweep(folder: SweepFolder, spec: SweepSpec, tests: Iterable[SweptTest]
                     file=test.file,
                     line=test.line,
                     block=test.block,
+                    traits=test.traits,
                 )
             )
         writer.sync()

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from swarm_tui.model.events import ForeignImports, TryFinished, TryStarted
+from swarm_tui.model.failure import parse_failure
 from swarm_tui.model.state import Try
 from swarm_tui.model.text import plain
 
@@ -55,6 +56,7 @@ class TryReader:
                     failure=plain(str(fields.get("failure") or ""), _FAILURE_LIMIT),
                     outcome=plain(str(fields.get("outcome") or ""), 20),
                     reruns=reruns if isinstance(reruns, int) and 0 <= reruns < 10_000 else 0,
+                    detail=parse_failure(fields.get("detail")),
                 )
             case "foreign":
                 return self._foreign_imports(fields.get("modules"))

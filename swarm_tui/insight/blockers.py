@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from swarm_tui.insight.patterns import normalised_cause
+from swarm_tui.insight.causes import cause_of_text
 from swarm_tui.model.outcome import EscalationKind
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.states import Result, State
@@ -34,7 +34,7 @@ def find_blockers(records: Iterable[TestRecord]) -> list[Blocker]:
     found: dict[tuple[str, str], list[tuple[str, str, str]]] = {}
     for record in sorted(records, key=lambda record: record.test):
         for kind, title, detail in _entries_of(record):
-            found.setdefault((kind, normalised_cause(title).casefold()), []).append((title, detail, record.test))
+            found.setdefault((kind, cause_of_text(title).casefold()), []).append((title, detail, record.test))
     blockers = [
         Blocker(
             kind=kind,

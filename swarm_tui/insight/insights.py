@@ -8,7 +8,7 @@ from swarm_tui.insight.attention import attention_order, needs_person
 from swarm_tui.insight.blockers import Blocker, find_blockers
 from swarm_tui.insight.forecast import seconds_to_end
 from swarm_tui.insight.host_lines import HostTally
-from swarm_tui.insight.patterns import Pattern, find_patterns, raw_cause
+from swarm_tui.insight.patterns import Pattern, PatternIndex
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.states import ACTIVE_STATES, UNSOLVED_RESULTS, State
 
@@ -17,7 +17,7 @@ class Insights:
     """Conclusions from the records of a sweep. `update` must get every record that has changed."""
 
     def __init__(self) -> None:
-        self._failing: dict[str, TestRecord] = {}
+        self._patterns = PatternIndex()
         self._active: dict[str, TestRecord] = {}
         self._open: dict[str, TestRecord] = {}
         self._spans: dict[str, float] = {}
@@ -29,7 +29,7 @@ class Insights:
         for record in records:
             test = record.test
             self.hosts.count(record)
-            _keep(self._failing, record, bool(raw_cause(record)))
+            self._patterns.update(record)
             _keep(self._active, record, record.state in ACTIVE_STATES)
             _keep(self._open, record, _is_open(record))
             self._spans.pop(test, None)
@@ -45,7 +45,7 @@ class Insights:
         return seconds_to_end(tuple(self._spans.values()), spent, queued - len(self._held), slots)
 
     def patterns(self) -> list[Pattern]:
-        return find_patterns(self._failing.values())
+        return self._patterns.patterns()
 
     def blockers(self) -> list[Blocker]:
         return find_blockers(self._open.values())

@@ -1,24 +1,18 @@
-"""Finds patterns: failures, questions and blockers of several tests with the same normalised cause."""
+"""Finds patterns: failures, questions and blockers of several tests with the same cause, and what these tests share."""
 
 from __future__ import annotations
 
-import re
+from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Iterable
-from functools import lru_cache
 from typing import Final, NamedTuple
 
+from swarm_tui.insight.causes import cause_of_failure, cause_of_text
+from swarm_tui.insight.traits import TraitCounts, shared_traits, traits_of
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.states import UNSOLVED_RESULTS, Result, State
 from swarm_tui.model.text import plain
 
-_VARYING: Final = (
-    (re.compile(r"0x[0-9a-fA-F]+"), "0x…"),
-    # A word of hexadecimal letters alone is a word, and of digits alone a number.
-    (re.compile(r"\b[0-9a-f]{8}-[0-9a-f-]{27}\b|\b(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{7,64}\b"), "<id>"),
-    (re.compile(r"(?:/[\w.+@-]+){2,}/?"), "<path>"),
-    (re.compile(r"\d+(?:\.\d+)*"), "N"),
-)
 FEWEST: Final = 2
 """One test alone is no pattern."""
 
@@ -31,7 +25,7 @@ class Pattern(NamedTuple):
     kind: str
     """What most of them are: failing, waiting, blocked."""
     shared: tuple[str, ...]
-    """What they have in common, as words: `all in tests/e2e`, `host modal-3`."""
+    """What sets them apart from the other tests, as words: `7 of 7 use fixture db, 9 % of the others`."""
     representative: str
     example: str
     """The cause of the representative as it was, with its numbers."""
@@ -60,78 +54,102 @@ def _last_failure(record: TestRecord) -> str:
 
 
 def cause_of(record: TestRecord) -> str:
-    """Return the normalised cause of a test; equal for tests that fail alike."""
-    cause = raw_cause(record)
-    return normalised_cause(cause) if cause else ""
+    """Return the cause of a test's trouble; equal for tests that fail alike, "" without any."""
+    raw = raw_cause(record)
+    if not raw:
+        return ""
+    last = record.tries[-1] if record.tries else None
+    return cause_of_failure(raw, last.detail) if last is not None and raw is last.failure else cause_of_text(raw)
 
 
-@lru_cache(maxsize=20_000)
-def normalised_cause(text: str) -> str:
-    """Return the first line of a text with numbers, ids and paths replaced by placeholders."""
-    line = plain(text.strip().split("\n", 1)[0], 300)
-    for pattern, replacement in _VARYING:
-        line = pattern.sub(replacement, line)
-    return line
+class PatternIndex:
+    """The tests of a sweep by their causes, updated by changes."""
+
+    def __init__(self) -> None:
+        self._groups: dict[str, _Group] = {}
+        self._cause_of: dict[str, str] = {}
+        self._every = TraitCounts()
+        self._traits: dict[str, tuple[str, ...]] = {}
+
+    def update(self, record: TestRecord) -> None:
+        """Count a record that is new or has changed."""
+        test, traits, cause = record.test, traits_of(record), cause_of(record)
+        known, was = self._traits.get(test), self._cause_of.get(test, "")
+        if known != traits:
+            self._every.replace(known, traits)
+            self._traits[test] = traits
+        if was and was != cause:
+            self._groups[was].remove(test)
+            if not self._groups[was].records:
+                del self._groups[was]
+        if cause:
+            self._groups.setdefault(cause, _Group(cause)).put(record, traits)
+            self._cause_of[test] = cause
+        else:
+            self._cause_of.pop(test, None)
+
+    def patterns(self) -> list[Pattern]:
+        """Return all patterns, those of the most tests first."""
+        found = [group.pattern(self._every) for group in self._groups.values() if len(group.records) >= FEWEST]
+        return sorted(found, key=lambda pattern: (-len(pattern.tests), pattern.cause))
+
+
+class _Group:
+    """The tests with one cause."""
+
+    def __init__(self, cause: str) -> None:
+        self.cause = cause
+        self.records: dict[str, TestRecord] = {}
+        self._sorted: list[str] = []
+        self._traits: dict[str, tuple[str, ...]] = {}
+        self._counts = TraitCounts()
+        self._pattern: Pattern | None = None
+        self._version = -1
+        """Of the counts over all tests that the pattern was made with."""
+
+    def put(self, record: TestRecord, traits: tuple[str, ...]) -> None:
+        test = record.test
+        if test not in self.records:
+            insort(self._sorted, test)
+        elif self.records[test] is record:
+            return
+        self.records[test] = record
+        self._counts.replace(self._traits.get(test), traits)
+        self._traits[test] = traits
+        self._pattern = None
+
+    def remove(self, test: str) -> None:
+        del self.records[test]
+        del self._sorted[bisect_left(self._sorted, test)]
+        self._counts.replace(self._traits.pop(test), None)
+        self._pattern = None
+
+    def pattern(self, every: TraitCounts) -> Pattern:
+        if self._pattern is None or self._version != every.version:
+            self._pattern, self._version = self._made(every), every.version
+        return self._pattern
+
+    def _made(self, every: TraitCounts) -> Pattern:
+        representative = max(self.records.values(), key=lambda each: (each.result is not None, each.since, each.test))
+        return Pattern(
+            cause=self.cause,
+            tests=tuple(self._sorted),
+            kind=Counter(map(_kind, self.records.values())).most_common(1)[0][0],
+            shared=shared_traits(self._counts, every),
+            representative=representative.test,
+            example=plain(raw_cause(representative), 2_000),
+        )
 
 
 def find_patterns(records: Iterable[TestRecord]) -> list[Pattern]:
-    """Return all patterns, those of the most tests first."""
-    groups: dict[str, list[TestRecord]] = {}
-    # Sorted, so that the result does not depend on the order of the records.
-    for record in sorted(records, key=lambda record: record.test):
-        cause = cause_of(record)
-        if cause:
-            groups.setdefault(cause, []).append(record)
-    patterns = [_pattern(cause, group) for cause, group in groups.items() if len(group) >= FEWEST]
-    return sorted(patterns, key=lambda pattern: (-len(pattern.tests), pattern.cause))
-
-
-def _pattern(cause: str, group: list[TestRecord]) -> Pattern:
-    representative = max(group, key=lambda record: (record.result is not None, record.since))
-    return Pattern(
-        cause=cause,
-        tests=tuple(record.test for record in group),
-        kind=Counter(_kind(record) for record in group).most_common(1)[0][0],
-        shared=tuple(_shared(group)),
-        representative=representative.test,
-        example=plain(raw_cause(representative), 2_000),
-    )
+    """Return all patterns among these tests, those of the most tests first."""
+    index = PatternIndex()
+    for record in records:
+        index.update(record)
+    return index.patterns()
 
 
 def _kind(record: TestRecord) -> str:
     if record.state is State.WAITING:
         return "waiting"
     return "blocked" if record.result is Result.BLOCKED else "failing"
-
-
-def _shared(group: list[TestRecord]) -> Iterable[str]:
-    files = {record.file for record in group}
-    if len(files) == 1 and (file := next(iter(files))):
-        yield f"all in {plain(file, 120)}"
-    elif folder := _common_folder(files):
-        yield f"all under {plain(folder, 120)}"
-    parameters = [set(_parameters(record.test)) for record in group]
-    for parameter in sorted(set.intersection(*parameters)):
-        yield f"parameter {plain(parameter, 60)}"
-    hosts = {record.host for record in group if record.host}
-    if len(hosts) == 1 and len(group) > FEWEST:
-        yield f"host {plain(next(iter(hosts)), 60)}"
-    times = sorted(record.since for record in group)
-    if len(group) > FEWEST and times[-1] - times[0] < 120:
-        yield "within two minutes"
-
-
-def _common_folder(files: set[str]) -> str:
-    parts = [file.split("/")[:-1] for file in files]
-    common = []
-    for level in zip(*parts, strict=False):
-        if len(set(level)) > 1:
-            break
-        common.append(level[0])
-    # The top folder of the tests is common to all tests, so it is no common property.
-    return "/".join(common) if len(common) > 1 else ""
-
-
-def _parameters(test: str) -> list[str]:
-    _, bracket, rest = test.partition("[")
-    return rest.removesuffix("]").split("-") if bracket else []

@@ -156,6 +156,7 @@ class SweepState:
                 block=event.block,
                 reason=event.reason,
                 since=event.at,
+                traits=event.traits,
             )
             self.counts[State.QUEUED.value] += 1
             self._changed.add(event.test)
@@ -173,6 +174,7 @@ class SweepState:
             attempt=known.attempt,
             is_held=known.is_held,
             spent_before=known.spending,
+            traits=known.traits,
         )
         self._put(known, fresh)
 
@@ -256,7 +258,8 @@ class SweepState:
         self._put_try(event.test, Try(event.number, None, 0.0, event.at))
 
     def _try_finished(self, event: happened.TryFinished) -> None:
-        made = Try(event.number, event.passed, event.seconds, event.at, event.failure, event.outcome, event.reruns)
+        reported = (event.passed, event.seconds, event.at, event.failure, event.outcome, event.reruns, event.detail)
+        made = Try(event.number, *reported)
         self._put_try(event.test, made)
 
     def _put_try(self, test: str, made: Try) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
@@ -17,6 +18,7 @@ from swarm_tui.errors import JournalError
 from swarm_tui.journal.fold import SweepState
 from swarm_tui.journal.folder import write_beside
 from swarm_tui.model.budget import Budget
+from swarm_tui.model.failure import FailureDetail
 from swarm_tui.model.harvest import HarvestReport
 from swarm_tui.model.hosts import HostState
 from swarm_tui.model.spending import Spending
@@ -93,7 +95,21 @@ def _restore(content: dict[str, Any]) -> SweepState:
 
 
 def _plain_record(record: TestRecord) -> TestRecord:
-    return record._replace(harvest=record.harvest.model_dump(exclude_defaults=True))  # type: ignore[arg-type]
+    return record._replace(
+        harvest=record.harvest.model_dump(exclude_defaults=True),  # type: ignore[arg-type]
+        tries=tuple(_plain_try(made) for made in record.tries),
+    )
+
+
+def _plain_try(made: Try) -> Try:
+    if made.detail is None:
+        return made
+    return made._replace(detail=made.detail.model_dump(exclude_defaults=True))  # type: ignore[arg-type]
+
+
+def _restored_try(values: Sequence[Any]) -> Try:
+    made = Try(*values)
+    return made if made.detail is None else made._replace(detail=FailureDetail.model_validate(made.detail))
 
 
 def _restored_record(values: list[Any]) -> TestRecord:
@@ -101,7 +117,8 @@ def _restored_record(values: list[Any]) -> TestRecord:
     return record._replace(
         state=State(record.state),
         result=Result(record.result) if record.result else None,
-        tries=tuple(Try(*made) for made in record.tries),
+        tries=tuple(_restored_try(made) for made in record.tries),
+        traits=tuple(record.traits),
         foreign_imports=tuple(record.foreign_imports),
         options=tuple(record.options),
         harvest=HarvestReport.model_validate(record.harvest),

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
+from swarm_tui.model.failure import FailureDetail
 from swarm_tui.model.harvest import HarvestReport
 from swarm_tui.model.states import Result, State
 
@@ -63,6 +64,8 @@ class Queued(TestEvent):
     line: int = 0
     block: str = ""
     reason: str = ""
+    traits: tuple[str, ...] = ()
+    """What the test may share with others, in words: `fixture db`, `marker slow`, `parameter size=3`."""
 
 
 class Launching(TestEvent):
@@ -174,6 +177,8 @@ class TryFinished(TestEvent):
     failure: str = ""
     outcome: str = ""
     reruns: int = 0
+    detail: FailureDetail | None = None
+    """None in journals of older versions, and where pytest itself knows no more."""
 
 
 class ForeignImports(TestEvent):

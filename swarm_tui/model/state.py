@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from swarm_tui.model.failure import FailureDetail
 from swarm_tui.model.harvest import NOT_HARVESTED, HarvestReport
 from swarm_tui.model.spending import NOTHING_SPENT, Spending, spending_of_agent
 from swarm_tui.model.states import FINISHED_STATES, Result, State, mark_of
@@ -23,6 +24,7 @@ class Try(NamedTuple):
     """pytest's own word: passed, failed, skipped, xfailed or xpassed; empty in older journals and while it runs."""
     reruns: int = 0
     """How often a plugin of the project ran the test again before that."""
+    detail: FailureDetail | None = None
 
     @property
     def word(self) -> str:
@@ -74,6 +76,8 @@ class TestRecord(NamedTuple):
     """What the agents of earlier attempts have used."""
     over_budget_at: float | None = None
     """When the agent was asked to hand in, because it had used up what one agent may cost."""
+    traits: tuple[str, ...] = ()
+    """What the test may share with others, in words: `fixture db`, `marker slow`, `parameter size=3`."""
 
     @property
     def mark(self) -> str:

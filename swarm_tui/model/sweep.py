@@ -86,6 +86,7 @@ class SweptTest(BaseModel):
     file: str = ""
     line: int = 0
     block: str = ""
+    traits: tuple[str, ...] = ()
 
 
 def slug_of(test: str) -> str:

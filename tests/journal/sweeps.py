@@ -3,6 +3,7 @@
 from hypothesis import strategies as st
 
 from swarm_tui.model import events as happened
+from swarm_tui.model.failure import FailureDetail, RaisedError
 from swarm_tui.model.harvest import HarvestedChange, HarvestReport
 from swarm_tui.model.outcome import Escalation
 from swarm_tui.model.states import Result, State
@@ -10,6 +11,7 @@ from swarm_tui.model.states import Result, State
 TESTS = [f"tests/test_{name}.py::test_it" for name in "abcde"]
 
 test_ids = st.sampled_from(TESTS)
+traits = st.lists(st.sampled_from(["fixture db", "marker slow", "parameter size=3"]), unique=True).map(tuple)
 
 
 def event_of() -> st.SearchStrategy[happened.Event]:
@@ -17,7 +19,7 @@ def event_of() -> st.SearchStrategy[happened.Event]:
     return st.one_of(
         st.builds(happened.EngineStarted, pid=st.integers(1, 9), slots=st.integers(1, 9)),
         st.builds(happened.EngineEnded, why=st.sampled_from(["finished", "stopped", "failed"])),
-        st.builds(happened.Queued, test=test_ids, agent=st.just("agent"), branch=st.just("branch")),
+        st.builds(happened.Queued, test=test_ids, agent=st.just("agent"), branch=st.just("branch"), traits=traits),
         st.builds(happened.Launching, test=test_ids, attempt=st.integers(1, 3)),
         st.builds(happened.Launched, test=test_ids, is_adopted=st.booleans()),
         st.builds(happened.LaunchFailed, test=test_ids, reason=st.text(max_size=5)),
@@ -25,7 +27,14 @@ def event_of() -> st.SearchStrategy[happened.Event]:
         st.builds(happened.ProbeFailed, tests=st.lists(test_ids, max_size=2).map(tuple)),
         st.builds(happened.ProbeRecovered),
         st.builds(happened.TryStarted, test=test_ids, number=st.integers(1, 3)),
-        st.builds(happened.TryFinished, test=test_ids, number=st.integers(1, 3), passed=st.booleans()),
+        st.builds(
+            happened.TryFinished,
+            test=test_ids,
+            number=st.integers(1, 3),
+            passed=st.booleans(),
+            failure=st.sampled_from(["a.py:3: KeyError: 'a'", "b.py:4: OSError: full"]),
+            detail=st.sampled_from([None, FailureDetail(errors=(RaisedError(type="KeyError", message="'b'"),))]),
+        ),
         st.builds(happened.Harvesting, test=test_ids),
         st.builds(
             happened.Harvested,

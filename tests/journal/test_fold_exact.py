@@ -8,6 +8,7 @@ import pytest
 
 from swarm_tui.journal.fold import TRIES_KEPT, SweepState
 from swarm_tui.model import events as happened
+from swarm_tui.model.failure import FailureDetail, RaisedError
 from swarm_tui.model.harvest import NOT_HARVESTED, HarvestedChange, HarvestReport
 from swarm_tui.model.outcome import Escalation
 from swarm_tui.model.spending import Spending
@@ -26,6 +27,7 @@ REPORT = HarvestReport(
     tip="c",
     has_uncommitted=True,
 )
+DETAIL = FailureDetail(errors=(RaisedError(type="KeyError", message="'a'"),))
 FULL = TestRecord(
     test=TEST,
     agent="agent",
@@ -59,6 +61,7 @@ FULL = TestRecord(
     last_line_at=6.0,
     spent_before=Spending(0.5, 1, priced=1),
     over_budget_at=7.0,
+    traits=("fixture db",),
 )
 
 
@@ -129,6 +132,10 @@ def test_the_record_that_is_changed_here_has_no_field_at_its_default() -> None:
         (
             happened.TryFinished(at=9, test=TEST, number=1, passed=True, seconds=3.0, failure="f"),
             {"tries": (Try(1, True, 3.0, 9, "f"),)},
+        ),
+        (
+            happened.TryFinished(at=9, test=TEST, number=2, passed=False, failure="f", detail=DETAIL),
+            {"tries": (*FULL.tries, Try(2, False, 0.0, 9, "f", detail=DETAIL))},
         ),
         (happened.ForeignImports(at=9, test=TEST, modules=("m", "n")), {"foreign_imports": ("m", "n")}),
         (happened.Said(at=9, test=TEST, line="hello"), {"last_line": "hello", "last_line_at": 9}),
@@ -207,6 +214,7 @@ def test_the_first_time_that_a_test_is_queued_it_is_introduced() -> None:
 
 def test_a_test_that_is_queued_again_keeps_its_names_its_attempts_and_its_hold() -> None:
     kept = TestRecord(TEST, file="a.py", line=7, block="block", attempt=4, is_held=True, spent_before=FULL.spending)
+    kept = kept._replace(traits=FULL.traits)
     state = folded(FULL, happened.Queued(at=9, test=TEST, reason="again", file="other", line=1, block="other"))
     assert state.records == {TEST: kept._replace(agent="agent", branch="branch", reason="again", since=9)}
     state = folded(FULL, happened.Queued(at=9, test=TEST, agent="new", branch="newer"))

@@ -31,14 +31,14 @@ def draw_strip(patterns: Sequence[Pattern], width: int) -> list[Line]:
         Part(first.cause, "", "pattern:0"),
     ]
     if first.shared:
-        line.append(Part(f" · {', '.join(first.shared)}", "dim", "pattern:0"))
+        line.append(Part(f" · {first.shared[0]}", "dim", "pattern:0"))
     return [spread(line, more, width)]
 
 
 def draw_pattern_row(pattern: Pattern, width: int) -> Line:
     line = [Part(f"{len(pattern.tests):>5,} ", "strong"), Part(f"{pattern.kind:8}", KIND_ROLES[pattern.kind])]
     line.append(Part(pattern.cause))
-    shared = Part(f"  {', '.join(pattern.shared)}", "dim")
+    shared = Part(f"  {', '.join(pattern.shared[:1])}", "dim")
     # The panel beside the list shows all of it; here it would take space from the cause.
     return cut_line([*line, shared] if pattern.shared and width_of([*line, shared]) <= width else line, width)
 

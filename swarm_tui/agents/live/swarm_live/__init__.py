@@ -19,7 +19,7 @@ import pytest
 
 from .collection import Collection, write_no_reports
 from .results import Results
-from .tries import Imports, Tries, read_task, tries_file
+from .tries import Tries, Witness, read_task, tries_file
 from .writing import QUIETLY
 
 _STARTUP_PATH = list(sys.path)
@@ -42,9 +42,9 @@ def _configure(config: Any) -> None:
     global _is_inside
     task = read_task(os.environ.get("SWARM_TASK"))
     if hasattr(config, "workerinput") or hasattr(config, "slaveinput"):
-        # The controller gets every result; only the workers know what was imported.
+        # The controller gets every result; only the workers know what was imported and raised.
         if task:
-            config.pluginmanager.register(Imports(task, tries_file()), "swarm-live-imports")
+            config.pluginmanager.register(Witness(config, task, tries_file()), "swarm-live-witness")
         return
     if _is_inside or os.environ.get(_OUTER):
         return  # a session inside a session: the project tests pytest plugins

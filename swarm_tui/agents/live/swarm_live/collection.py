@@ -20,6 +20,8 @@ _REPORTS = (
     "csv_path",
     "allure_report_dir",
 )
+_TRAIT_LIMIT = 80
+_MARKERS_OF_PYTEST = frozenset(("marker parametrize", "marker usefixtures"))
 
 
 class Collection:
@@ -101,7 +103,24 @@ def write_no_reports(config: Any) -> None:
 
 def _describe(item: Any) -> Any:
     location = getattr(item, "location", None) or ("", None, "")
-    return {"id": item.nodeid, "line": (location[1] or 0) + 1}
+    described = {"id": item.nodeid, "line": (location[1] or 0) + 1}
+    with QUIETLY:
+        described["traits"] = _traits_of(item)
+    return described
+
+
+def _traits_of(item: Any) -> Any:
+    """Return what a test may share with others: its fixtures, markers and parameters, as words."""
+    parameters = getattr(getattr(item, "callspec", None), "params", {})
+    names = [name for name in getattr(item, "fixturenames", ()) if name != "request" and name not in parameters]
+    fixtures = [f"fixture {name}" for name in names]
+    markers = {f"marker {mark.name}" for mark in item.iter_markers()} - _MARKERS_OF_PYTEST
+    values = [f"parameter {name}={value}" for name, value in parameters.items() if _is_plain(value)]
+    return [trait[:_TRAIT_LIMIT] for trait in (*fixtures[:30], *sorted(markers)[:20], *values[:10])]
+
+
+def _is_plain(value: Any) -> bool:
+    return value is None or type(value) in (str, int, float, bool)
 
 
 def _installed() -> Any:

@@ -5,6 +5,9 @@ import os
 import time
 from typing import Any
 
+import pytest
+
+from .failure import describe_failure
 from .imports import modules_inside, root_of
 from .verdict import FAILURE_LIMIT, ReportSum, failure_line, skip_reason
 from .writing import QUIETLY, append
@@ -29,13 +32,38 @@ def tries_file() -> str:
     return path
 
 
-class Imports:
-    """Records modules that were imported from the user's checkout instead of the agent's copy."""
+class Witness:
+    """What only the process that runs the agent's test knows of it.
 
-    def __init__(self, task: Any, path: Any) -> None:
+    Describes on each report why the test failed, which xdist sends to its controller. Records modules that were
+    imported from the user's checkout instead of the agent's copy.
+    """
+
+    def __init__(self, config: Any, task: Any, path: Any) -> None:
         self.path = path
+        self.root = root_of(config)
+        self.file, self.rest = task["file"], task["rest"]
         self.repository = os.path.realpath(task["repository"])
         self.copy = os.path.realpath(os.environ.get("MNGR_AGENT_WORK_DIR") or os.getcwd())
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_runtest_makereport(self, item: Any, call: Any) -> Any:
+        outcome = yield
+        with QUIETLY:
+            if call.excinfo is not None and self._is_own_test(item.nodeid):
+                self._describe(outcome.get_result(), call.excinfo.value)
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_make_collect_report(self, collector: Any) -> Any:
+        outcome = yield
+        with QUIETLY:
+            report = outcome.get_result()
+            if report.failed and collector.nodeid and self._is_own_file(collector.nodeid):
+                self._describe(report, report.call.excinfo.value)
+
+    def _describe(self, report: Any, error: Any) -> None:
+        if report.outcome == "failed":
+            report.swarm_failure = describe_failure(error, self.copy, os.path.join(self.copy, self.file))
 
     def pytest_sessionfinish(self) -> None:
         with QUIETLY:
@@ -43,14 +71,21 @@ class Imports:
             if foreign:
                 append(self.path, kind="foreign", modules=sorted(foreign)[:20])
 
+    def _is_own_test(self, nodeid: Any) -> bool:
+        file, _, rest = nodeid.partition("::")
+        # xdist's loadgroup appends its group to the id.
+        return (rest == self.rest or rest.startswith(self.rest + "@")) and self._is_own_file(file)
 
-class Tries(Imports):
+    def _is_own_file(self, file: Any) -> bool:
+        path = os.path.realpath(os.path.join(self.root, file))
+        return bool(path == os.path.join(self.copy, self.file))
+
+
+class Tries(Witness):
     """Records each run of the agent's own test."""
 
     def __init__(self, config: Any, task: Any, path: Any) -> None:
-        Imports.__init__(self, task, path)
-        self.root = root_of(config)
-        self.file, self.rest = task["file"], task["rest"]
+        Witness.__init__(self, config, task, path)
         self.run = f"{os.getpid()}-{int(time.time() * 1000):x}"
         self.verdict: Any = None
 
@@ -74,6 +109,7 @@ class Tries(Imports):
                 self._start()
                 self.verdict.outcome = report.outcome
                 self.verdict.text = failure_line(report) if report.failed else skip_reason(report)
+                self.verdict.detail = getattr(report, "swarm_failure", None)
                 self._finish()
 
     def _start(self) -> None:
@@ -86,13 +122,5 @@ class Tries(Imports):
         if verdict.outcome:
             failure = f"skipped: {verdict.text}" if verdict.outcome == "skipped" else verdict.text
             failure = failure[:FAILURE_LIMIT]
-            append(self.path, kind="finish", run=self.run, passed=verdict.is_green, failure=failure, **verdict.fields)
-
-    def _is_own_test(self, nodeid: Any) -> bool:
-        file, _, rest = nodeid.partition("::")
-        # xdist's loadgroup appends its group to the id.
-        return (rest == self.rest or rest.startswith(self.rest + "@")) and self._is_own_file(file)
-
-    def _is_own_file(self, file: Any) -> bool:
-        path = os.path.realpath(os.path.join(self.root, file))
-        return bool(path == os.path.join(self.copy, self.file))
+            fields = dict(verdict.fields, detail=verdict.detail) if verdict.detail else verdict.fields
+            append(self.path, kind="finish", run=self.run, passed=verdict.is_green, failure=failure, **fields)

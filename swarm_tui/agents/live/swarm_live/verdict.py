@@ -18,6 +18,7 @@ class ReportSum:
     def clear(self) -> None:
         self.outcome = ""
         self.text = ""
+        self.detail: Any = None
 
     def add(self, report: Any) -> None:
         self.seconds += getattr(report, "duration", 0.0) or 0.0
@@ -35,6 +36,7 @@ class ReportSum:
         if report.outcome == "failed":
             if self.outcome != "failed":
                 self.outcome, self.text = "failed", failure_line(report)
+                self.detail = getattr(report, "swarm_failure", None)
         elif self.outcome == "" and not is_part:
             if report.outcome == "skipped":
                 self.outcome = "xfailed" if hasattr(report, "wasxfail") else "skipped"

@@ -1,0 +1,141 @@
+"""Compares tests with others: which fixtures, markers, parameters, files, hosts and times set a group of them apart."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from swarm_tui.model.state import TestRecord
+from swarm_tui.model.text import plain
+
+LEAST_SHARE: Final = 0.75
+"""A trait of fewer members than this is no trait of the group."""
+LEAST_LIFT: Final = 1.5
+"""So many times as frequent among the members as among the others."""
+ACCIDENT: Final = 0.01
+"""What all members may share by accident is passed over: so likely, if they were any of the others."""
+TRAITS_SHOWN: Final = 4
+SPAN: Final = 120
+"""Agents that began within so many seconds began together."""
+
+_VERBS: Final = {
+    "fixture": ("use fixture", "uses fixture"),
+    "marker": ("are marked", "is marked"),
+    "parameter": ("have", "has"),
+    "file": ("are in", "is in"),
+    "folder": ("are below", "is below"),
+    "host": ("ran on host", "ran on host"),
+    "begin": ("began in the two minutes from", "began in the two minutes from"),
+}
+_ORDER: Final = ("fixture", "parameter", "marker", "host", "file", "folder", "begin")
+
+
+class TraitCounts:
+    """How many of a number of tests have each trait."""
+
+    def __init__(self) -> None:
+        self.tests = 0
+        self.counts: Counter[str] = Counter()
+        self.version = 0
+
+    def replace(self, old: tuple[str, ...] | None, new: tuple[str, ...] | None) -> None:
+        """Count a test with its new traits in place of its old ones; None stands for no test."""
+        self.version += 1
+        self.tests += (new is not None) - (old is not None)
+        for trait in old or ():
+            self.counts[trait] -= 1
+            if not self.counts[trait]:
+                del self.counts[trait]
+        for trait in new or ():
+            self.counts[trait] += 1
+
+
+class Lift(NamedTuple):
+    """How a trait sets the members of a group apart."""
+
+    trait: str
+    members: int
+    with_trait: int
+    others: float | None
+    """The share of the other tests that have it; None without others."""
+
+    @property
+    def share(self) -> float:
+        return self.with_trait / self.members
+
+
+def traits_of(record: TestRecord) -> tuple[str, ...]:
+    """Return what a test may share with others, as words that begin with a kind: `fixture db`."""
+    return tuple(dict.fromkeys(_traits_of(record)))
+
+
+def _traits_of(record: TestRecord) -> Iterator[str]:
+    yield from record.traits
+    if record.file:
+        yield f"file {record.file}"
+        parts = record.file.split("/")[:-1]
+        # The top folder of the tests is common to all of them.
+        yield from (f"folder {'/'.join(parts[:depth])}" for depth in range(2, len(parts) + 1))
+    if not record.traits:
+        # An older journal knows of the parameters only what stands in the test's name.
+        _, bracket, rest = record.test.partition("[")
+        yield from (f"parameter {value}" for value in rest.removesuffix("]").split("-") if bracket and value)
+    if record.host:
+        yield f"host {record.host}"
+    if record.launched_at is not None:
+        yield f"begin {int(record.launched_at // SPAN) * SPAN}"
+
+
+def find_lifts(members: TraitCounts, every: TraitCounts) -> list[Lift]:
+    """Return the traits that set the members apart from all other tests, the most telling first."""
+    others = every.tests - members.tests
+    lifts = []
+    for trait, count in members.counts.items():
+        if count < members.tests * LEAST_SHARE:
+            continue
+        share = (every.counts[trait] - count) / others if others > 0 else None
+        lift = Lift(trait, members.tests, count, share)
+        if share is None or (lift.share >= share * LEAST_LIFT and share**count <= ACCIDENT):
+            lifts.append(lift)
+    return sorted(lifts, key=_how_telling)
+
+
+def _how_telling(lift: Lift) -> tuple[float, int, str]:
+    kind = lift.trait.partition(" ")[0]
+    order = _ORDER.index(kind) if kind in _ORDER else len(_ORDER)
+    return round((lift.others or 0.0) - lift.share, 2), order, lift.trait
+
+
+def shared_traits(members: TraitCounts, every: TraitCounts) -> tuple[str, ...]:
+    """Return what sets the members apart, in words."""
+    chosen: list[Lift] = []
+    for lift in find_lifts(members, every):
+        kind = lift.trait.partition(" ")[0]
+        # A folder says less than the file in it.
+        if not (kind == "folder" and any(each.trait.startswith(("file ", "folder ")) for each in chosen)):
+            chosen.append(lift)
+    return tuple(lift_words(lift) for lift in chosen[:TRAITS_SHOWN])
+
+
+def lift_words(lift: Lift) -> str:
+    """Return a lift as words: `7 of 7 use fixture db, 9 % of the others`."""
+    words = f"{lift.with_trait:,} of {lift.members:,} {trait_words(lift.trait, lift.with_trait)}"
+    return words if lift.others is None else f"{words}, {_percent(lift.others)} of the others"
+
+
+def trait_words(trait: str, count: int = 2) -> str:
+    """Return a trait as the end of a sentence about so many tests: `use fixture db`."""
+    kind, _, value = trait.partition(" ")
+    verb = _VERBS.get(kind, (kind, kind))[count == 1]
+    return f"{verb} {plain(_clock(value) if kind == 'begin' else value, 120)}"
+
+
+def _clock(seconds: str) -> str:
+    minutes = int(seconds) // 60
+    return f"{minutes // 60 % 24:02}:{minutes % 60:02} UTC"
+
+
+def _percent(share: float) -> str:
+    percent = share * 100
+    return "none" if not percent else "under 1 %" if percent < 1 else f"{percent:.0f} %"
