@@ -24,6 +24,8 @@ _ENVIRONMENT: Final = {
     "GIT_NO_LAZY_FETCH": "1",
     # Older gits know only this variable. Nothing here needs the network: bundles and copies are files.
     "GIT_ALLOW_PROTOCOL": "file",
+    # Its files are fetched from the network; copies get those that are on this disk.
+    "GIT_LFS_SKIP_SMUDGE": "1",
     "GIT_EDITOR": ":",
     "LANGUAGE": "C",
     "LC_ALL": "C",

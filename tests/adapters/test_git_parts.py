@@ -1,0 +1,80 @@
+"""Copies get the submodules that the checkout has, from this disk; what is not here is told."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from swarm_tui.adapters.git import Repository
+from swarm_tui.adapters.git.checkouts import clone_into
+from swarm_tui.adapters.git.parts import fill_commands, find_submodules, uses_lfs
+from tests.git_project import GitProject, quiet_environment
+
+ALLOW = ("-c", "protocol.file.allow=always")
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> GitProject:
+    """Return a project with a submodule in a submodule, whose names are awkward."""
+    inner = GitProject(tmp_path / "inner")
+    inner.commit("Inner", {"inner.txt": "inner\n"})
+    middle = GitProject(tmp_path / "middle")
+    middle.commit("Middle", {"middle.txt": "middle\n"})
+    middle.git(*ALLOW, "submodule", "--quiet", "add", "--name", "in ner", str(inner.root), "deep/in $(touch x) ner")
+    middle.commit("Link")
+    project = GitProject(tmp_path / "project")
+    project.commit("Begin", {"top.txt": "top\n"})
+    project.git(*ALLOW, "submodule", "--quiet", "add", str(middle.root), "vendor")
+    project.commit("Link")
+    project.git(*ALLOW, "submodule", "--quiet", "update", "--init", "--recursive")
+    for gone in (inner, middle):
+        shutil.rmtree(gone.root)
+    return project
+
+
+def fill(project: GitProject, folder: Path) -> Path:
+    repository = Repository.open(project.root)
+    clone_into(repository, folder, commit="HEAD")
+    for command in fill_commands(repository, repository.head()):
+        subprocess.run(["sh", "-c", command], cwd=folder, env=quiet_environment(), check=True)
+    return folder
+
+
+def test_a_copy_gets_submodules_and_those_inside_them(project: GitProject, tmp_path: Path) -> None:
+    folder = fill(project, tmp_path / "copy")
+    assert (folder / "vendor/middle.txt").read_text() == "middle\n"
+    assert (folder / "vendor/deep/in $(touch x) ner/inner.txt").read_text() == "inner\n"
+    assert not list(tmp_path.rglob("x"))
+    copy = GitProject(folder)
+    copy.git("add", "--all")
+    assert copy.git("status", "--porcelain") == ""
+
+
+def test_the_commit_that_the_base_names_is_taken(project: GitProject, tmp_path: Path) -> None:
+    inside = GitProject(project.root / "vendor")
+    inside.commit("Elsewhere", {"middle.txt": "another\n"})
+    assert (fill(project, tmp_path / "copy") / "vendor/middle.txt").read_text() == "middle\n"
+
+
+def test_what_is_not_here_is_known(project: GitProject) -> None:
+    repository = Repository.open(project.root)
+    assert [module.path for module in find_submodules(repository, "HEAD")] == [
+        "vendor",
+        "vendor/deep/in $(touch x) ner",
+    ]
+    project.git("submodule", "--quiet", "deinit", "--force", "--all")
+    shutil.rmtree(project.root / ".git/modules")
+    assert [(module.path, module.store) for module in find_submodules(repository, "HEAD")] == [("vendor", None)]
+    assert fill_commands(repository, "HEAD") == ()
+
+
+def test_a_repository_without_any_is_quick_to_look_through(tmp_path: Path) -> None:
+    project = GitProject(tmp_path / "project")
+    project.commit("Begin", {"a.txt": "a"})
+    repository = Repository.open(project.root)
+    assert (find_submodules(repository, "HEAD"), uses_lfs(repository, "HEAD")) == ([], False)
+    project.commit("Large", {".gitattributes": "*.bin filter=lfs diff=lfs merge=lfs -text\n"})
+    assert uses_lfs(repository, "HEAD")
