@@ -26,6 +26,7 @@ from swarm_tui.adapters.mngr_messages import (
     checked_address,
 )
 from swarm_tui.adapters.process import Finished, run_process
+from swarm_tui.adapters.set_up import read_failure
 from swarm_tui.errors import AdapterError, AgentExists
 from swarm_tui.model.sweep import MngrSettings
 from swarm_tui.model.text import plain, plain_lines
@@ -118,6 +119,8 @@ class Mngr:
         finished = await self._call(["create", *request.arguments()], cwd=request.source, timeout=timeout)
         if finished.code != _OK and _EXISTS.search(finished.error_text):
             raise AgentExists(f"there is an agent named {request.name} already", "it can be taken over or destroyed")
+        if finished.code != _OK and (failure := read_failure(finished.error_text)) is not None:
+            raise failure
         return _parse_created(_checked(finished))
 
     async def list_agents(self, provider: str | None = "local") -> AgentListing:

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from swarm_tui.adapters.environment import scrubbed_environment
 from swarm_tui.adapters.process import Finished, run_process
@@ -34,6 +34,8 @@ class CollectedTest:
     line: int
     traits: tuple[str, ...] = ()
     """Its fixtures, markers and parameters, as words."""
+    group: str = ""
+    """The group of its mark `xdist_group`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +68,13 @@ class Collected:
     """pytest's output."""
 
 
-def reporting_environment(scratch: Path, import_roots: Sequence[Path], **files: Path) -> dict[str, str]:
+def reporting_environment(
+    scratch: Path, import_roots: Sequence[Path], given: Mapping[str, str], **files: Path
+) -> dict[str, str]:
     """Return the environment in which our plugin writes what pytest says, and what else a run writes goes to `scratch`.
 
-    `files` are the plugin's variables. The import roots come first on PYTHONPATH: a venv into which the project was
-    installed editable would otherwise import the user's checkout.
+    `files` are the plugin's variables, `given` further ones. The import roots come first on PYTHONPATH: a venv into
+    which the project was installed editable would otherwise import the user's checkout.
     """
     inherited = os.environ.get("PYTHONPATH")
     path = [*map(str, import_roots), str(PLUGIN_FOLDER), *([inherited] if inherited else [])]
@@ -80,7 +84,8 @@ def reporting_environment(scratch: Path, import_roots: Sequence[Path], **files: 
         "COVERAGE_FILE": str(scratch / ".coverage"),
         "GCOV_PREFIX": str(scratch),
     }
-    return scrubbed_environment(variables | {f"SWARM_{name.upper()}": str(path) for name, path in files.items()})
+    variables |= {f"SWARM_{name.upper()}": str(path) for name, path in files.items()}
+    return scrubbed_environment(variables | dict(given))
 
 
 def cache_words(scratch: Path, options: Sequence[str] = ()) -> tuple[str, ...]:
@@ -89,13 +94,24 @@ def cache_words(scratch: Path, options: Sequence[str] = ()) -> tuple[str, ...]:
     return () if "no:cacheprovider" in options else ("-o", f"cache_dir={scratch / 'cache'}")
 
 
-def read_results(path: Path) -> tuple[dict[str, str], frozenset[str]]:
-    """Return the outcome of each test that a run has finished, and the tests that it was in when it ended.
+class RunReport(NamedTuple):
+    """What our plugin wrote during a run."""
+
+    outcomes: dict[str, str]
+    unfinished: frozenset[str]
+    """The tests that it was in when it ended."""
+    failures: dict[str, str]
+    """A line on each test that failed."""
+
+
+def read_results(path: Path) -> RunReport:
+    """Return what a run has reported.
 
     A test that failed as it was expected to, or passed although it was not, has passed for pytest.
     """
     outcomes: dict[str, str] = {}
     begun: set[str] = set()
+    failures: dict[str, str] = {}
     with contextlib.suppress(OSError):
         for line in path.read_bytes().splitlines():
             with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError):
@@ -107,7 +123,10 @@ def read_results(path: Path) -> tuple[dict[str, str], frozenset[str]]:
                     begun.discard(test)
                     outcome = str(fields["outcome"])
                     outcomes[test] = "passed" if outcome in ("xfailed", "xpassed") else outcome
-    return {test: outcome for test, outcome in outcomes.items() if test not in begun}, frozenset(begun)
+                    if outcome == "failed":
+                        failures[test] = plain(str(fields.get("text", "")), 400)
+    finished = {test: outcome for test, outcome in outcomes.items() if test not in begun}
+    return RunReport(finished, frozenset(begun), failures)
 
 
 def pytest_argument(test: str, file: str, folder: str) -> str:
@@ -124,12 +143,20 @@ def pytest_argument(test: str, file: str, folder: str) -> str:
 class PytestAdapter:
     """The pytest of one interpreter, called in one folder; our plugin reports its results, not its terminal text."""
 
-    def __init__(self, python: str, folder: Path, import_roots: Sequence[Path] = (), top: Path | None = None) -> None:
+    def __init__(
+        self,
+        python: str,
+        folder: Path,
+        import_roots: Sequence[Path] = (),
+        top: Path | None = None,
+        variables: Mapping[str, str] | None = None,
+    ) -> None:
         """`import_roots` come first on PYTHONPATH: in a copy, the copy's own code is what is collected."""
         self.python = python
         self.folder = folder
         self._import_roots = tuple(import_roots)
         self._top = top
+        self._variables = variables or {}
 
     async def collect(self, arguments: Sequence[str]) -> Collected:
         """Collect without running; errors in test files are part of what is returned."""
@@ -147,13 +174,13 @@ class PytestAdapter:
                 files["top"] = self._top
             # The plugin is named, because a project may have switched off those that are found by themselves.
             words = [self.python, "-m", "pytest", "-p", "swarm_live", *cache_words(scratch, arguments), *arguments]
-            environment = reporting_environment(scratch, self._import_roots, **files)
+            environment = reporting_environment(scratch, self._import_roots, self._variables, **files)
             finished = await run_process(words, cwd=self.folder, environment=environment, timeout=timeout)
             try:
                 content = json.loads(files["collect"].read_bytes())
             except (OSError, ValueError):
                 raise _explain(self.python, finished) from None
-            outcomes, unfinished = read_results(files["results"])
+            outcomes, unfinished, _ = read_results(files["results"])
         if finished.code == _USAGE:
             raise _explain(self.python, finished)
         if finished.code == _INTERNAL_ERROR:
@@ -167,7 +194,12 @@ def _read(content: Mapping[str, Any], finished: Finished, failed: Collection[str
     return Collected(
         root=Path(content["root"]),
         tests=tuple(
-            CollectedTest(item["id"], item["line"], tuple(plain(trait, 80) for trait in item.get("traits", ())))
+            CollectedTest(
+                item["id"],
+                item["line"],
+                tuple(plain(trait, 80) for trait in item.get("traits", ())),
+                plain(item.get("group", ""), 200),
+            )
             for item in content["items"]
         ),
         errors=tuple(error["text"] for error in content["errors"]),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -32,6 +32,9 @@ class TestRun:
     is_complete: bool = True
     """False when pytest was interrupted: what it reported until then may be only a part of a test."""
 
+    failures: Mapping[str, str] = field(default_factory=dict)
+    """A line on each test that failed."""
+
     def is_green(self, test: str) -> bool:
         return self.outcomes.get(test) == "passed"
 
@@ -44,6 +47,7 @@ async def run_chosen_tests(
     folder: str = "",
     import_roots: Sequence[str] = (".",),
     options: Sequence[str] = (),
+    variables: Mapping[str, str] | None = None,
     timeout: float,
 ) -> TestRun:
     """Run the tests once, from a folder of the copy; those that the copy does not have are missing from the outcomes.
@@ -52,11 +56,13 @@ async def run_chosen_tests(
     report on each test: the exit code also speaks of coverage, of other plugins and of other tests.
     """
     outcomes: dict[str, str] = {}
+    failures: dict[str, str] = {}
     complaint, is_complete = "", True
     with tempfile.TemporaryDirectory(prefix="swarm-tests-") as scratch_folder:
         scratch = Path(scratch_folder)
         report = scratch / "results.jsonl"
-        environment = reporting_environment(scratch, [copy / root for root in import_roots], results=report)
+        roots = [copy / root for root in import_roots]
+        environment = reporting_environment(scratch, roots, variables or {}, results=report)
         # A project may have set -x or --maxfail: every test is asked for, whatever the others come to.
         called = [
             python,
@@ -75,7 +81,8 @@ async def run_chosen_tests(
             report.unlink(missing_ok=True)
             words = [*called, *(arguments[test] for test in part)]
             finished = await run_process(words, cwd=copy / folder, environment=environment, timeout=timeout)
-            results, unfinished = read_results(report)
+            results, unfinished, texts = read_results(report)
+            failures |= texts
             found = _by_asked_name(results | dict.fromkeys(unfinished, _UNFINISHED), part)
             outcomes |= {test: result for test, result in found.items() if result != _UNFINISHED}
             is_complete = is_complete and (not found or finished.code in _RAN_TO_ITS_END)
@@ -90,7 +97,7 @@ async def run_chosen_tests(
                 # pytest runs nothing at all when one id is unknown: half of them may still be fine.
                 middle = len(left) // 2
                 waiting += [left[:middle], left[middle:]]
-    return TestRun(outcomes, complaint, is_complete)
+    return TestRun(outcomes, complaint, is_complete, failures)
 
 
 def _by_asked_name(outcomes: Mapping[str, str], asked: Collection[str]) -> dict[str, str]:

@@ -11,6 +11,7 @@ from swarm_tui.agents.contract import ARCHIVE_PATH, BUNDLE_FILE, OUTPUT_FOLDER, 
 from swarm_tui.agents.integrator.inputs import IntegratorInputs
 from swarm_tui.agents.task import Task
 from swarm_tui.errors import UsageError
+from swarm_tui.model.baseline import Baseline
 from swarm_tui.model.outcome import INTEGRATOR_OUTCOME_FILE
 
 if TYPE_CHECKING:
@@ -23,9 +24,11 @@ FILL_TEMPLATE: Final = TEMPLATES / "tutorial_fill.md.jinja"
 SYNC_TEMPLATE: Final = TEMPLATES / "tutorial_sync.md.jinja"
 
 
-def render_prompt(template: Path, task: Task, *, block: str = "") -> str:
+def render_prompt(template: Path, task: Task, *, block: str = "", baseline: Baseline = Baseline.UNKNOWN) -> str:
     """Return the prompt for a task; raise UsageError, with the line, for a template that cannot be used."""
-    return _render(template, {"task": task, "test": task.test, "block": block, "command": shlex.join(task.pytest)})
+    command = shlex.join(task.pytest)
+    values = {"task": task, "test": task.test, "block": block, "baseline": baseline.value, "command": command}
+    return _render(template, values)
 
 
 def render_tutorial_prompt(template: Path, task: Task, values: Mapping[str, object]) -> str:

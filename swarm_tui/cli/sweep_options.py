@@ -40,6 +40,8 @@ def add_option(parser: argparse._ActionsContainer, field: str, **changed: Any) -
         settings["choices"] = choices
     else:
         settings |= {"type": _parser_of(option), "metavar": flag.metavar}
+        if flag.bare is not None:
+            settings |= {"nargs": "?", "const": flag.bare}
         if origin in (tuple, Mapping):
             settings |= {"action": "append", "default": []}
     parser.add_argument(flag.name, **settings | changed)

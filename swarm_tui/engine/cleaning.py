@@ -14,6 +14,7 @@ from swarm_tui.adapters.git.names import branch_ref
 from swarm_tui.adapters.mngr import Mngr, mngr_environment
 from swarm_tui.adapters.tmux import Tmux
 from swarm_tui.agents.contract import ARCHIVE_PATH, OUTPUT_FOLDER
+from swarm_tui.engine.copy_preparation import remove_temporary_folder, temporary_folder
 from swarm_tui.engine.copy_source import base_branch
 from swarm_tui.engine.names import LABEL_SWEEP, agent_id_of, harvest_ref
 from swarm_tui.errors import SwarmError, UsageError
@@ -37,12 +38,14 @@ class Leftovers:
     refs: tuple[tuple[str, str], ...] = ()
     """Refs of ours and agents' branches in the user's repository, each with its commit."""
     private_home: Path | None = None
+    temporary: Path | None = None
+    """The folder of the agents' temporary folders."""
     losses: tuple[str, ...] = ()
     """Sentences: each is something that is nowhere else."""
 
     @property
     def is_nothing(self) -> bool:
-        return not self.agents and not self.refs and self.private_home is None
+        return not self.agents and not self.refs and self.private_home is None and self.temporary is None
 
 
 async def find_leftovers(opened: OpenedSweep) -> Leftovers:
@@ -58,7 +61,7 @@ async def find_leftovers(opened: OpenedSweep) -> Leftovers:
     record_of = {record.agent: record for record in opened.state.tests()}
     for agent in agents:
         losses += await losses_with(place, agent, record_of.get(agent.name))
-    return Leftovers(agents, tuple(refs), private_home(opened.spec), tuple(losses))
+    return Leftovers(agents, tuple(refs), private_home(opened.spec), temporary_folder(opened.spec), tuple(losses))
 
 
 def original_of(opened: OpenedSweep) -> Path | None:
@@ -86,6 +89,7 @@ async def remove_leftovers(opened: OpenedSweep, leftovers: Leftovers) -> list[st
             await asyncio.to_thread(repository.run, "worktree", "prune")
     if leftovers.refs:
         problems += await asyncio.to_thread(_delete_refs, Path(spec.repository), leftovers.refs)
+    remove_temporary_folder(spec)
     if leftovers.private_home is not None:
         await Tmux(environment).kill_server()
         shutil.rmtree(leftovers.private_home, ignore_errors=True)

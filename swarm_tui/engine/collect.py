@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 
 from swarm_tui.adapters.git import Repository
-from swarm_tui.adapters.pytest import Collected, PytestAdapter
+from swarm_tui.adapters.pytest import Collected, CollectedTest, PytestAdapter
 from swarm_tui.errors import ProgramMissing, SwarmError, UsageError
 from swarm_tui.journal.folder import find_sweep
 from swarm_tui.journal.open import open_sweep
@@ -43,6 +44,8 @@ class Found:
     import_roots: tuple[str, ...]
     traits: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The fixtures, markers and parameters of each test, as words."""
+    groups: Mapping[str, str] = field(default_factory=dict)
+    """The group of each test that has one: by its mark `xdist_group`, or by `--alone`."""
 
 
 async def find_tests(
@@ -53,6 +56,7 @@ async def find_tests(
     arguments: Sequence[str],
     selection: Selection,
     progress: Progress,
+    alone: Sequence[str] = (),
 ) -> Found:
     """Collect in the project's interpreter and choose; errors are reported in pytest's words."""
     progress("collecting the tests")
@@ -78,6 +82,7 @@ async def find_tests(
         root=path_below(root, top),
         run_options=(*options_of(arguments, collected.positional), *collected.single_run),
         import_roots=import_roots(collected, top),
+        groups=groups_of(collected.tests, alone),
     )
 
 
@@ -131,6 +136,18 @@ def _candidates(top: Path, folder: Path) -> Iterator[str]:
         if path:
             yield os.path.abspath(path)
     yield sys.executable
+
+
+def groups_of(tests: Iterable[CollectedTest], alone: Sequence[str]) -> dict[str, str]:
+    """Return the group of each test that must not run beside others of it; a glob makes one of all that fit."""
+    groups = {found.test: f"xdist_group {found.group}" for found in tests if found.group}
+    for found in tests:
+        file, _, name = found.test.partition("::")
+        for glob in alone:
+            if any(fnmatchcase(word, glob) for word in (found.test, file, name)) or found.test == glob:
+                groups[found.test] = f"--alone {glob}"
+                break
+    return groups
 
 
 def options_of(arguments: Sequence[str], positional: Sequence[str]) -> tuple[str, ...]:

@@ -32,6 +32,7 @@ class EngineContext:
     repository: Repository
     """The user's repository: its objects and refs, never its checkout."""
     copy_source: CopySource = field(init=False)
+    _noted: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.copy_source = CopySource(self.repository, self.spec)
@@ -43,6 +44,12 @@ class EngineContext:
     def note(self, text: str, *, level: Literal["info", "warning", "error"] = "info", test: str = "") -> None:
         """Leave a sentence in the log for people."""
         self.record(Noted(level=level, text=text, test=test))
+
+    def note_once(self, text: str, *, level: Literal["info", "warning", "error"] = "info") -> None:
+        """Leave a sentence in the log that this engine has not left there before."""
+        if text not in self._noted:
+            self._noted.add(text)
+            self.note(text, level=level)
 
     def address_of(self, agent: str, attempt: int, host: str = LOCAL_HOST) -> AgentAddress:
         return agent_address(self.spec, self.place.host_dir_of(host), agent, attempt, host)

@@ -43,10 +43,10 @@ class CopySource:
         self._scratch: ScratchFolder | None = None
 
     @contextlib.asynccontextmanager
-    async def held(self) -> AsyncIterator[Path]:
+    async def held(self, transfer: str) -> AsyncIterator[Path]:
         """Return the folder of the repository; while it is held, mngr can create agents from it."""
         user_folder = Path(self._spec.repository)
-        if self._spec.transfer != "mirror":
+        if transfer != "git-mirror":
             yield user_folder
         elif self._repository.is_shallow:
             async with self._changing:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from swarm_tui.adapters.mngr_messages import CreateRequest
+from swarm_tui.adapters.set_up import SetUpFailed
 from swarm_tui.agents.contract import OUTPUT_FOLDER, PROMPT_FILE, TASK_VARIABLE
 from swarm_tui.agents.kinds import AgentKind, AgentStart, kind_of_sweep
 from swarm_tui.agents.prompting import MAPPER_TEMPLATE, render_prompt
@@ -18,6 +19,7 @@ from swarm_tui.agents.shipped import live_folder, write_command
 from swarm_tui.agents.task import Task
 from swarm_tui.engine.agent_task import AgentTask
 from swarm_tui.engine.context import EngineContext
+from swarm_tui.engine.copy_preparation import preparation_words
 from swarm_tui.engine.names import LABEL_ROLE, LABEL_SWEEP, LABEL_TEST, ROLE_MAPPER
 from swarm_tui.engine.recording import record_agent
 from swarm_tui.engine.task_file import task_for
@@ -25,7 +27,9 @@ from swarm_tui.engine.tutorial_task import tutorial_prompt
 from swarm_tui.errors import AdapterError, AgentExists, UsageError
 from swarm_tui.model.events import Launched, Launching
 from swarm_tui.model.hosts import LOCAL_HOST
+from swarm_tui.model.limits import free_number, own_variables
 from swarm_tui.model.state import TestRecord
+from swarm_tui.model.states import LIVING_STATES
 from swarm_tui.model.sweep import SweepSpec
 from swarm_tui.model.text import plain
 from swarm_tui.places.place import AgentAddress, AgentFile, Place, ReadRequest
@@ -37,15 +41,20 @@ _PLAIN_WORDS: Final = re.compile(r"[\w.@+ -]+")
 
 async def launch(context: EngineContext, task: AgentTask, attempt: int, host: str = LOCAL_HOST) -> None:
     """Create the agent of a task and record it; AdapterError when it could not be created."""
-    spec, record = context.spec, context.state.record_of(task.key)
-    context.record(Launching(test=task.key, attempt=attempt, host=host))
+    spec, state = context.spec, context.state
+    number = free_number(record.number for record in state.tests() if record.state in LIVING_STATES)
+    context.record(Launching(test=task.key, attempt=attempt, number=number, host=host))
+    record = state.record_of(task.key)
     address = context.address_of(record.agent, attempt, host)
     # The prompt for a tutorial's blocks reads all its tests out of git.
     request = await asyncio.to_thread(task.create_request, context, record, address)
     is_adopted = False
     try:
-        async with context.copy_source.held() as source:
+        async with context.copy_source.held(request.transfer) as source:
             await context.mngr.create(request.model_copy(update={"source": source}))
+    except SetUpFailed as error:
+        context.note_once("\n".join([error.message, *error.lines]), level="error")
+        raise
     except AgentExists:
         # The create of an engine that died may have gone on without it.
         if await recorded_name(context.place, address) is not None:
@@ -142,11 +151,15 @@ def create_request(context: EngineContext, record: TestRecord, address: AgentAdd
         branch=record.branch,
         labels=spec.labels | {LABEL_SWEEP: spec.sweep, LABEL_TEST: plain(record.test, 500), LABEL_ROLE: ROLE_MAPPER},
         message=kind.message(prompt_path(address)),
-        environment=environment_for(spec, address, task_file),
+        environment=environment_for(spec, address, task_file, record.number),
         passed_environment=spec.agent_environment,
         provider=spec.provider,
         is_approved=True,
-        extra_arguments=(*place_words(spec, address), *prompt_words(kind, address, prompt), *setup_words(spec)),
+        extra_arguments=(
+            *place_words(spec, address),
+            *prompt_words(kind, address, prompt),
+            *preparation_words(spec, record.number, address.host),
+        ),
     )
 
 
@@ -178,11 +191,6 @@ def agent_start(context: EngineContext, address: AgentAddress, task_file: Path |
     return AgentStart(words, folder, address.state_dir, task_file)
 
 
-def setup_words(spec: SweepSpec) -> tuple[str, ...]:
-    """Return the words by which mngr prepares an agent's copy."""
-    return ("--extra-provision-command", spec.setup) if spec.setup else ()
-
-
 def _asked_of(context: EngineContext, record: TestRecord) -> tuple[Task, str]:
     """Return the task and the prompt of one agent."""
     spec = context.spec
@@ -191,13 +199,13 @@ def _asked_of(context: EngineContext, record: TestRecord) -> tuple[Task, str]:
         return tutorial_prompt(spec, context.repository, record, command)
     task = task_for(spec, record)
     template = Path(spec.mapper_prompt) if spec.mapper_prompt else MAPPER_TEMPLATE
-    return task, render_prompt(template, task, block=record.block)
+    return task, render_prompt(template, task, block=record.block, baseline=record.baseline)
 
 
-def environment_for(spec: SweepSpec, address: AgentAddress, task_file: Path | None) -> dict[str, str]:
+def environment_for(spec: SweepSpec, address: AgentAddress, task_file: Path | None, number: int = 0) -> dict[str, str]:
     """Return the variables of an agent: its kind's, who commits, and a PYTHONPATH with its copy before the checkout.
 
-    With a task file its tries of a test are recorded.
+    With a task file its tries of a test are recorded; with a number it has ports and folders of its own.
     """
     own = [posixpath.normpath(posixpath.join(address.work_dir, root)) for root in spec.import_roots]
     given = [entry for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
@@ -207,6 +215,8 @@ def environment_for(spec: SweepSpec, address: AgentAddress, task_file: Path | No
     }
     if task_file is not None:
         environment[TASK_VARIABLE] = str(task_file)
+    is_apart = bool(number and spec.temporary)
+    environment |= own_variables(number, spec.temporary, spec.run_limits) if is_apart else spec.run_limits.variables
     name, email = spec.identity
     if _PLAIN_WORDS.fullmatch(name) and _PLAIN_WORDS.fullmatch(email):
         # An identity that only the user's repository knows is not in the copy's configuration.

@@ -20,6 +20,7 @@ from swarm_tui.agents.kinds import AgentKind, Login, kind_of
 from swarm_tui.agents.login import check_login, check_program
 from swarm_tui.agents.prompting import MAPPER_TEMPLATE, check_template, render_prompt
 from swarm_tui.engine.collect import Found, Progress, Selection, find_tests
+from swarm_tui.engine.copy_preparation import new_temporary_folder
 from swarm_tui.engine.launch import environment_for
 from swarm_tui.engine.names import agent_address
 from swarm_tui.engine.start import new_sweep_name, time_stamp, write_sweep
@@ -94,11 +95,15 @@ async def prepare_sweep(order: Order, progress: Progress) -> tuple[SweepSpec, li
         arguments=order.pytest_arguments,
         selection=order.selection,
         progress=progress,
+        alone=order.alone,
     )
     await report_uncommitted(preconditions, progress)
     spec = compose_spec(order, found, preconditions)
     derived = derive_tests(spec.sweep, list(found.tests))
-    tests = [test.model_copy(update={"traits": found.traits.get(test.test, ())}) for test in derived]
+    tests = [
+        test.model_copy(update={"traits": found.traits.get(test.test, ()), "group": found.groups.get(test.test, "")})
+        for test in derived
+    ]
     _check_launch(spec, tests[0])
     return spec, tests
 
@@ -119,11 +124,12 @@ def begin_sweep(spec: SweepSpec, tests: list[SweptTest]) -> SweepFolder:
     folder = SweepFolder(runs_folder(repository) / name)
     # The names are derived anew; what a test is about stays.
     derived = [
-        new.model_copy(update={"block": test.block, "traits": test.traits})
+        test.model_copy(update={"agent": new.agent, "branch": new.branch})
         for new, test in zip(derive_tests(name, named), tests, strict=True)
     ]
     try:
-        write_sweep(folder, spec.model_copy(update={"sweep": name}), derived)
+        named_spec = spec.model_copy(update={"sweep": name, "temporary": new_temporary_folder()})
+        write_sweep(folder, named_spec, derived)
     except JournalError:
         # A sweep that could not be written down is none; half of it would be in the way.
         shutil.rmtree(folder.root, ignore_errors=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from swarm_tui.model.state import TestRecord
-from swarm_tui.model.states import State
+from swarm_tui.model.states import LIVING_STATES, State
 
 CREATES_AT_ONCE: Final = 3
 LAUNCH_ATTEMPTS: Final = 3
@@ -25,16 +25,25 @@ def choose_launches(
 ) -> list[str]:
     """Return the tests to launch now, in the order of the queue.
 
-    `taken` slots are in use, `creating` of them by launches; a held test, or one that backs off, lets others pass.
+    `taken` slots are in use, `creating` of them by launches; a held test, one that backs off, or one of whose group
+    another is at work, lets others pass.
     """
     free = min(slots - taken, CREATES_AT_ONCE - creating)
     chosen: list[str] = []
+    groups_at_work: set[str] | None = None
     for test in queue:
         if len(chosen) >= free:
             break
         record = records[test]
-        if record.state is State.QUEUED and not record.is_held and not_before.get(test, 0.0) <= now:
-            chosen.append(test)
+        if record.state is not State.QUEUED or record.is_held or not_before.get(test, 0.0) > now:
+            continue
+        if record.group:
+            if groups_at_work is None:
+                groups_at_work = {rec.group for rec in records.values() if rec.state in LIVING_STATES}
+            if record.group in groups_at_work:
+                continue
+            groups_at_work.add(record.group)
+        chosen.append(test)
     return chosen
 
 

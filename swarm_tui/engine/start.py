@@ -70,6 +70,8 @@ def write_sweep(folder: SweepFolder, spec: SweepSpec, tests: Iterable[SweptTest]
                     line=test.line,
                     block=test.block,
                     traits=test.traits,
+                    group=test.group,
+                    baseline=test.baseline,
                 )
             )
         writer.sync()

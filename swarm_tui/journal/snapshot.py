@@ -17,6 +17,7 @@ from typing import Any, Final
 from swarm_tui.errors import JournalError
 from swarm_tui.journal.fold import SweepState
 from swarm_tui.journal.folder import write_beside
+from swarm_tui.model.baseline import Baseline
 from swarm_tui.model.budget import Budget
 from swarm_tui.model.failure import FailureDetail
 from swarm_tui.model.harvest import HarvestReport
@@ -119,6 +120,7 @@ def _restored_record(values: list[Any]) -> TestRecord:
         result=Result(record.result) if record.result else None,
         tries=tuple(_restored_try(made) for made in record.tries),
         traits=tuple(record.traits),
+        baseline=Baseline(record.baseline),
         foreign_imports=tuple(record.foreign_imports),
         options=tuple(record.options),
         harvest=HarvestReport.model_validate(record.harvest),

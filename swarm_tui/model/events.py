@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
+from swarm_tui.model.baseline import Baseline
 from swarm_tui.model.failure import FailureDetail
 from swarm_tui.model.harvest import HarvestReport
 from swarm_tui.model.states import Result, State
@@ -63,6 +64,8 @@ class Queued(TestEvent):
     file: str = ""
     line: int = 0
     block: str = ""
+    group: str = ""
+    baseline: Baseline = Baseline.UNKNOWN
     reason: str = ""
     traits: tuple[str, ...] = ()
     """What the test may share with others, in words: `fixture db`, `marker slow`, `parameter size=3`."""
@@ -73,6 +76,8 @@ class Launching(TestEvent):
 
     type: Literal["launching"] = "launching"
     attempt: int = 1
+    number: int = 0
+    """The agent's number among those that live; 0 for none."""
     host: str = ""
     """Where the agent is to run; empty in journals from before there were hosts."""
 

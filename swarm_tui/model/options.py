@@ -17,10 +17,13 @@ from swarm_tui.model.budget import is_possible_budget, parse_dollars
 Value = TypeVar("Value")
 
 AGENTS: Final = "the agents"
+TESTS: Final = "how tests are run"
 THEN: Final = "then"
 OFFLINE_AGENT: Final = "the offline agent"
 
 _DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)([smh]?)")
+_SIZE: Final = re.compile(r"(\d+(?:\.\d+)?)([kKmMgG]?)i?[bB]?")
+_BYTES: Final = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _SECONDS: Final = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -48,6 +51,8 @@ class Flag:
     commands: tuple[str, ...] = _ALL
     parse: Callable[[str], Any] | None = None
     """Reads the word that was given; None where the option's type says how."""
+    bare: Any = None
+    """The value when the option is given without one; None where it has to have one."""
     rule: Rule | None = None
     path: Literal["file", "folder", "template"] | None = None
     """What the path that is given has to lead to; a template is read, and complained of, by who renders it."""
@@ -65,6 +70,14 @@ def parse_duration(text: str) -> float:
     return float(match.group(1)) * _SECONDS[match.group(2)]
 
 
+def parse_size(text: str) -> int:
+    """Return 512M, 2G or 1048576 as bytes; raise ValueError for anything else."""
+    match = _SIZE.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{text!r} is no size: 512M and 2G are")
+    return int(float(match.group(1)) * _BYTES[match.group(2).upper()])
+
+
 def parse_label(text: str) -> tuple[str, str]:
     """Return the key and the value of a label."""
     key, separator, value = text.partition("=")
@@ -75,6 +88,8 @@ def parse_label(text: str) -> tuple[str, str]:
 
 _SLOTS: Final = Rule(lambda slots: slots >= 1, "would let no agent work", "give 1 or more")
 _TIME: Final = Rule(lambda seconds: seconds > 0, "is no time to work in", "give a time above 0, such as 30m")
+_RUNS: Final = Rule(lambda runs: 1 <= runs <= 100, "is no number of runs", "give 1 to 100; 3 tells flaky tests too")
+_MEMORY: Final = Rule(lambda size: size >= 1 << 26, "is too little for a Python", "give 64M or more, such as 2G")
 _SPEED: Final = Rule(lambda speed: 0 < speed <= 1e6, "is no speed", "give a number above 0; 10 is ten times as fast")
 _DOLLARS: Final = Rule(is_possible_budget, "is no budget", "give dollars, from 0.01 to 1,000,000")
 _LABEL: Final = Flag("--label", "a label for all agents", "KEY=VALUE", commands=_RUN, parse=parse_label)
@@ -156,6 +171,35 @@ class RunOptions:
     )
     python: str | None = _option(
         None, "--python", "the project's interpreter (default: its venv, else python3)", "PATH"
+    )
+    is_trial_skipped: bool = _option(
+        False, "--no-trial", "do not try the tests in a fresh copy before the launch", group=TESTS, commands=_RUN
+    )
+    baseline: int | None = _option(
+        None,
+        "--baseline",
+        "run each test once (or N times) in fresh copies before the launch, and tell its agent what came of it",
+        "N",
+        group=TESTS,
+        commands=_RUN,
+        bare=1,
+        rule=_RUNS,
+    )
+    test_timeout: float | None = _option(
+        None, "--test-timeout", "for one test", "TIME", group=TESTS, parse=parse_duration, rule=_TIME
+    )
+    memory_limit: int | None = _option(
+        None,
+        "--memory-limit",
+        "for each process of a test run (512M, 2G)",
+        "SIZE",
+        group=TESTS,
+        parse=parse_size,
+        rule=_MEMORY,
+    )
+    has_own_home: bool = _option(False, "--own-home", "tests see an empty HOME instead of yours", group=TESTS)
+    alone: tuple[str, ...] = _option(
+        (), "--alone", "agents on tests that fit are never at work side by side", "GLOB", group=TESTS, commands=_RUN
     )
     transfer: Literal["mirror", "worktree"] = _option("mirror", "--transfer", "how copies are made", commands=_RUN)
     provider: str = _option("local", "--provider", "where the agents run (only local so far)", "NAME", commands=_RUN)

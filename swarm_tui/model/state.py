@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from swarm_tui.model.baseline import Baseline
 from swarm_tui.model.failure import FailureDetail
 from swarm_tui.model.harvest import NOT_HARVESTED, HarvestReport
 from swarm_tui.model.spending import NOTHING_SPENT, Spending, spending_of_agent
@@ -46,6 +47,12 @@ class TestRecord(NamedTuple):
     file: str = ""
     line: int = 0
     block: str = ""
+    group: str = ""
+    """Of tests in the same group, only one has an agent at work."""
+    baseline: Baseline = Baseline.UNKNOWN
+    """What it came to in fresh copies, before any agent was launched."""
+    number: int = 0
+    """The number of its agent among those that live."""
     state: State = State.QUEUED
     result: Result | None = None
     reason: str = ""

@@ -36,6 +36,9 @@ class Result(StrEnum):
 ACTIVE_STATES: Final = frozenset({State.LAUNCHING, State.RUNNING, State.HARVESTING})
 """States of agents at work. For the slots that waiting agents take see `slots_taken` of the engine."""
 
+LIVING_STATES: Final = ACTIVE_STATES | {State.WAITING}
+"""States of tests whose agent may be running its test."""
+
 FINISHED_STATES: Final = frozenset({State.DONE, State.STOPPED})
 
 PULLED_RESULTS: Final = frozenset({Result.BETTER, Result.TEST_FIX, Result.TUTORIAL_FIX, Result.IMPL_FIX})

@@ -7,7 +7,9 @@ from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from swarm_tui.model.baseline import Baseline
 from swarm_tui.model.hosts import HostAccess
+from swarm_tui.model.limits import RunLimits
 from swarm_tui.model.options import RunOptions
 
 FORMAT_VERSION: Final = 2
@@ -53,6 +55,12 @@ class SweepSpec(BaseModel, RunOptions, frozen=True, extra="allow"):
     """Where node ids begin, from the top of the repository."""
     import_roots: tuple[str, ...] = ()
     """Folders of the repository that the project's interpreter imports from; in a copy, the copy's own come first."""
+    fill: tuple[str, ...] = ()
+    """Shell commands that bring into a copy on this machine what git leaves out: submodules, large files."""
+    left_out: tuple[str, ...] = ()
+    """Sentences on the tests that were collected and have no agent: what they lack, and what mends it."""
+    temporary: str = ""
+    """The folder below which each agent has a temporary one of its own; empty in older sweeps."""
     identity: tuple[str, str] = ("", "")
     kind: Literal["tests", "fill", "sync"] = "tests"
     """What an agent gets: one test, or a batch of a tutorial's blocks, to be filled with commands or to get tests."""
@@ -68,6 +76,11 @@ class SweepSpec(BaseModel, RunOptions, frozen=True, extra="allow"):
     is_cost_imputed: bool = False
     """The agents' work is paid by a subscription: dollars are what it would cost without one."""
     labels: dict[str, str] = Field(default_factory=dict)
+
+    @property
+    def run_limits(self) -> RunLimits:
+        """What one run of tests may use."""
+        return RunLimits(self.test_timeout, self.memory_limit, self.has_own_home)
 
     @property
     def agent_environment(self) -> tuple[str, ...]:
@@ -87,6 +100,9 @@ class SweptTest(BaseModel):
     line: int = 0
     block: str = ""
     traits: tuple[str, ...] = ()
+    group: str = ""
+    """Of tests in the same group, only one has an agent at work."""
+    baseline: Baseline = Baseline.UNKNOWN
 
 
 def slug_of(test: str) -> str:

@@ -17,14 +17,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
 
+from swarm_tui.adapters.environment import scrubbed_environment
 from swarm_tui.adapters.git.checkouts import change_tree, check_out_tree
 from swarm_tui.adapters.git.objects import ObjectSpace
 from swarm_tui.adapters.git.repository import Repository
 from swarm_tui.adapters.git.scratch import ScratchFolder
 from swarm_tui.adapters.process import run_process
+from swarm_tui.adapters.pytest import Collected, PytestAdapter
 from swarm_tui.adapters.pytest_runs import TestRun, run_chosen_tests
+from swarm_tui.adapters.set_up import CHECKOUT_VARIABLE, SetUpFailed
 from swarm_tui.adapters.threads import finish_in_thread
-from swarm_tui.errors import AdapterError
+from swarm_tui.model.limits import COPIES_NUMBER, OWN_HOME, own_folder, own_variables
 from swarm_tui.testing.results import ResultCache
 from swarm_tui.testing.settings import TestSettings
 
@@ -52,6 +55,7 @@ class TestResult:
 class _Copy:
     """A scratch copy, used by one run at a time; one tree after the other is checked out in it."""
 
+    number: int
     folder: Path
     repository: Repository | None = None
     tree: str = ""
@@ -96,7 +100,7 @@ class TestCopies:
         self._count = max(1, min(count, os.cpu_count() or 1))
         self._free: asyncio.Queue[_Copy] = asyncio.Queue()
         for number in range(self._count):
-            self._free.put_nowait(_Copy(self.folder / str(number)))
+            self._free.put_nowait(_Copy(COPIES_NUMBER + number, self.folder / f"copy{number}"))
         self._is_holding = False
 
     @property
@@ -137,16 +141,26 @@ class TestCopies:
 
     async def run_uncached(self, tree: str, tests: Sequence[str], timeout: float) -> TestRun:
         """Run tests on a tree whatever is cached, and cache nothing."""
-        async with self.checked_out(tree) as folder:
+        async with self._checked_out(tree) as copy:
             return await run_chosen_tests(
                 self.settings.python,
-                folder,
+                copy.folder,
                 {test: self.arguments.get(test, test) for test in tests},
                 folder=self.settings.folder,
                 import_roots=self.settings.import_roots,
                 options=self.settings.options,
+                variables=self._variables(copy),
                 timeout=timeout,
             )
+
+    async def collect(self, tree: str, arguments: Sequence[str], top: Path | None = None) -> tuple[Path, Collected]:
+        """Return a copy's folder and what is collected in it; `top` is where its modules must not come from."""
+        settings = self.settings
+        async with self._checked_out(tree) as copy:
+            roots = [copy.folder / root for root in settings.import_roots]
+            folder = copy.folder / settings.folder
+            adapter = PytestAdapter(settings.python, folder, roots, top=top, variables=self._variables(copy))
+            return copy.folder, await adapter.collect(arguments)
 
     async def results(self, tree: str, tests: Sequence[str]) -> AsyncIterator[TestResult]:
         """Yield the result of each test on a tree as it comes; leaving early ends what still runs."""
@@ -191,6 +205,11 @@ class TestCopies:
     @contextlib.asynccontextmanager
     async def checked_out(self, tree: str) -> AsyncIterator[Path]:
         """Return a folder in which a tree is checked out and set up, for as long as it is used."""
+        async with self._checked_out(tree) as copy:
+            yield copy.folder
+
+    @contextlib.asynccontextmanager
+    async def _checked_out(self, tree: str) -> AsyncIterator[_Copy]:
         copy = await self._free.get()
         try:
             if copy.repository is None or copy.tree != tree:
@@ -198,7 +217,7 @@ class TestCopies:
                 copy.tree = ""
                 await self._check_out(copy, tree)
                 copy.tree = tree
-            yield copy.folder
+            yield copy
         finally:
             self._free.put_nowait(copy)
 
@@ -212,20 +231,29 @@ class TestCopies:
             await finish_in_thread(lambda: change_tree(space, repository, tree, parent=base, is_cleaned=is_cleaned))
             return
         made = await finish_in_thread(lambda: check_out_tree(space, tree, copy.folder, parent=base))
-        await self._set_up(copy.folder)
+        await self._set_up(copy)
         copy.repository = made
 
-    async def _set_up(self, folder: Path) -> None:
-        if not self.settings.setup:
-            return
-        # The project's own command for a fresh copy, given by the person who started the sweep.
-        command = ["/bin/sh", "-c", self.settings.setup]
-        finished = await run_process(command, cwd=folder, timeout=SETUP_TIMEOUT)
-        if finished.code:
-            await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
-            raise AdapterError(
-                f"the set-up command failed with code {finished.code} in a fresh copy", self.settings.setup
-            )
+    async def _set_up(self, copy: _Copy) -> None:
+        variables = self._variables(copy)
+        for made in (own_folder(str(self.folder), copy.number), variables.get(OWN_HOME)):
+            if made is not None:
+                Path(made).mkdir(exist_ok=True)
+        commands = list(self.settings.fill)
+        if self.settings.setup:
+            # The project's own command for a fresh copy, given by the person who started the sweep.
+            commands.append(self.settings.setup)
+            variables |= {CHECKOUT_VARIABLE: self.settings.checkout}
+        for command in commands:
+            words = ["/bin/sh", "-c", command]
+            environment = scrubbed_environment(variables)
+            finished = await run_process(words, cwd=copy.folder, environment=environment, timeout=SETUP_TIMEOUT)
+            if finished.code:
+                await asyncio.to_thread(shutil.rmtree, copy.folder, ignore_errors=True)
+                raise SetUpFailed(finished.code, finished.text + finished.error_text)
+
+    def _variables(self, copy: _Copy) -> dict[str, str]:
+        return own_variables(copy.number, str(self.folder), self.settings.limits)
 
 
 def _only(outcomes: Mapping[str, str], tests: Sequence[str]) -> dict[str, str]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from swarm_tui.adapters.git.repository import Repository
+from swarm_tui.model.limits import NO_LIMITS, RunLimits
 from swarm_tui.model.sweep import SweepSpec
 
 
@@ -28,11 +29,18 @@ class TestSettings:
     """The project's own command for a fresh copy."""
     timeout: float = 1800.0
     """The seconds that one call of pytest may take."""
+    checkout: str = ""
+    """The user's checkout; the set-up command may copy something from there."""
+    fill: tuple[str, ...] = ()
+    """Shell commands that bring into a fresh copy what git leaves out."""
+    limits: RunLimits = NO_LIMITS
 
     @property
     def key(self) -> str:
         """Return the name under which results are cached."""
         words = [self.python, self.folder, *self.import_roots, "", *self.options, "", self.setup]
+        if self.limits != NO_LIMITS:
+            words.append(repr(self.limits))
         return hashlib.sha256("\0".join(words).encode()).hexdigest()[:12]
 
 
@@ -45,6 +53,9 @@ def settings_of_sweep(spec: SweepSpec) -> TestSettings:
         options=spec.run_options,
         setup=spec.setup or "",
         timeout=spec.timeout,
+        checkout=spec.repository,
+        fill=spec.fill,
+        limits=spec.run_limits,
     )
 
 

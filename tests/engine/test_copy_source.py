@@ -41,8 +41,8 @@ def branches(project: GitProject) -> list[str]:
 async def test_the_branch_is_there_only_while_somebody_holds_it(tmp_path: Path) -> None:
     context, project = detached(tmp_path)
     ours = base_branch(context.spec)
-    async with context.copy_source.held():
-        async with context.copy_source.held():
+    async with context.copy_source.held("git-mirror"):
+        async with context.copy_source.held("git-mirror"):
             assert branches(project) == ["main", ours]
         assert branches(project) == ["main", ours]
     assert branches(project) == ["main"]
@@ -52,13 +52,13 @@ async def test_the_branch_is_there_only_while_somebody_holds_it(tmp_path: Path) 
 async def test_a_base_that_is_in_a_branch_or_a_tag_needs_none(tmp_path: Path, holder: str) -> None:
     context, project = detached(tmp_path)
     project.git(holder, "holder")
-    async with context.copy_source.held():
+    async with context.copy_source.held("git-mirror"):
         assert branches(project) == sorted(["main", "holder"], reverse=holder == "tag")
 
 
 async def test_worktrees_need_none(tmp_path: Path) -> None:
-    context, project = detached(tmp_path, transfer="worktree")
-    async with context.copy_source.held():
+    context, project = detached(tmp_path)
+    async with context.copy_source.held("git-worktree"):
         assert branches(project) == ["main"]
 
 
@@ -66,7 +66,7 @@ async def test_it_goes_when_a_create_fails_or_is_cancelled(tmp_path: Path) -> No
     context, project = detached(tmp_path)
 
     async def create() -> None:
-        async with context.copy_source.held():
+        async with context.copy_source.held("git-mirror"):
             await asyncio.Event().wait()
 
     creating = asyncio.create_task(create())
@@ -93,7 +93,7 @@ async def test_that_of_a_killed_engine_goes_with_the_next_one_or_with_clean(tmp_
 async def test_a_branch_of_that_name_that_somebody_moved_is_left_alone(tmp_path: Path) -> None:
     context, project = detached(tmp_path)
     project.git("update-ref", branch_ref(base_branch(context.spec)), "main")
-    async with context.copy_source.held():
+    async with context.copy_source.held("git-mirror"):
         pass
     assert project.git("rev-parse", branch_ref(base_branch(context.spec))) == project.git("rev-parse", "main")
 

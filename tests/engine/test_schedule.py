@@ -85,3 +85,36 @@ def test_the_slots_are_never_exceeded(slots: int, taken: int, creating: int) -> 
 def test_a_launch_that_fails_is_repeated_and_given_up_in_the_end() -> None:
     pauses = [back_off(failures) for failures in range(1, LAUNCH_ATTEMPTS + 1)]
     assert pauses == [2.0, 10.0, None]
+
+
+def test_of_a_group_only_one_is_at_work() -> None:
+    records = RECORDS | {test: RECORDS[test]._replace(group="port") for test in ("t0", "t1", "t4")}
+
+    def choose_now() -> list[str]:
+        return choose_launches(QUEUE, records, slots=9, taken=0, creating=0, not_before={}, now=0.0)
+
+    assert choose_now() == ["t0", "t2", "t3"]
+    for living in (State.LAUNCHING, State.RUNNING, State.WAITING, State.HARVESTING):
+        records["t0"] = records["t0"]._replace(state=living)
+        assert choose_now() == ["t2", "t3", "t5"]
+    for over in (State.DONE, State.STOPPED):
+        records["t0"] = records["t0"]._replace(state=over)
+        assert choose_now() == ["t1", "t2", "t3"]
+
+
+@given(st.lists(st.sampled_from(["", "a", "b"]), min_size=1, max_size=12), st.integers(1, 6))
+def test_all_are_launched_in_the_end_and_groups_never_overlap(groups: list[str], slots: int) -> None:
+    records = {f"t{n}": state.TestRecord(f"t{n}", group=group) for n, group in enumerate(groups)}
+    living: list[str] = []
+    launched = 0
+    while launched < len(records):
+        for test in choose_launches(
+            list(records), records, slots=slots, taken=len(living), creating=0, not_before={}, now=0.0
+        ):
+            records[test] = records[test]._replace(state=State.RUNNING)
+            living.append(test)
+            launched += 1
+        at_work = [records[test].group for test in living if records[test].group]
+        assert len(at_work) == len(set(at_work))
+        oldest = living.pop(0)
+        records[oldest] = records[oldest]._replace(state=State.DONE)

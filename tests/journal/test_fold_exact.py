@@ -8,6 +8,7 @@ import pytest
 
 from swarm_tui.journal.fold import TRIES_KEPT, SweepState
 from swarm_tui.model import events as happened
+from swarm_tui.model.baseline import Baseline
 from swarm_tui.model.failure import FailureDetail, RaisedError
 from swarm_tui.model.harvest import NOT_HARVESTED, HarvestedChange, HarvestReport
 from swarm_tui.model.outcome import Escalation
@@ -62,6 +63,9 @@ FULL = TestRecord(
     spent_before=Spending(0.5, 1, priced=1),
     over_budget_at=7.0,
     traits=("fixture db",),
+    group="port",
+    baseline=Baseline.FLAKY,
+    number=8,
 )
 
 
@@ -84,8 +88,8 @@ def test_the_record_that_is_changed_here_has_no_field_at_its_default() -> None:
     ("event", "changes"),
     [
         (
-            happened.Launching(at=9, test=TEST, attempt=5),
-            {"state": State.LAUNCHING, "since": 9, "attempt": 5, "reason": "", "source": "engine"},
+            happened.Launching(at=9, test=TEST, attempt=5, number=3),
+            {"state": State.LAUNCHING, "since": 9, "attempt": 5, "number": 3, "reason": "", "source": "engine"},
         ),
         (
             happened.Launched(at=9, test=TEST, agent_id="i", host="h", work_dir="/w", state_dir="/s"),
@@ -214,6 +218,7 @@ def test_the_first_time_that_a_test_is_queued_it_is_introduced() -> None:
 
 def test_a_test_that_is_queued_again_keeps_its_names_its_attempts_and_its_hold() -> None:
     kept = TestRecord(TEST, file="a.py", line=7, block="block", attempt=4, is_held=True, spent_before=FULL.spending)
+    kept = kept._replace(group="port", baseline=Baseline.FLAKY)
     kept = kept._replace(traits=FULL.traits)
     state = folded(FULL, happened.Queued(at=9, test=TEST, reason="again", file="other", line=1, block="other"))
     assert state.records == {TEST: kept._replace(agent="agent", branch="branch", reason="again", since=9)}

@@ -15,7 +15,8 @@ from swarm_tui.adapters.environment import scrubbed_environment
 from swarm_tui.adapters.git import Repository
 from swarm_tui.adapters.git.objects import ObjectSpace
 from swarm_tui.adapters.process import run_process
-from swarm_tui.errors import AdapterError, ProgramTimeout
+from swarm_tui.adapters.set_up import SetUpFailed
+from swarm_tui.errors import ProgramTimeout
 from swarm_tui.testing.copies import TestCopies
 from swarm_tui.testing.results import ResultCache
 from swarm_tui.testing.settings import TestSettings
@@ -40,7 +41,7 @@ async def make_copies(sums: GitProject, tmp_path: Path) -> AsyncIterator[MakeCop
         space = stack.enter_context(ObjectSpace(Repository.open(sums.root)))
 
         def make(python: str = sys.executable, *, setup: str = "", count: int = 2) -> TestCopies:
-            settings = TestSettings(python, import_roots=IMPORT_ROOTS, setup=setup)
+            settings = TestSettings(python, import_roots=IMPORT_ROOTS, setup=setup, checkout=str(sums.root))
             cache = ResultCache(tmp_path / "cache", settings.key)
             made = TestCopies(space, settings, cache, base=sums.git("rev-parse", "main"), count=count)
             stack.push_async_callback(made.close)
@@ -177,10 +178,28 @@ async def test_what_a_closed_terminal_left_behind_is_removed_by_the_next(
 
 
 async def test_a_set_up_that_fails_says_so_each_time(sums: GitProject, make_copies: MakeCopies) -> None:
-    copies = make_copies(setup="exit 7")
+    copies = make_copies(setup="seq 100; echo no compiler >&2; exit 7")
     for _ in range(2):
-        with pytest.raises(AdapterError, match="set-up command failed with code 7"):
+        with pytest.raises(
+            SetUpFailed, match="set-up command failed with code 7 in a fresh copy: no compiler"
+        ) as caught:
             await copies.run(tree_of(sums, "integrated"), TESTS[:1])
+        assert caught.value.lines == [*map(str, range(90, 101)), "no compiler"]
+
+
+async def test_copies_side_by_side_have_ports_and_folders_of_their_own_and_the_tags(
+    sums: GitProject, make_copies: MakeCopies
+) -> None:
+    sums.git("tag", "-a", "-m", "First", "v1.2", "main")
+    words = "$SWARM_AGENT_NUMBER $SWARM_FIRST_PORT $TMPDIR $(git describe) $SWARM_CHECKOUT"
+    copies = make_copies(setup=f"touch $TMPDIR/mine && echo {words} > said.txt")
+    tree = tree_of(sums, "main")
+    async with copies.checked_out(tree) as first, copies.checked_out(tree) as second:
+        told = [(folder / "said.txt").read_text().split() for folder in (first, second)]
+        assert all(Path(folder, "mine").exists() for _, _, folder, _, _ in told)
+    assert [set(pair) for pair in zip(*told, strict=True)][3:] == [{told[0][3]}, {str(sums.root)}]
+    assert all(len(set(pair)) == 2 for pair in list(zip(*told, strict=True))[:3])
+    assert told[0][3].startswith("v1.2")
 
 
 async def test_what_the_set_up_has_made_is_there_for_every_tree(sums: GitProject, make_copies: MakeCopies) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -39,6 +40,11 @@ def check_out_tree(
     if is_verbatim:
         (folder / ".git/info").mkdir(exist_ok=True)
         (folder / ".git/info/attributes").write_text("* -text -eol -filter -ident -working-tree-encoding\n")
+    # Versions of a project are often found by its tags.
+    tags = space.original.refs("refs/tags")
+    if tags:
+        commands = "".join(f"create {name} {target}\n" for name, target in tags.items())
+        scratch.run("update-ref", "--stdin", stdin=os.fsencode(commands))
     change_tree(space, scratch, tree, parent=parent)
     return scratch
 

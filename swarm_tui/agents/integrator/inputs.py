@@ -8,6 +8,7 @@ from typing import Final
 from pydantic import BaseModel, ConfigDict
 
 from swarm_tui.errors import JournalError
+from swarm_tui.model.limits import RunLimits
 from swarm_tui.model.outcome import ChangeStatus
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.states import Result, State
@@ -81,6 +82,11 @@ class IntegratorInputs(Frozen):
     """Folders within a copy of the repository that come first on PYTHONPATH."""
     pytest_options: tuple[str, ...] = ()
     setup: str = ""
+    fill: tuple[str, ...] = ()
+    """Shell commands that bring into a copy what git leaves out."""
+    test_timeout: float | None = None
+    memory_limit: int | None = None
+    has_own_home: bool = False
     measure_seconds: float = 600.0
     """How long measuring the effects may take altogether; 0 measures nothing."""
     cache: str = ""
@@ -88,7 +94,16 @@ class IntegratorInputs(Frozen):
 
     @property
     def test_settings(self) -> TestSettings:
-        return TestSettings(self.python, self.folder, self.import_roots, self.pytest_options, self.setup)
+        return TestSettings(
+            self.python,
+            self.folder,
+            self.import_roots,
+            self.pytest_options,
+            self.setup,
+            checkout=self.repository,
+            fill=self.fill,
+            limits=RunLimits(self.test_timeout, self.memory_limit, self.has_own_home),
+        )
 
 
 def read_inputs(path: Path) -> IntegratorInputs:

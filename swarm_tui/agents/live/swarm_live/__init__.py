@@ -9,6 +9,7 @@ SWARM_TRIES     where the tries go; else a file in the agent's state folder
 SWARM_COLLECT   write what was collected to this file as JSON
 SWARM_TOP       the top of the repository that is collected
 SWARM_RESULTS   write a line to this file when a test begins, and one when it ends
+SWARM_OWN_HOME, SWARM_TEST_TIMEOUT, SWARM_MEMORY_LIMIT   keep runs apart and within limits: `limits`
 """
 
 import os
@@ -18,6 +19,7 @@ from typing import Any
 import pytest
 
 from .collection import Collection, write_no_reports
+from .limits import TimeLimit, limit_memory, take_own_home
 from .results import Results
 from .tries import Tries, Witness, read_task, tries_file
 from .writing import QUIETLY
@@ -25,6 +27,11 @@ from .writing import QUIETLY
 _STARTUP_PATH = list(sys.path)
 _OUTER = "SWARM_LIVE_OUTER"
 _is_inside: bool = False
+
+with QUIETLY:
+    take_own_home()
+with QUIETLY:
+    limit_memory()
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -40,6 +47,9 @@ def pytest_unconfigure(config: Any) -> None:
 
 def _configure(config: Any) -> None:
     global _is_inside
+    seconds = os.environ.get("SWARM_TEST_TIMEOUT")
+    if seconds and not config.pluginmanager.hasplugin("swarm-live-time-limit"):
+        config.pluginmanager.register(TimeLimit(float(seconds)), "swarm-live-time-limit")
     task = read_task(os.environ.get("SWARM_TASK"))
     if hasattr(config, "workerinput") or hasattr(config, "slaveinput"):
         # The controller gets every result; only the workers know what was imported and raised.

@@ -106,6 +106,8 @@ def _describe(item: Any) -> Any:
     described = {"id": item.nodeid, "line": (location[1] or 0) + 1}
     with QUIETLY:
         described["traits"] = _traits_of(item)
+    with QUIETLY:
+        described["group"] = _group_of(item)
     return described
 
 
@@ -121,6 +123,12 @@ def _traits_of(item: Any) -> Any:
 
 def _is_plain(value: Any) -> bool:
     return value is None or type(value) in (str, int, float, bool)
+
+
+def _group_of(item: Any) -> str:
+    """Return the group whose tests xdist runs in one worker, one after the other."""
+    mark = item.get_closest_marker("xdist_group")
+    return "" if mark is None else str(mark.args[0] if mark.args else mark.kwargs.get("name", "default"))[:200]
 
 
 def _installed() -> Any:

@@ -1,0 +1,112 @@
+"""Keeps a run of tests within its limits, and out of the user's HOME. Python 3.6, the standard library only."""
+
+import os
+import signal
+import sys
+import threading
+import time
+from typing import Any
+
+import pytest
+
+from .writing import QUIETLY
+
+# What a test that does not answer to its alarm gets on top at most, before its process is ended.
+_MOST_GRACE = 5.0
+
+
+def take_own_home() -> None:
+    """Let tests see a home of their own, before any of them looks; git still knows the user's settings."""
+    home = os.environ.get("SWARM_OWN_HOME")
+    if not home or os.environ.get("HOME") == home:
+        return
+    settings = os.path.join(os.path.expanduser("~"), ".gitconfig")
+    if os.path.exists(settings):
+        os.environ.setdefault("GIT_CONFIG_GLOBAL", settings)
+    if not os.path.isdir(home):
+        os.makedirs(home)
+    os.environ["HOME"] = home
+    for name in ("CONFIG", "CACHE", "DATA", "STATE"):
+        os.environ.pop("XDG_" + name + "_HOME", None)
+
+
+def limit_memory() -> None:
+    """Let a process that wants too much memory get a MemoryError; its children inherit the limit."""
+    size = os.environ.get("SWARM_MEMORY_LIMIT")
+    if size:
+        import resource
+
+        # Data, not addresses: programs reserve far more of those than they use.
+        hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
+        limit = int(size) if hard == resource.RLIM_INFINITY else min(int(size), hard)
+        resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))
+
+
+class TimeLimit:
+    """Fails a test that takes too long, where it hangs; one that cannot be interrupted ends with its process."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self.reason = f"did not end within {seconds:g} s (--test-timeout)"
+        self.test: Any = None
+        self.reporter: Any = None
+        self.deadline = 0.0
+        self.changed = threading.Condition()
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_protocol(self, item: Any) -> Any:
+        with QUIETLY:
+            self._begin(item)
+        yield
+        with QUIETLY:
+            self._end()
+
+    def _begin(self, item: Any) -> None:
+        self.reporter = item.ihook
+        with self.changed:
+            if self.test is None and not any(thread.name == "swarm-time-limit" for thread in threading.enumerate()):
+                threading.Thread(target=self._watch, name="swarm-time-limit", daemon=True).start()
+            self.test, self.deadline = item, time.monotonic() + self.seconds + min(self.seconds, _MOST_GRACE)
+            self.changed.notify()
+        is_main = threading.current_thread() is threading.main_thread()
+        if is_main and signal.getsignal(signal.SIGALRM) == signal.SIG_DFL:
+            signal.signal(signal.SIGALRM, self._interrupt)
+            signal.setitimer(signal.ITIMER_REAL, self.seconds)
+
+    def _end(self) -> None:
+        with self.changed:
+            self.test = None
+            self.changed.notify()
+        if signal.getsignal(signal.SIGALRM) == self._interrupt:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+
+    def _interrupt(self, *_: Any) -> None:
+        pytest.fail(self.reason, pytrace=True)
+
+    def _watch(self) -> None:
+        while True:
+            with self.changed:
+                left = self.deadline - time.monotonic() if self.test is not None else None
+                if left is None or left > 0:
+                    self.changed.wait(left)
+                    continue
+                test = self.test
+            self._report(test)
+            sys.stderr.write(f"\n{test.nodeid} {self.reason}: the process is ended\n")
+            sys.stderr.flush()
+            os._exit(1)
+
+    def _report(self, test: Any) -> None:
+        """Report to the recorders what pytest cannot tell any more."""
+        with QUIETLY:
+            from _pytest.reports import TestReport
+
+            parts: Any = (("call", "failed", self.reason), ("teardown", "passed", None))
+            for when, outcome, reason in parts:
+                report = TestReport(test.nodeid, test.location, {}, outcome, reason, when)
+                for plugin in test.config.pluginmanager.get_plugins():
+                    if type(plugin).__module__.split(".")[0] == "swarm_live" and hasattr(
+                        plugin, "pytest_runtest_logreport"
+                    ):
+                        plugin.pytest_runtest_logreport(report)

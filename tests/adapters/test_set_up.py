@@ -1,0 +1,38 @@
+"""A set-up that fails says its code and its last lines, whoever runs it."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from swarm_tui.adapters.set_up import read_failure, set_up_script
+
+
+def run(setup: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    script = set_up_script(setup, "/the check'out")
+    return subprocess.run(["sh", "-c", script], cwd=folder, capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("setup", ["true", "true # a comment", "touch a; exit 0", "false; true"])
+def test_one_that_succeeds_says_nothing(setup: str, tmp_path: Path) -> None:
+    done = run(setup, tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_one_that_fails_says_its_code_and_its_last_lines(tmp_path: Path) -> None:
+    done = run("seq 50; echo $SWARM_CHECKOUT; echo 'no compiler' >&2; exit 3 # so", tmp_path)
+    assert done.returncode == 3
+    failure = read_failure(f"Creating agent...\n{done.stderr}Error: command failed: {done.args}\nstderr: {done.stderr}")
+    assert failure is not None
+    assert str(failure) == "the set-up command failed with code 3 in a fresh copy: no compiler"
+    assert failure.lines == [*map(str, range(41, 51)), "/the check'out", "no compiler"]
+
+
+def test_what_it_prints_does_no_harm(tmp_path: Path) -> None:
+    done = run("printf 'a\\033[31mb\\n'; exit 1", tmp_path)
+    failure = read_failure(done.stderr)
+    assert failure is not None
+    assert "\x1b" not in "".join(failure.lines)
+    assert read_failure("the set-up ended with code x") is None
