@@ -21,5 +21,10 @@ ARCHIVE_PATH: Final = "plugin/swarm/outputs.tar.gz"
 TRIES_PATH: Final = "plugin/swarm/tries.jsonl"
 """In the agent's state folder; written by the live plugin."""
 
+CONDITION_PATH: Final = "plugin/swarm/condition.json"
+"""In the agent's state folder; an agent that we know nothing of may write there why its model does not answer:
+`{"trouble": "limited", "until": 1795032147, "has_given_up": false, "words": "429 Too Many Requests"}`, and `{}` or no
+file when it answers again. The troubles are those of `TroubleKind`; all but the first field may be left out."""
+
 TASK_VARIABLE: Final = "SWARM_TASK"
 """Holds the path of the task file; the live plugin and the offline agent read it."""

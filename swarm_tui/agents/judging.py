@@ -28,6 +28,8 @@ class End(StrEnum):
     NOT_LAUNCHED = "not launched"
 
 
+ENDED_BY_ITSELF: Final = frozenset({End.CRASH, End.CLOSED, End.GONE})
+
 _WITHOUT_ARCHIVE: Final = {
     End.ARCHIVE: "its archive cannot be read",
     End.TIMEOUT: "it had not handed in its work when its time was over",

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from swarm_tui.model.trouble import Trouble
+
 
 @dataclass(frozen=True, slots=True)
 class ObservedFile:
@@ -29,6 +31,8 @@ class Observation:
     options: tuple[str, ...] = ()
     condition: str = ""
     """A condition that a person should see but need not act on, such as a request that is tried again."""
+    trouble: Trouble | None = None
+    """Why its model does not answer."""
 
 
 @dataclass(frozen=True, slots=True)

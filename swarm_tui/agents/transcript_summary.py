@@ -18,6 +18,8 @@ class TranscriptSummary:
         self.last_line = ""
         self.dollars: float | None = None
         self.tokens: int | None = None
+        self.limited_until: float | None = None
+        """When the limit that the agent's last request met is over, if its server has said it."""
 
     @property
     def question(self) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from swarm_tui.model.formatting import clock
 from swarm_tui.model.states import ALONG_BAR
 from swarm_tui.model.text import plain
+from swarm_tui.model.trouble import dial_words
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -31,6 +32,7 @@ _STYLES: Final = {
     "stopped": "dim",
     "running": "cyan",
     "waiting": "bold yellow",
+    "hindered": "yellow",
     "launching": "dim cyan",
     "queued": "dim",
 }
@@ -129,7 +131,10 @@ def _render(opened: OpenedSweep) -> RenderableType:
     elapsed = now - (state.started_at or now)
     seconds_left = seconds_to_end_of_sweep(state, now)
     left = f" · ~{clock(seconds_left)} left" if seconds_left is not None else ""
-    line = Text(f"{opened.folder.name}  {clock(elapsed)}{left} · slots {state.slots_in_use}/{state.slots}")
+    slots = dial_words(state.access.dial, state.slots, now) or f"{state.slots_in_use}/{state.slots}"
+    line = Text(f"{opened.folder.name}  {clock(elapsed)}{left} · slots {slots}")
+    if state.access.lost:
+        line.append(f" · {state.access.lost_words}", "bold red")
     if state.integration.state == "integrating":
         line.append(" · integrating")
         if state.integration.last_line:

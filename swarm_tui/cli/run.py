@@ -43,12 +43,15 @@ def run(arguments: argparse.Namespace) -> int:
     from swarm_tui.agents.kinds import kind_of_sweep
     from swarm_tui.cli.progress import print_progress
     from swarm_tui.engine.order import begin_sweep, prepare_sweep
+    from swarm_tui.engine.schedule import slots_without_tests
     from swarm_tui.engine.start import start_engine
 
     spec, tests = asyncio.run(prepare_sweep(_order(arguments), print_progress))
     folder = begin_sweep(spec, tests)
     count = counted(len(tests), "test")
     print_progress(f"sweep {folder.name}: {count} on {spec.base_name or spec.base[:10]}, {spec.slots} slots")
+    if more := slots_without_tests(spec.slots, len(tests)):
+        print_progress(f"{spec.slots} slots for {more}")
     kind = kind_of_sweep(spec)
     permission = kind.permission(spec.permissions, spec.agent_arguments)
     if permission.sentence:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import time
 from collections.abc import Iterable
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -60,6 +62,9 @@ def describe_sweep(opened: OpenedSweep, records: Iterable[TestRecord] | None = N
         "title": spec.title,
         "agent": spec.agent_type,
         "slots": state.slots or spec.slots,
+        "open_slots": state.open_slots or spec.slots,
+        "dial": asdict(state.access.dial),
+        "login_lost": state.access.lost_reason if state.access.lost else None,
         **cost_of(opened),
         "started": state.started_at,
         "ended": state.ended_at,
@@ -163,6 +168,7 @@ def describe_test(record: TestRecord) -> dict[str, Any]:
         "is_over_budget": record.over_budget_at is not None,
         "options": list(record.options),
         "condition": record.condition,
+        "trouble": record.trouble.model_dump(mode="json") if record.trouble is not None else None,
         "question": record.question,
         "branch": record.branch,
         "tip": record.harvest.tip,
@@ -197,6 +203,19 @@ def _host_table(opened: OpenedSweep) -> Iterable[str]:
         yield plain(text_of_host(line, now), 300)
 
 
+def _model_lines(opened: OpenedSweep) -> Iterable[str]:
+    """Return the lines about a model that does not answer."""
+    from swarm_tui.model.trouble import dial_words
+
+    state = opened.state
+    if opened.has_running_engine and state.access.lost:
+        reason = plain(state.access.lost_reason, 200)
+        yield f"{state.access.lost_words}: {reason}: mend it, then `swarm-tui request release` goes on"
+    dial = dial_words(state.access.dial, state.slots, time.time())
+    if opened.has_running_engine and dial:
+        yield f"slots {dial}"
+
+
 def _table(opened: OpenedSweep, records: list[TestRecord]) -> Iterable[str]:
     from swarm_tui.cli.sweep_summary import integration_lines
     from swarm_tui.insight.budget import cost_text
@@ -218,11 +237,13 @@ def _table(opened: OpenedSweep, records: list[TestRecord]) -> Iterable[str]:
         reason = f" ({plain(state.ended_reason, 200)})" if state.ended_reason else ""
         yield f"no engine works on it{reason}: `swarm-tui resume {opened.folder.name}` takes it up again"
     yield from _host_table(opened)
+    yield from _model_lines(opened)
     if state.stale_reason:
         yield f"states are stale: {plain(state.stale_reason, 200)}"
     for record in records:
+        hindered = record.condition if record.is_hindered else ""
         tries = "".join(_TRY_SIGNS[made.word] for made in record.tries[-8:])
-        reason = record.question if record.state.value == "waiting" else record.reason
+        reason = record.question if record.state.value == "waiting" else hindered or record.reason
         yield f"  {MARKS[record.mark].word:12} {tries:8} {plain(record.test, 200)}" + (
             f"  {plain(reason, 300)}" if reason else ""
         )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 from swarm_tui.adapters.git import Repository
-from swarm_tui.adapters.mngr import MngrAdapter
-from swarm_tui.engine.copy_source import CopySource
+from swarm_tui.adapters.mngr import MngrAdapter, mngr_environment
+from swarm_tui.engine.copy_source import CopySource, copy_variables
 from swarm_tui.engine.names import agent_address
 from swarm_tui.journal.append import JournalWriter
 from swarm_tui.journal.fold import SweepState
@@ -17,6 +18,12 @@ from swarm_tui.model.events import KnownEvent, Noted
 from swarm_tui.model.hosts import LOCAL_HOST
 from swarm_tui.model.sweep import SweepSpec
 from swarm_tui.places.place import AgentAddress, Place
+
+
+def agents_environment(spec: SweepSpec, repository: Repository) -> dict[str, str]:
+    """Return the environment of mngr's calls, with what the agents get from that of this process."""
+    passed = {name: os.environ[name] for name in spec.agent_environment if name in os.environ}
+    return mngr_environment(spec.mngr, passed | copy_variables(repository))
 
 
 @dataclass(slots=True)

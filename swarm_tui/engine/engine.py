@@ -12,10 +12,9 @@ from typing import Literal
 
 from swarm_tui import __version__
 from swarm_tui.adapters.git import Repository
-from swarm_tui.adapters.mngr import Mngr, mngr_environment
+from swarm_tui.adapters.mngr import Mngr
 from swarm_tui.agents.kinds import kind_of_sweep
-from swarm_tui.engine.context import EngineContext
-from swarm_tui.engine.copy_source import copy_variables
+from swarm_tui.engine.context import EngineContext, agents_environment
 from swarm_tui.engine.request_handler import RequestHandler
 from swarm_tui.engine.resume import Resumer, check_continued
 from swarm_tui.engine.sweep_runner import SweepRunner, first_error
@@ -71,15 +70,13 @@ async def _work(folder: SweepFolder, is_relaunching: bool) -> int:
 
 def make_context(folder: SweepFolder, spec: SweepSpec, writer: JournalWriter, state: SweepState) -> EngineContext:
     """Open the adapters that a sweep is worked on through."""
-    passed = {name: os.environ[name] for name in spec.agent_environment if name in os.environ}
     repository = Repository.open(Path(spec.repository))
-    environment = mngr_environment(spec.mngr, passed | copy_variables(repository))
     return EngineContext(
         folder=folder,
         spec=spec,
         writer=writer,
         state=state,
-        mngr=Mngr(spec.mngr.path, environment, Path(spec.repository)),
+        mngr=Mngr(spec.mngr.path, agents_environment(spec, repository), Path(spec.repository)),
         place=place_for(spec),
         repository=repository,
     )

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+import time
+from collections.abc import Coroutine, Iterable
+from typing import Any
 
 from swarm_tui.engine.context import EngineContext
+from swarm_tui.engine.schedule import slots_without_tests
 from swarm_tui.engine.sweep_runner import SweepRunner
 from swarm_tui.journal.requests import RequestFollower
 from swarm_tui.model.budget import is_possible_budget
@@ -13,6 +16,7 @@ from swarm_tui.model.events import BudgetChanged, QueueHeld, QueueReleased, Requ
 from swarm_tui.model.requests import Request, RequestKind
 from swarm_tui.model.sweep import INTEGRATOR_KEY
 from swarm_tui.model.text import plain
+from swarm_tui.model.trouble import dial_words
 
 SLOTS_LIMIT = 1_000
 _DETAIL_LIMIT = 500
@@ -25,13 +29,14 @@ class RequestHandler:
         self._context = context
         self._runner = runner
         self._follower = RequestFollower(context.folder)
-        self._messages: set[asyncio.Task[None]] = set()
+        self._under_way: set[asyncio.Task[None]] = set()
+        """What takes some time."""
         # A request to stop that an earlier engine has not answered must not stop this one.
         self._is_first_read = True
 
     @property
     def is_busy(self) -> bool:
-        return bool(self._messages)
+        return bool(self._under_way)
 
     def carry_out_new(self, group: asyncio.TaskGroup) -> None:
         requests, refused = self._follower.read()
@@ -62,6 +67,8 @@ class RequestHandler:
             case RequestKind.HOLD:
                 self._context.record(QueueHeld(tests=self._known(request.tests), reason=f"asked for by {by}"))
                 self._answer(request, problem=self._problem_of_unknown(request.tests))
+            case RequestKind.RELEASE if not request.tests and self._context.state.access.is_holding(time.time()):
+                self._begin(group, self._release(request, by))
             case RequestKind.RELEASE:
                 self._context.record(QueueReleased(tests=self._known(request.tests)))
                 self._answer(request, problem=self._problem_of_unknown(request.tests))
@@ -70,9 +77,7 @@ class RequestHandler:
             case RequestKind.BUDGET | RequestKind.BUDGET_EACH:
                 self._change_budget(request, by)
             case RequestKind.MESSAGE:
-                task = group.create_task(self._send(request, by))
-                self._messages.add(task)
-                task.add_done_callback(self._messages.discard)
+                self._begin(group, self._send(request, by))
             case RequestKind.INTEGRATE:
                 is_wanted = self._context.spec.integrator != "none"
                 self._runner.is_integration_due = True
@@ -81,6 +86,17 @@ class RequestHandler:
                     detail="it is integrated when the last test is harvested",
                     problem="" if is_wanted else "this sweep is without an integrator; `swarm-tui integrate` does it",
                 )
+
+    def _begin(self, group: asyncio.TaskGroup, work: Coroutine[Any, Any, None]) -> None:
+        task = group.create_task(work)
+        self._under_way.add(task)
+        task.add_done_callback(self._under_way.discard)
+
+    async def _release(self, request: Request, by: str) -> None:
+        problem = await self._runner.hindered.release(by)
+        if not problem:
+            self._context.record(QueueReleased())
+        self._answer(request, problem=problem)
 
     def _stop(self, request: Request, by: str) -> None:
         record_of = self._context.state.record_of
@@ -101,7 +117,12 @@ class RequestHandler:
             self._answer(request, problem=f"{request.slots} slots cannot be: 1 to {SLOTS_LIMIT} can")
             return
         self._context.record(SlotsChanged(slots=request.slots))
-        self._answer(request)
+        state = self._context.state
+        details = (
+            slots_without_tests(request.slots, len(state.records)),
+            dial_words(state.access.dial, state.slots, time.time()),
+        )
+        self._answer(request, detail="; ".join(filter(None, details)))
 
     def _change_budget(self, request: Request, by: str) -> None:
         dollars = request.dollars

@@ -12,7 +12,7 @@ from typing import Final
 from swarm_tui.adapters.environment import scrubbed_environment
 from swarm_tui.adapters.process import run_process
 from swarm_tui.agents.contract import ARCHIVE_PATH
-from swarm_tui.agents.judging import End
+from swarm_tui.agents.judging import ENDED_BY_ITSELF, End
 from swarm_tui.engine.agent_task import pull_for
 from swarm_tui.engine.context import EngineContext
 from swarm_tui.engine.integrator_task import continued_integration
@@ -32,7 +32,7 @@ from swarm_tui.places.place import AgentAddress, AgentFile, AgentStatus, PlaceUn
 
 CREATE_DEADLINE: Final = 120.0
 _LIVING: Final = frozenset({"RUNNING", "WAITING", "REPLACED"})
-LOST_ENDS: Final = frozenset({End.CRASH, End.CLOSED, End.GONE, End.NOT_LAUNCHED})
+LOST_ENDS: Final = ENDED_BY_ITSELF | {End.NOT_LAUNCHED}
 """Ends that say nothing about the test: its agent was killed, closed or removed, or never was."""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from swarm_tui.model.formatting import counted
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.states import LIVING_STATES, State
 
@@ -54,6 +55,11 @@ def slots_taken(active: int, waiting: int, slots: int) -> int:
     that wait, until twice as many agents live as there are slots.
     """
     return active + waiting if waiting < slots else active + waiting - slots
+
+
+def slots_without_tests(slots: int, tests: int) -> str:
+    """Return what is said of more slots than tests; empty when there are not."""
+    return f"{counted(tests, 'test')}: no more than {counted(tests, 'agent')} at once" if slots > tests else ""
 
 
 def back_off(failures: int, attempts: int = LAUNCH_ATTEMPTS) -> float | None:

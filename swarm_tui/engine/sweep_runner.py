@@ -8,10 +8,11 @@ import time
 from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any, Final, Protocol
 
-from swarm_tui.agents.judging import End
+from swarm_tui.agents.judging import ENDED_BY_ITSELF, End
 from swarm_tui.engine.agent_task import AgentTask, harvest, pull_for
 from swarm_tui.engine.budget_guard import BudgetGuard
 from swarm_tui.engine.context import EngineContext
+from swarm_tui.engine.hindered_agents import HinderedAgents
 from swarm_tui.engine.integrator_task import IntegratorTask, begin_integrator, prepare_integration
 from swarm_tui.engine.launch import clear_debris, destroy_agent, launch
 from swarm_tui.engine.live_agents import LiveAgents
@@ -25,6 +26,7 @@ from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.model.events import LaunchFailed, ProbeFailed, ProbeRecovered, Queued
 from swarm_tui.model.states import State
 from swarm_tui.model.sweep import INTEGRATOR_KEY
+from swarm_tui.model.trouble import WORDS
 from swarm_tui.places.place import PlaceUnreachable
 
 TICK: Final = 0.1
@@ -64,6 +66,7 @@ class SweepRunner:
         self._stopper = Stopper(context, self.live_agents)
         self.messages = MessageSender(context, self.live_agents)
         self.budget_guard = BudgetGuard(context, self.live_agents, self.messages)
+        self.hindered = HinderedAgents(context, self.live_agents, self.messages, self._relaunch)
         self._busy: dict[str, asyncio.Task[None]] = {}
         self._creating: set[str] = set()
         self._is_integrator_queued = False
@@ -87,6 +90,7 @@ class SweepRunner:
                 if now >= self._status_due:
                     self._status_due = now + STATUS_INTERVAL
                     await self._read_statuses(now)
+                    self.hindered.work(self.group, time.time())
                 self._hold_to_budget(now)
                 self._stop_tests()
                 self._launch(now)
@@ -235,18 +239,19 @@ class SweepRunner:
 
     def _launch(self, now: float) -> None:
         state = self.context.state
-        if self.is_stopping or state.launches_nothing or not self.queue:
+        if self.is_stopping or state.launches_nothing or not self.queue or not self.hindered.may_launch(time.time()):
             return
         waiting = state.counts[State.WAITING.value]
-        if waiting >= state.slots and not self._is_overfull:
-            most = 2 * state.slots
+        slots = state.open_slots
+        if waiting >= slots and not self._is_overfull:
+            most = 2 * slots
             self.context.note(f"{waiting} agents wait for an answer: others are launched, until {most} live at once")
-        self._is_overfull = waiting >= state.slots
+        self._is_overfull = waiting >= slots
         chosen = choose_launches(
             self.queue,
             state.records,
-            slots=state.slots,
-            taken=slots_taken(state.active, waiting, state.slots),
+            slots=slots,
+            taken=slots_taken(state.active, waiting, slots),
             creating=len(self._creating),
             not_before=self._not_before,
             now=now,
@@ -306,6 +311,12 @@ class SweepRunner:
             self.context.record(event)
         # Since its end was observed, the agent may have handed in its work after all.
         end = End.ARCHIVE if watch.has_archive else end
+        trouble = watch.last_trouble(time.time())
+        if end in ENDED_BY_ITSELF and trouble is not None:
+            # That says nothing about its test.
+            self._not_before[test] = time.monotonic() + self.hindered.pause_before_relaunch(test)
+            await self._stop(test, f"its agent ended while in trouble: {WORDS[trouble.kind]}", is_retried=True)
+            return
         instead = await harvest(self.context, watch.task, watch.address, end)
         if test != INTEGRATOR_KEY:
             self.is_integration_due = True
@@ -314,6 +325,9 @@ class SweepRunner:
             await self._do_instead(instead)
         elif not self.context.spec.keep_agents:
             self.live_agents.stop_later(watch.address.name, is_working=end in _STILL_WORKING)
+
+    def _relaunch(self, test: str, reason: str) -> None:
+        self.request_stop(test, reason, is_retried=True)
 
     def request_stop(self, test: str, reason: str, *, is_retried: bool = False) -> None:
         """Stop one test as soon as nothing else is being done with it, and queue it again when that is wanted."""

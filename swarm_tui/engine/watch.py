@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
 from swarm_tui.agents.contract import ARCHIVE_PATH, TRIES_PATH
@@ -19,6 +19,7 @@ from swarm_tui.model.events import KnownEvent, Said, Seen, Spent
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.states import State
 from swarm_tui.model.text import plain, plain_lines
+from swarm_tui.model.trouble import Trouble
 from swarm_tui.places.place import AgentAddress, AgentFile, AgentState, FileSlice, FoundFile, Place, ReadRequest
 from swarm_tui.transcripts.locate import choose_transcript, subagent_logs
 
@@ -31,6 +32,8 @@ SPENT_INTERVAL: Final = 5.0
 LAST_WORDS_LIMIT: Final = 15.0
 # A dialog of a full-screen program stands at the end of the screen.
 DIALOG_LINES: Final = 20
+# Limits of a subscription last a week at most; what an agent's files say beyond that is not believed.
+LONGEST_LIMIT: Final = 8 * 86_400.0
 _Watched = Literal[State.RUNNING, State.WAITING]
 _END_OF: Final[dict[AgentState | None, End]] = {
     "DONE": End.CRASH,
@@ -50,7 +53,9 @@ class Watch:
     wait_timeout: float
     state: _Watched = State.RUNNING
     waiting_since: float | None = None
-    waited: float = 0.0
+    excused: float = 0.0
+    """How long the agent has waited for a person or for its model: its time limit does not count that."""
+    _excused_since: float | None = None
     questions: int = 0
     handed_in_at: float | None = None
     """When the agent's archive was seen first."""
@@ -83,6 +88,14 @@ class Watch:
         """Continue where the journal ends for an agent that was watched before."""
         self._reader = TryReader(self.task.key, record.tries)
         self._recorded.last_line = record.last_line
+        self._shown = Seen(
+            test=record.test,
+            state=State.RUNNING,
+            question=record.question,
+            options=record.options,
+            condition=record.condition,
+            trouble=record.trouble,
+        )
         self._was_active = True
 
     @property
@@ -100,7 +113,7 @@ class Watch:
         if self.handed_in_at is None:
             return False
         observation = self.observer.observe(clock) if self.observer is not None else None
-        is_over = observation is None or observation.needs_person
+        is_over = observation is None or observation.needs_person or has_given_up(observation.trouble)
         return is_over or now >= self.handed_in_at + LAST_WORDS_LIMIT
 
     def is_searched(self, now: float) -> bool:
@@ -198,7 +211,8 @@ class Watch:
 
     def needs_screen(self, now: float, clock: float) -> bool:
         """Return whether only its terminal can tell what the agent does: a dialog may stand there since its start."""
-        if self._observed_files is None or now < self.started + self.task.kind.ready_within:
+        kind = self.task.kind
+        if self._observed_files is None or not kind.dialog_signs or now < self.started + kind.ready_within:
             return False
         return self._observed_files.observer.observe(clock) is None
 
@@ -209,7 +223,12 @@ class Watch:
         if observation is None and screen is not None:
             dialog = find_dialog(screen, self.task.kind.dialog_signs)
             return Observation(True, "screen", dialog) if dialog else None
-        return observation
+        if observation is None or observation.trouble is None:
+            return observation
+        until = observation.trouble.until or self._summary.limited_until
+        is_sensible = until is not None and clock < until < clock + LONGEST_LIMIT
+        trouble = observation.trouble.model_copy(update={"until": until if is_sensible else None})
+        return replace(observation, trouble=trouble)
 
     def _record_observation(self, observation: Observation, now: float) -> Seen | None:
         """Return the event of an observation; None when it says what is known already."""
@@ -221,6 +240,7 @@ class Watch:
             question=observation.question,
             options=observation.options,
             condition=observation.condition,
+            trouble=observation.trouble,
         )
         shown = self._shown or Seen(test=self.task.key, state=self.state, source=observation.source)
         if state is self.state and seen == shown.model_copy(update={"source": seen.source}):
@@ -228,17 +248,37 @@ class Watch:
         if state is State.WAITING and self.state is not State.WAITING:
             self.waiting_since = now
             self.questions += 1
-        elif state is State.RUNNING and self.waiting_since is not None:
-            self.waited += now - self.waiting_since
+        elif state is State.RUNNING:
             self.waiting_since = None
+        self._excuse(state is State.WAITING or observation.trouble is not None, now)
         self.state, self._shown = state, seen
         return seen
+
+    def _excuse(self, is_excused: bool, now: float) -> None:
+        """Count the time in which the agent could not work from its time limit, or go on to do so."""
+        if is_excused:
+            self._excused_since = self._excused_since or now
+        elif self._excused_since is not None:
+            self.excused += now - self._excused_since
+            self._excused_since = None
+
+    def last_trouble(self, clock: float) -> Trouble | None:
+        """Return the trouble that an agent was in when it was seen last."""
+        observation = self.observer.observe(clock) if self.observer is not None else None
+        if observation is not None:
+            return observation.trouble
+        return self._shown.trouble if self._shown is not None else None
 
     def overdue_end(self, now: float) -> End | None:
         """Return the end of an agent that has worked, or waited for an answer, longer than it may."""
         if self.waiting_since is not None:
             return End.NO_ANSWER if now - self.waiting_since >= self.wait_timeout else None
-        return End.TIMEOUT if now - self.started - self.waited >= self.timeout else None
+        excused = self.excused + (now - self._excused_since if self._excused_since is not None else 0.0)
+        return End.TIMEOUT if now - self.started - excused >= self.timeout else None
+
+
+def has_given_up(trouble: Trouble | None) -> bool:
+    return trouble is not None and trouble.has_given_up
 
 
 def find_dialog(screen: str, signs: Sequence[str]) -> str:

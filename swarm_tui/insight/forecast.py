@@ -36,4 +36,4 @@ def seconds_to_end_of_sweep(state: SweepState, now: float) -> float | None:
     spans = [record.ended_at - record.launched_at for record in ended if record.ended_at and record.launched_at]
     spent = [now - (record.launched_at or now) for record in state.tests() if record.state in ACTIVE_STATES]
     queued = sum(record.state is State.QUEUED and not record.is_held for record in state.tests())
-    return seconds_to_end(spans, spent, queued, state.slots)
+    return seconds_to_end(spans, spent, queued, state.open_slots)

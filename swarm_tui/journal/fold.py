@@ -12,9 +12,10 @@ from swarm_tui.journal.log_lines import log_line_of
 from swarm_tui.model import events as happened
 from swarm_tui.model.budget import NO_BUDGET
 from swarm_tui.model.hosts import HostState, after_host_event
+from swarm_tui.model.model_access import AccessEvent, ModelAccess
 from swarm_tui.model.spending import NOTHING_SPENT
 from swarm_tui.model.state import Integration, LogLine, TestRecord, Try
-from swarm_tui.model.states import ACTIVE_STATES, State
+from swarm_tui.model.states import ACTIVE_MARKS, State
 from swarm_tui.model.sweep import INTEGRATOR_KEY
 
 TRIES_KEPT: Final = 50
@@ -22,7 +23,7 @@ LOG_LINES_KEPT: Final = 5_000
 # A resumed engine compares requests with these, so that it carries out none twice.
 ANSWERS_KEPT: Final = 100_000
 
-NOTHING_ASKED: Final[dict[str, Any]] = {"question": "", "options": (), "condition": ""}
+NOTHING_ASKED: Final[dict[str, Any]] = {"question": "", "options": (), "condition": "", "trouble": None}
 
 
 class SweepState:
@@ -36,6 +37,7 @@ class SweepState:
         self.records: dict[str, TestRecord] = {}
         self.counts: Counter[str] = Counter()
         self.slots = 0
+        self.access = ModelAccess()
         self.is_held = False
         self.budget = NO_BUDGET
         self.spending = NOTHING_SPENT
@@ -94,7 +96,7 @@ class SweepState:
     @property
     def active(self) -> int:
         """How many agents are at work; waiting ones are not counted."""
-        return sum(self.counts[state.value] for state in ACTIVE_STATES)
+        return sum(self.counts[mark] for mark in ACTIVE_MARKS)
 
     @property
     def slots_in_use(self) -> int:
@@ -105,6 +107,12 @@ class SweepState:
     def launches_nothing(self) -> bool:
         """Whether the queue waits for a person: it is held, or the budget is spent."""
         return self.is_held or self.budget.is_used_up
+
+    @property
+    def open_slots(self) -> int:
+        """How many agents may be at work: what the person has set, or less while the dial is turned down."""
+        dial = self.access.dial
+        return self.slots if dial.slots is None else min(self.slots, dial.slots)
 
     @property
     def is_over(self) -> bool:
@@ -220,6 +228,7 @@ class SweepState:
         record = self.integrator if event.test == INTEGRATOR_KEY else self.records.get(event.test)
         # A question that is renewed, or a new condition, does not begin the state anew.
         is_same_state = record is not None and record.state is event.state
+        self.access = self.access.after_trouble(event.trouble, event.at)
         self._change(
             event.test,
             state=event.state,
@@ -228,6 +237,8 @@ class SweepState:
             question=event.question,
             options=event.options,
             condition=event.condition,
+            trouble=event.trouble,
+            trouble_at=event.at if event.trouble is not None else record.trouble_at if record is not None else 0.0,
             reason="",
         )
 
@@ -336,6 +347,11 @@ class SweepState:
 
     def _over_budget(self, event: happened.OverBudget) -> None:
         self._change(event.test, over_budget_at=event.at)
+
+    def _access_changed(self, event: AccessEvent) -> None:
+        self.access = self.access.after_event(event)
+
+    _dial_turned = _login_lost = _login_restored = _access_changed
 
     def _queue_held(self, event: happened.QueueHeld) -> None:
         self._hold(event.tests, True)

@@ -6,6 +6,7 @@ from typing import Final
 
 from swarm_tui.journal.budget_events import budget_line
 from swarm_tui.model import events as happened
+from swarm_tui.model.model_access import access_line
 from swarm_tui.model.state import LogLine
 from swarm_tui.model.states import MARKS, Result, State
 from swarm_tui.model.sweep import INTEGRATOR_KEY
@@ -73,6 +74,8 @@ def log_line_of(event: happened.Event) -> LogLine | None:
             text = f"{event.slots} slots"
         case happened.BudgetChanged() | happened.BudgetSpent() | happened.BudgetBlind() | happened.OverBudget():
             level, text, test = budget_line(event)
+        case happened.DialTurned() | happened.LoginLost() | happened.LoginRestored():
+            level, text, test = access_line(event)
         case happened.QueueHeld():
             text = f"{_tests_are(event.tests)} held" + (f": {event.reason}" if event.reason else "")
         case happened.QueueReleased():

@@ -22,9 +22,11 @@ from swarm_tui.model.budget import Budget
 from swarm_tui.model.failure import FailureDetail
 from swarm_tui.model.harvest import HarvestReport
 from swarm_tui.model.hosts import HostState
+from swarm_tui.model.model_access import ModelAccess
 from swarm_tui.model.spending import Spending
 from swarm_tui.model.state import Integration, LogLine, TestRecord, Try
 from swarm_tui.model.states import Result, State
+from swarm_tui.model.trouble import Dial, Trouble
 
 SNAPSHOT_VERSION: Final = 3
 _DIGESTED: Final = 4096
@@ -54,6 +56,7 @@ def write_snapshot(path: Path, journal: Path, offset: int, state: SweepState) ->
         "budget": state.budget,
         "spending": state.spending,
         "integration": asdict(state.integration),
+        "access": asdict(state.access),
         "log": [[line.at, line.level, line.text, line.test] for line in state.log],
         "records": [_plain_record(record) for record in state.tests()],
         "hosts": [asdict(host) for host in state.hosts.values()],
@@ -85,6 +88,7 @@ def _restore(content: dict[str, Any]) -> SweepState:
         setattr(state, name, content["state"][name])
     state.budget, state.spending = Budget(*content["budget"]), Spending(*content["spending"])
     state.integration = Integration(**content["integration"])
+    state.access = ModelAccess(**content["access"] | {"dial": Dial(**content["access"]["dial"])})
     state.log.extend(LogLine(*line) for line in content["log"])
     state.records = {record.test: record for record in map(_restored_record, content["records"])}
     # A snapshot of an older version has no record of the integrator, nor has its journal.
@@ -99,6 +103,7 @@ def _plain_record(record: TestRecord) -> TestRecord:
     return record._replace(
         harvest=record.harvest.model_dump(exclude_defaults=True),  # type: ignore[arg-type]
         tries=tuple(_plain_try(made) for made in record.tries),
+        trouble=record.trouble.model_dump(mode="json") if record.trouble is not None else None,  # type: ignore[arg-type]
     )
 
 
@@ -125,6 +130,7 @@ def _restored_record(values: list[Any]) -> TestRecord:
         options=tuple(record.options),
         harvest=HarvestReport.model_validate(record.harvest),
         spent_before=Spending(*record.spent_before),
+        trouble=Trouble.model_validate(record.trouble) if record.trouble is not None else None,
     )
 
 

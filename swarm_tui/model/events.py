@@ -8,29 +8,18 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Final, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
+from pydantic import Field, TypeAdapter, ValidationError, model_validator
 
 from swarm_tui.model.baseline import Baseline
+from swarm_tui.model.event_base import EventBase as EventBase
+from swarm_tui.model.event_base import TestEvent as TestEvent
 from swarm_tui.model.failure import FailureDetail
 from swarm_tui.model.harvest import HarvestReport
 from swarm_tui.model.states import Result, State
-
-
-class EventBase(BaseModel):
-    """The base of all events: a sequence number, and a time in seconds since 1970."""
-
-    model_config = ConfigDict(frozen=True, extra="allow")
-
-    seq: int = 0
-    at: float = 0.0
-
-
-class TestEvent(EventBase):
-    """An event of one test."""
-
-    __test__ = False
-
-    test: str
+from swarm_tui.model.trouble import Trouble
+from swarm_tui.model.trouble_events import DialTurned as DialTurned
+from swarm_tui.model.trouble_events import LoginLost as LoginLost
+from swarm_tui.model.trouble_events import LoginRestored as LoginRestored
 
 
 class EngineStarted(EventBase):
@@ -113,6 +102,8 @@ class Seen(TestEvent):
     """The answers that it offers, if any."""
     condition: str = ""
     """What else is to be seen of it, such as a request to its model that is tried again."""
+    trouble: Trouble | None = None
+    """Why its model does not answer."""
 
 
 class ProbeFailed(EventBase):
@@ -401,6 +392,9 @@ KnownEvent = Annotated[
     | BudgetSpent
     | BudgetBlind
     | OverBudget
+    | DialTurned
+    | LoginLost
+    | LoginRestored
     | QueueHeld
     | QueueReleased
     | MessageSent

@@ -9,7 +9,8 @@ from swarm_tui.model.baseline import Baseline
 from swarm_tui.model.failure import FailureDetail
 from swarm_tui.model.harvest import NOT_HARVESTED, HarvestReport
 from swarm_tui.model.spending import NOTHING_SPENT, Spending, spending_of_agent
-from swarm_tui.model.states import FINISHED_STATES, Result, State, mark_of
+from swarm_tui.model.states import FINISHED_STATES, HINDERED, Result, State, mark_of
+from swarm_tui.model.trouble import Trouble
 
 
 class Try(NamedTuple):
@@ -85,11 +86,20 @@ class TestRecord(NamedTuple):
     """When the agent was asked to hand in, because it had used up what one agent may cost."""
     traits: tuple[str, ...] = ()
     """What the test may share with others, in words: `fixture db`, `marker slow`, `parameter size=3`."""
+    trouble: Trouble | None = None
+    """Why its model does not answer."""
+    trouble_at: float = 0.0
+    """When it last was seen in trouble."""
 
     @property
     def mark(self) -> str:
         """The word under which this test is shown and counted."""
-        return mark_of(self.state, self.result)
+        return HINDERED if self.is_hindered else mark_of(self.state, self.result)
+
+    @property
+    def is_hindered(self) -> bool:
+        """Whether the agent is at work, and its model does not answer."""
+        return self.trouble is not None and self.state is State.RUNNING
 
     @property
     def spending(self) -> Spending:

@@ -39,6 +39,11 @@ ACTIVE_STATES: Final = frozenset({State.LAUNCHING, State.RUNNING, State.HARVESTI
 LIVING_STATES: Final = ACTIVE_STATES | {State.WAITING}
 """States of tests whose agent may be running its test."""
 
+HINDERED: Final = "hindered"
+"""The mark of a running agent whose model does not answer."""
+
+ACTIVE_MARKS: Final = (*(state.value for state in State if state in ACTIVE_STATES), HINDERED)
+
 FINISHED_STATES: Final = frozenset({State.DONE, State.STOPPED})
 
 PULLED_RESULTS: Final = frozenset({Result.BETTER, Result.TEST_FIX, Result.TUTORIAL_FIX, Result.IMPL_FIX})
@@ -78,6 +83,7 @@ MARKS: Final[dict[str, Mark]] = {
         Mark("failed", "!", "!", role="failed", pill="failed"),
         Mark("harvesting", "◍", ":", role="running", pill="running"),
         Mark("running", "◐", "o", role="running", pill="running"),
+        Mark(HINDERED, "≈", "~", role="hindered", pill="hindered"),
         Mark("waiting", "?", "?", role="waiting", pill="waiting"),
         Mark("launching", "◌", ",", role="launching", pill="launching"),
         Mark("queued", "·", ".", role="queued", pill="queued"),
@@ -86,7 +92,7 @@ MARKS: Final[dict[str, Mark]] = {
 }
 """In the order in which counts are listed."""
 
-_STATES_ALONG_BAR: Final = ("stopped", "waiting", "running", "harvesting", "launching", "queued")
+_STATES_ALONG_BAR: Final = ("stopped", "waiting", HINDERED, "running", "harvesting", "launching", "queued")
 
 ALONG_BAR: Final = tuple(MARKS[name] for name in (*(mark for mark in MARKS if mark in set(Result)), *_STATES_ALONG_BAR))
 """From finished tests at the left end of a bar to queued tests at its right end."""

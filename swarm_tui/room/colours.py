@@ -43,6 +43,7 @@ ROLES: Final[dict[str, tuple[str, str]]] = {
     "launching": ("teal", "terminal-dim"),
     "running": ("cyan", ""),
     "waiting": ("yellow", "bold"),
+    "hindered": ("yellow", ""),
     "clean": ("leaf", "terminal-dim"),
     "skipped": ("muted", "terminal-dim"),
     "fixed": ("green", ""),

@@ -10,6 +10,7 @@ from swarm_tui.model.budget import WARNED_AT, Budget
 from swarm_tui.model.formatting import age, counted
 from swarm_tui.model.sweep import SweepSpec
 from swarm_tui.model.text import plain
+from swarm_tui.model.trouble import dial_words
 from swarm_tui.room.draw.frame import HeaderFacts
 from swarm_tui.room.store import EngineState, Store
 
@@ -28,6 +29,7 @@ def header_facts(store: Store, screen: RoomScreen | None = None) -> HeaderFacts:
         elapsed=end - state.started_at if state.started_at is not None else None,
         left=store.seconds_left(),
         slots=state.slots,
+        dial=dial_words(state.access.dial, state.slots, store.clock()) if store.engine is EngineState.RUNNING else "",
         wanted_slots=store.wanted_slots,
         active=state.slots_in_use,
         cost=cost_text(state, is_imputed=spec.is_cost_imputed),
@@ -65,6 +67,8 @@ def _status(store: Store) -> tuple[str, str]:
         return f"engine gone {age(store.clock() - state.last_at)} · R resumes", "error"
     if store.engine is EngineState.ELSEWHERE:
         return "from another machine", "dim"
+    if state.access.lost:
+        return f"{state.access.lost_words} · L goes on", "error"
     if state.is_held:
         return "queue held", "warning"
     if state.budget.is_used_up and not state.is_over:

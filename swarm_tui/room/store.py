@@ -217,7 +217,7 @@ class Store:
         queued = self.state.counts[State.QUEUED.value]
         if self.engine is not EngineState.RUNNING or (self.state.launches_nothing and queued):
             return None
-        return self._cached("left", lambda: self.insights.seconds_left(queued, self.state.slots, self.clock()))
+        return self._cached("left", lambda: self.insights.seconds_left(queued, self.state.open_slots, self.clock()))
 
     def _cached(self, name: str, compute: Callable[[], Insight]) -> Insight:
         now = self.clock()

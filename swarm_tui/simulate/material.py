@@ -43,7 +43,7 @@ QUESTIONS: Final = (
 )
 
 
-class Trouble(NamedTuple):
+class Mishap(NamedTuple):
     """A way in which tests fail; several tests share one, so that the room finds patterns."""
 
     failure: str
@@ -53,17 +53,17 @@ class Trouble(NamedTuple):
 
 
 TROUBLES: Final = (
-    Trouble("fixture 'modal_host' not found", "needs the fixture modal_host, which no conftest defines",
+    Mishap("fixture 'modal_host' not found", "needs the fixture modal_host, which no conftest defines",
             "fixture 'modal_host' is missing", "remote"),
-    Trouble("TimeoutError: agent did not start within {n} s", "the agent under test never starts here",
+    Mishap("TimeoutError: agent did not start within {n} s", "the agent under test never starts here",
             "agents do not start within the limit", "hosts"),
-    Trouble("RuntimeError: no server running on /tmp/tmux-1000/swarm-{n}", "tmux server is gone during the test",
+    Mishap("RuntimeError: no server running on /tmp/tmux-1000/swarm-{n}", "tmux server is gone during the test",
             "tmux server ends while tests run", "tmux"),
-    Trouble("PermissionError: [Errno 13] Permission denied: '/var/lib/agents/{n}'",
+    Mishap("PermissionError: [Errno 13] Permission denied: '/var/lib/agents/{n}'",
             "needs a folder that only root may write", "/var/lib/agents is not writable", "config"),
-    Trouble("AssertionError: assert {n} == 0", "exit code differs from what the tutorial promises",
+    Mishap("AssertionError: assert {n} == 0", "exit code differs from what the tutorial promises",
             "exit codes differ", ""),
-    Trouble("docker.errors.DockerException: Error while fetching server API version: ('Connection aborted.')",
+    Mishap("docker.errors.DockerException: Error while fetching server API version: ('Connection aborted.')",
             "needs a docker daemon", "no docker daemon on this host", "docker"),
 )  # fmt: skip
 

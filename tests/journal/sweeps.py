@@ -7,6 +7,7 @@ from swarm_tui.model.failure import FailureDetail, RaisedError
 from swarm_tui.model.harvest import HarvestedChange, HarvestReport
 from swarm_tui.model.outcome import Escalation
 from swarm_tui.model.states import Result, State
+from swarm_tui.model.trouble import Trouble, TroubleKind
 
 TESTS = [f"tests/test_{name}.py::test_it" for name in "abcde"]
 
@@ -24,6 +25,15 @@ def event_of() -> st.SearchStrategy[happened.Event]:
         st.builds(happened.Launched, test=test_ids, is_adopted=st.booleans()),
         st.builds(happened.LaunchFailed, test=test_ids, reason=st.text(max_size=5)),
         st.builds(happened.Seen, test=test_ids, state=st.sampled_from([State.RUNNING, State.WAITING])),
+        st.builds(
+            happened.Seen,
+            test=test_ids,
+            state=st.just(State.RUNNING),
+            trouble=st.builds(Trouble, kind=st.sampled_from(TroubleKind), until=st.sampled_from([None, 5.0])),
+        ),
+        st.builds(happened.DialTurned, slots=st.sampled_from([None, 1, 3]), is_halved=st.booleans()),
+        st.builds(happened.LoginLost, test=test_ids, reason=st.text(max_size=5)),
+        st.builds(happened.LoginRestored),
         st.builds(happened.ProbeFailed, tests=st.lists(test_ids, max_size=2).map(tuple)),
         st.builds(happened.ProbeRecovered),
         st.builds(happened.TryStarted, test=test_ids, number=st.integers(1, 3)),

@@ -11,11 +11,13 @@ from swarm_tui.model import events as happened
 from swarm_tui.model.baseline import Baseline
 from swarm_tui.model.failure import FailureDetail, RaisedError
 from swarm_tui.model.harvest import NOT_HARVESTED, HarvestedChange, HarvestReport
+from swarm_tui.model.model_access import ModelAccess
 from swarm_tui.model.outcome import Escalation
 from swarm_tui.model.spending import Spending
 from swarm_tui.model.state import Integration, LogLine, TestRecord, Try
 from swarm_tui.model.states import Result, State
 from swarm_tui.model.sweep import INTEGRATOR_KEY
+from swarm_tui.model.trouble import Dial, Trouble, TroubleKind, time_of_day
 
 TEST, OTHER = "a.py::test_a", "b.py::test_b"
 REPORT = HarvestReport(
@@ -66,10 +68,14 @@ FULL = TestRecord(
     group="port",
     baseline=Baseline.FLAKY,
     number=8,
+    trouble=Trouble(kind=TroubleKind.LIMITED),
+    trouble_at=7.0,
 )
 
 
-NOTHING_ASKED = {"question": "", "options": (), "condition": ""}
+NOTHING_ASKED = {"question": "", "options": (), "condition": "", "trouble": None}
+LIMITED = Trouble(kind=TroubleKind.LIMITED, until=70.0, has_given_up=True)
+NO_LOGIN = happened.LoginLost(seq=2, at=2, test=TEST, reason="403")
 
 
 def folded(record: TestRecord, *events: happened.Event) -> SweepState:
@@ -125,12 +131,17 @@ def test_the_record_that_is_changed_here_has_no_field_at_its_default() -> None:
         (
             happened.Seen(at=9, test=TEST, state=State.WAITING, source="hook", question="Which?", options=("a", "b")),
             {"state": State.WAITING, "since": 9, "source": "hook", "question": "Which?", "reason": ""}
-            | {"options": ("a", "b"), "condition": ""},
+            | {"options": ("a", "b"), "condition": "", "trouble": None},
+        ),
+        (
+            happened.Seen(at=9, test=TEST, state=State.RUNNING, condition="429", trouble=LIMITED),
+            {"state": State.RUNNING, "source": "process", "reason": "", "question": "", "options": ()}
+            | {"condition": "429", "trouble": LIMITED, "trouble_at": 9},
         ),
         (
             happened.Seen(at=9, test=TEST, state=State.RUNNING, condition="API error 429"),
             {"state": State.RUNNING, "source": "process", "reason": ""}
-            | {"question": "", "options": (), "condition": "API error 429"},
+            | {"question": "", "options": (), "condition": "API error 429", "trouble": None},
         ),
         (happened.TryStarted(at=9, test=TEST, number=2), {"tries": (*FULL.tries, Try(2, None, 0.0, 9))}),
         (
@@ -198,6 +209,9 @@ def test_the_record_that_is_changed_here_has_no_field_at_its_default() -> None:
         (happened.MessageSent(at=9, test=TEST, text="hello", by="ada"), {}),
         (happened.Noted(at=9, test=TEST, text="hello"), {}),
         (happened.AgentsStopped(at=9, agents=("agent",)), {}),
+        (happened.DialTurned(at=9, slots=2), {}),
+        (happened.LoginLost(at=9, test=TEST), {}),
+        (happened.LoginRestored(at=9), {}),
     ],
     ids=lambda given: type(given).__name__ if isinstance(given, happened.EventBase) else "",
 )
@@ -292,6 +306,19 @@ ENDED = happened.EngineEnded(seq=2, at=2, why="stopped", reason="enough")
             {"slots": 4, "started_at": 1, "engine_machine": "there"},
         ),
         ([happened.SlotsChanged(seq=3, at=3, slots=9)], {"slots": 9}),
+        (
+            [happened.DialTurned(seq=3, at=3, slots=2, cause="limited", until=9.0, is_halved=True, too_many=5)],
+            {"access": ModelAccess(Dial(2, "limited", until=9.0, halved_at=3, changed_at=3, too_many=5))},
+        ),
+        (
+            [
+                happened.DialTurned(seq=2, at=2, slots=2, cause="load", detail="9", is_halved=True),
+                happened.DialTurned(seq=3, at=3, cause="load"),
+            ],
+            {"access": ModelAccess(Dial(cause="load", halved_at=2, changed_at=3))},
+        ),
+        ([NO_LOGIN], {"access": ModelAccess(lost="login_lost", lost_reason="403")}),
+        ([NO_LOGIN, happened.LoginRestored(seq=3, at=3)], {"access": ModelAccess(restored_at=3)}),
         ([happened.QueueHeld(seq=3, at=3)], {"is_held": True}),
         ([happened.QueueHeld(seq=2, at=2), happened.QueueReleased(seq=3, at=3)], {}),
         ([happened.QueueHeld(seq=2, at=2), happened.QueueReleased(seq=3, at=3, tests=(TEST,))], {"is_held": True}),
@@ -382,6 +409,18 @@ def test_the_newest_answers_are_kept() -> None:
         (happened.Stopped(test=TEST, reason="r"), ("warning", "stopped: r", TEST)),
         (happened.AgentsStopped(agents=("a",)), None),
         (happened.SlotsChanged(slots=3), ("info", "3 slots", "")),
+        (
+            happened.DialTurned(slots=6, cause="limited", until=10.0, is_halved=True),
+            ("warning", f"limited until {time_of_day(10.0, 9.0)}: 6 agents at once", ""),
+        ),
+        (
+            happened.DialTurned(slots=1, cause="memory", detail="95 % used", is_halved=True),
+            ("warning", "memory 95 % used: 1 agent at once", ""),
+        ),
+        (happened.DialTurned(slots=7, cause="limited"), ("info", "7 agents at once again", "")),
+        (happened.DialTurned(), ("info", "as many agents as were asked for again", "")),
+        (happened.LoginLost(test=TEST, reason="403"), ("error", "login lost, the queue is held: 403", TEST)),
+        (happened.LoginRestored(by="ada"), ("info", "ada says that the model answers again", "")),
         (happened.QueueHeld(), ("info", "the queue is held", "")),
         (happened.QueueHeld(tests=(TEST,), reason="r"), ("info", "1 test is held: r", "")),
         (happened.QueueReleased(tests=(TEST, OTHER)), ("info", "2 tests are released", "")),

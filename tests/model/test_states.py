@@ -1,16 +1,15 @@
 """Everything that a test's cell can show stands in one table, and all who show it find it there."""
 
 from swarm_tui.cli.display import _STYLES
-from swarm_tui.model.states import ACTIVE_STATES, ALONG_BAR, MARKS, PULLED_RESULTS, Result, State, mark_of
+from swarm_tui.model.states import ACTIVE_STATES, ALONG_BAR, HINDERED, MARKS, PULLED_RESULTS, Result, State, mark_of
 from swarm_tui.report.page import render_page
 from swarm_tui.room.colours import ROLES
 from swarm_tui.room.draw.glyphs import PILLS, mark_of_pill
 
 
 def test_every_state_and_result_has_a_mark_and_no_other() -> None:
-    assert set(MARKS) == {state.value for state in State if state is not State.DONE} | {
-        result.value for result in Result
-    }
+    states = {state.value for state in State if state is not State.DONE}
+    assert set(MARKS) == states | {HINDERED} | {result.value for result in Result}
     for state in State:
         assert mark_of(state, None) == state.value
         assert mark_of(state, Result.CLEAN) == ("clean" if state is State.DONE else state.value)
@@ -38,11 +37,11 @@ def test_what_looks_alike_is_counted_together() -> None:
 def test_a_bar_begins_with_what_is_done_and_ends_with_what_waits() -> None:
     assert [mark.name for mark in ALONG_BAR] == [
         *Result,
-        *["stopped", "waiting", "running", "harvesting", "launching", "queued"],
+        *["stopped", "waiting", "hindered", "running", "harvesting", "launching", "queued"],
     ]
     assert list(PILLS) == [
         *["clean", "skipped", "fixed", "impl_fix", "unresolved", "blocked", "failed"],
-        *["stopped", "waiting", "running", "launching", "queued"],
+        *["stopped", "waiting", "hindered", "running", "launching", "queued"],
     ]
     assert PILLS["fixed"] == ("better", "test_fix", "tutorial_fix")
     assert PILLS["running"] == ("running", "harvesting")

@@ -11,6 +11,7 @@ from typing import Any, Final
 from swarm_tui.agents.claude.hook import ANSWERS_FOLDER, EVENTS_PATH
 from swarm_tui.agents.observation import AnswerFile, Observation, ObservedFile
 from swarm_tui.model.text import plain, plain_lines
+from swarm_tui.model.trouble import Trouble, TroubleKind
 
 DEBUG_PATH: Final = "plugin/swarm/claude_debug.log"
 SESSION: Final = ObservedFile("session", "plugin/claude/anthropic/sessions/*.json", is_appended=False)
@@ -37,6 +38,15 @@ _DIALOGS: Final = {
     "input needed": "a question is open in its terminal",
     "dialog open": "a dialog is open in its terminal",
 }
+_TROUBLES: Final = {
+    "rate_limit": TroubleKind.LIMITED,
+    "server_error": TroubleKind.OVERLOADED,
+    "authentication_failed": TroubleKind.LOGIN_LOST,
+    "billing_error": TroubleKind.UNPAID,
+}
+"""What the hook StopFailure calls the reasons for which a turn ended."""
+# A login of a subscription is renewed when its first request is refused.
+_REFUSED_BEFORE_LOST: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +77,8 @@ class ClaudeObserver:
     _failure: str = ""
     """Why the last turn failed."""
     _is_compacting: bool = False
+    _failed_for: TroubleKind | None = None
+    """The trouble for which it failed; None where the request itself was wrong."""
     _attempt: tuple[int, int, str] | None = None
     """The number of a failed request, the most there are, and its status."""
 
@@ -115,9 +127,12 @@ class ClaudeObserver:
             case "waiting" if is_steady:
                 return Observation(True, "session file", _DIALOGS.get(self._waiting_for, _DIALOGS["dialog open"]))
             case "busy" | "waiting":
-                return Observation(False, "session file", condition=self._condition())
+                return Observation(False, "session file", condition=self._condition(), trouble=self._retried_trouble())
             case "shell":
                 return Observation(False, "session file", condition="a command runs in the background")
+            case "idle" if self._failed_for is not None:
+                trouble = Trouble(kind=self._failed_for, has_given_up=True)
+                return Observation(False, "hook", condition=self._failure, trouble=trouble)
             case "idle" if is_steady:
                 question = self._failure or self._last_words or "its turn is over, and it has not handed in its work"
                 return Observation(True, "hook" if self._failure or self._last_words else "session file", question)
@@ -131,6 +146,14 @@ class ClaudeObserver:
         number, most, status = self._attempt
         reason = f"API error {status}" if status.isdigit() else "no connection to the API"
         return f"{reason}, tries again ({min(number, most - 1)} of {most - 1})"
+
+    def _retried_trouble(self) -> Trouble | None:
+        if self._attempt is None:
+            return None
+        number, _, status = self._attempt
+        kind = _trouble_of_status(status)
+        is_renewed = kind is TroubleKind.LOGIN_LOST and number < _REFUSED_BEFORE_LOST
+        return Trouble(kind=kind) if kind is not None and not is_renewed else None
 
     def _add_debug_line(self, line: bytes) -> None:
         failed = _FAILED_ATTEMPT.search(line)
@@ -152,13 +175,33 @@ class ClaudeObserver:
                 self._requests.pop(str(event.get("id")), None)
             case "UserPromptSubmit":
                 self._last_words = self._failure = ""
+                self._failed_for = None
             case "Stop":
                 self._last_words, self._failure = _text(event.get("last_assistant_message")), ""
+                self._failed_for = None
             case "StopFailure":
-                self._failure = _text(event.get("last_assistant_message")) or _text(event.get("error"))
+                error = _text(event.get("error"))
+                self._failure = _text(event.get("last_assistant_message")) or error
+                self._failed_for = _TROUBLES.get(error)
+                if error == "server_error" and self._attempt is not None:
+                    self._failed_for = _trouble_of_status(self._attempt[2])
                 self._attempt = None
             case "SessionStart" | "SessionEnd":
                 self._requests.clear()
+
+
+def _trouble_of_status(status: str) -> TroubleKind | None:
+    """Return the trouble that the status of a failed request stands for; None where the request itself is wrong."""
+    if not status.isdigit():
+        return TroubleKind.UNREACHABLE
+    match int(status):
+        case 429:
+            return TroubleKind.LIMITED
+        case 401 | 403:
+            return TroubleKind.LOGIN_LOST
+        case number if number >= 500 or number == 408:
+            return TroubleKind.OVERLOADED
+    return None
 
 
 def _request(event: dict[str, Any]) -> _Request:

@@ -76,6 +76,7 @@ class ClaudeSummary(TranscriptSummary):
             blocks = [block for block in _list(message.get("content")) if isinstance(block, dict)]
             if record.get("isSidechain") is not True:
                 self._read_blocks(blocks)
+                self.limited_until = _reset_of(record.get("apiErrorParams"))
             self._count_usage(message)
         elif record.get("type") == "user" and isinstance(message, dict):
             self._read_answers(message.get("content"))
@@ -117,6 +118,12 @@ class ClaudeSummary(TranscriptSummary):
         total = (self.dollars or 0.0) + (dollars or 0.0) - dollars_before
         # A sum without the dearest model would be worse than none.
         self.dollars = None if self._has_unknown_price else total
+
+
+def _reset_of(parameters: object) -> float | None:
+    """Return when the limit of a subscription that an API error tells of is over."""
+    limit = parameters.get("rate_limit_info") if isinstance(parameters, dict) else None
+    return number_of(limit.get("resetsAt")) if isinstance(limit, dict) else None
 
 
 def _asked_by(call: Mapping[str, Any], name_key: str, arguments_key: str) -> str:

@@ -113,9 +113,6 @@ class AgentKind:
     dialog_signs: ClassVar[tuple[str, ...]] = ()
     """Patterns of lines that are on its screen only while a dialog waits for a person."""
 
-    limit_signs: ClassVar[tuple[str, ...]] = ()
-    """Patterns of lines that are on its screen when a limit is reached or its server does not answer."""
-
     def needed_variables(self, environment: Mapping[str, str]) -> tuple[str, ...]:
         """Return the names in a person's environment that the agent needs to log in and to reach its model."""
         patterns, withheld = self.environment_patterns, self.withheld_environment
@@ -174,7 +171,9 @@ class AgentKind:
 
     def new_observer(self) -> AgentObserver | None:
         """Return what tells from the agent's own files what it does; None where only its process is known."""
-        return None
+        from swarm_tui.agents.reported_condition import ConditionObserver
+
+        return ConditionObserver()
 
     def new_summary(self) -> TranscriptSummary:
         """Return a summary that reads transcripts of this kind."""

@@ -54,14 +54,6 @@ class ClaudeKind(AgentKind):
         r"Ready to code\?",
         r"Yes, I (?:trust this folder|accept)",
     )
-    limit_signs = (
-        r"You've hit your limit",
-        r"continuing automatically at",
-        r"API [Ee]rror\b",
-        r"Retrying in \d+s",
-        r"Credit balance is too low",
-        r"Please run /login",
-    )
 
     @property
     def plugin(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from swarm_tui.agents.kinds import AgentKind, AgentStart
+from swarm_tui.agents.observation import AgentObserver
 from swarm_tui.agents.shipped import write_offline_program
 
 
@@ -28,6 +29,10 @@ class OfflineKind(AgentKind):
 
     def message(self, prompt: str) -> str | None:
         """Return None: everything is in its task file."""
+        return None
+
+    def new_observer(self) -> AgentObserver | None:
+        """Return None: it has no model that could refuse it."""
         return None
 
 

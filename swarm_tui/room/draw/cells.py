@@ -120,7 +120,10 @@ def _column_text(name: str, cell: Cell, size: int, now: float) -> tuple[str, str
     record = cell.record
     match name:
         case "state":
-            return f"{glyph_of(record, True)} {word_of(record)}", role_of(record)
+            word = word_of(record)
+            # Where `limited until 18:22` is too long, the time says more than the word.
+            word = word if len(word) + 3 <= size else word.removeprefix("limited ")
+            return f"{glyph_of(record, True)} {word}", role_of(record)
         case "test":
             return cut_middle(short_name(record), size), ""
         case "tries":
@@ -141,7 +144,8 @@ def _column_text(name: str, cell: Cell, size: int, now: float) -> tuple[str, str
         case "host":
             return cut_text(plain(record.host), size), "dim"
         case _:
-            return cut_text(plain(record.question or record.reason or record.last_line), size), "dim"
+            said = record.question or record.reason or (record.is_hindered and record.condition) or record.last_line
+            return cut_text(plain(said), size), "dim"
 
 
 def draw_tries(record: TestRecord, size: int) -> str:

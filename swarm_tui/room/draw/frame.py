@@ -23,6 +23,8 @@ class HeaderFacts:
     left: float | None
     """Seconds to the end; None without a forecast."""
     slots: int
+    dial: str
+    """`6 of 24: limited until 18:22`; empty when as many agents may work as there are slots."""
     wanted_slots: int
     active: int
     cost: str
@@ -53,10 +55,14 @@ def _facts_line(facts: HeaderFacts, width: int) -> Line:
         entries.append([Part(clock(facts.elapsed))])
     if facts.left is not None:
         entries.append([Part(f"~{clock(facts.left)} left", "dim")])
-    slots = [Part("slots ", "dim"), Part(f"{facts.active}/{facts.slots}")]
+    slots = [
+        Part("slots ", "dim"),
+        Part(facts.dial or f"{facts.active}/{facts.slots}", "warning" if facts.dial else ""),
+    ]
     if facts.wanted_slots != facts.slots:
         slots.append(Part(f"→{facts.wanted_slots}", "pending"))
-    entries.append(slots)
+    # Why fewer agents work than were asked for comes before the time on a narrow terminal.
+    entries.insert(len(entries) if not facts.dial else bool(facts.status), slots)
     if facts.cost:
         entries.append([Part(facts.cost, facts.cost_role)])
     right = [*whole_entries(entries, max(0, width - width_of(left) - 3), 3), Part(" ")]

@@ -6,6 +6,7 @@ from typing import Final
 
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.states import ALONG_BAR, MARKS, Mark, State
+from swarm_tui.model.trouble import trouble_words
 
 TRY_SIGNS: Final = {
     "runs": ("…", "running"),
@@ -50,7 +51,10 @@ def role_of(record: TestRecord) -> str:
 
 
 def word_of(record: TestRecord) -> str:
-    """Return the word under which people read the state of a test."""
+    """Return the words under which people read the state of a test: `clean`, `limited until 18:22`."""
+    trouble = record.trouble
+    if trouble is not None and record.is_hindered:
+        return trouble_words(trouble.kind, trouble.until, record.trouble_at)
     return MARKS[record.mark].word
 
 

@@ -16,7 +16,7 @@ TRIES_SHOWN = 6
 SOURCES = {
     "queue": "the queue", "engine": "the engine", "process": "its process", "live tries": "its live tries",
     "archive": "its archive", "outcome": "its outcome", "person": "a person", "mngr list": "mngr list",
-    "screen": "its screen", "hook": "its hook", "session file": "its session file",
+    "its report": "its report", "screen": "its screen", "hook": "its hook", "session file": "its session file",
 }  # fmt: skip
 
 
@@ -31,7 +31,9 @@ def draw_side(record: TestRecord, width: int, now: float, asked: RequestKind | N
         options = _paragraph("answers: ", " · ".join(plain(option, 100) for option in record.options), width)
         lines += [(), *asked_for, *(options if record.options else []), *([()] if record.block else [])]
     if record.condition:
-        lines += _paragraph("", plain(record.condition, 300), width, "waiting")
+        lines += _paragraph("", plain(record.condition, 300), width, "hindered")
+        if record.trouble is not None and record.trouble.has_given_up:
+            lines += _paragraph("", "it is told to go on when its model answers again", width, "dim")
     if record.block:
         lines += _paragraph("tutorial: ", plain(record.block, 300), width)
     lines += _why(record, width, now)

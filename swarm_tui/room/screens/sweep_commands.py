@@ -30,7 +30,7 @@ class SweepCommands:
             *BudgetCommands(self._screen, self._requests).actions(),
             Action("sweep.hold_queue", (), "", "Hold the queue: nothing further is launched",
                    partial(self._requests.send, RequestKind.HOLD), self.why_not_hold),
-            Action("sweep.release_queue", (), "", "Release the queue",
+            Action("sweep.release_queue", ("L",), "", "Release the queue; go on after a lost login or a limit",
                    partial(self._requests.send, RequestKind.RELEASE), self.why_not_release),
             Action("sweep.stop_sweep", (), "", "Stop the sweep: its engine ends, what was harvested stays", self.stop,
                    self._why_no_engine),
@@ -52,7 +52,9 @@ class SweepCommands:
         return self._why_no_engine() or ("the queue is held already" if self._screen.store.state.is_held else "")
 
     def why_not_release(self) -> str:
-        return self._why_no_engine() or ("" if self._screen.store.state.is_held else "the queue is not held")
+        store = self._screen.store
+        is_holding = store.state.is_held or store.state.access.is_holding(store.clock())
+        return self._why_no_engine() or ("" if is_holding else "the queue is not held")
 
     def stop(self) -> None:
         def send(is_yes: bool | None) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from swarm_tui.agents.claude.observer import DEBUG, EVENTS, MAIN_PROCESS, SESSION, ClaudeObserver
 from swarm_tui.agents.observation import Observation
+from swarm_tui.model.trouble import Trouble, TroubleKind
 
 Event = dict[str, Any]
 
@@ -34,6 +35,7 @@ BASH: Event = {"event": "asked", "id": "1", "kind": "PermissionRequest", "tool":
 ALLOW_BASH = Observation(True, "hook", "it wants to use Bash: curl x", ("yes", "no"))
 FAILED = "2026-11-18T20:32:19.440Z [ERROR] API error (attempt 4/11): 429 429 {...}"
 ANSWERED = "2026-11-18T20:32:23.334Z [DEBUG] [API:timing] first byte after 27ms"
+LIMITED = Trouble(kind=TroubleKind.LIMITED)
 WORKING = Observation(False, "session file")
 
 
@@ -120,20 +122,64 @@ def test_a_message_begins_a_turn_anew() -> None:
     assert "May stock" not in found.question
 
 
+def test_a_turn_whose_request_was_wrong_says_why() -> None:
+    failure = {"event": "StopFailure", "error": "invalid_request", "last_assistant_message": "API Error: 400 too long"}
+    assert observed("idle", failure) == Observation(True, "hook", "API Error: 400 too long")
+
+
 @pytest.mark.parametrize(
-    ("failure", "question"),
+    ("error", "kind"),
     [
-        ({"error": "server_error", "last_assistant_message": "API Error: 529 Overloaded"}, "API Error: 529 Overloaded"),
-        ({"error": "authentication_failed"}, "authentication_failed"),
+        ("rate_limit", TroubleKind.LIMITED),
+        ("server_error", TroubleKind.OVERLOADED),
+        ("authentication_failed", TroubleKind.LOGIN_LOST),
+        ("billing_error", TroubleKind.UNPAID),
     ],
 )
-def test_a_turn_that_failed_says_why(failure: Event, question: str) -> None:
-    assert observed("idle", {"event": "StopFailure"} | failure, debug=(FAILED,)) == Observation(True, "hook", question)
+def test_a_turn_that_ended_because_the_model_did_not_answer_is_no_question(error: str, kind: TroubleKind) -> None:
+    failure = {"event": "StopFailure", "error": error, "last_assistant_message": "API Error: 529 Overloaded"}
+    expected = Observation(
+        False, "hook", condition="API Error: 529 Overloaded", trouble=Trouble(kind=kind, has_given_up=True)
+    )
+    assert observed("idle", failure) == observed("idle", failure, after=0.1) == expected
+    assert observed("busy", failure, {"event": "UserPromptSubmit"}) == WORKING
+    assert observed("idle", failure, {"event": "UserPromptSubmit"}, {"event": "Stop"}, after=0.1) == WORKING
+
+
+@pytest.mark.parametrize(
+    ("status", "attempt", "kind"),
+    [
+        ("429", 1, TroubleKind.LIMITED),
+        ("529", 1, TroubleKind.OVERLOADED),
+        ("500", 3, TroubleKind.OVERLOADED),
+        ("undefined", 1, TroubleKind.UNREACHABLE),
+        # The login of a subscription is renewed at the first refusal.
+        ("401", 1, None),
+        ("401", 2, TroubleKind.LOGIN_LOST),
+        ("400", 2, None),
+    ],
+)
+def test_a_request_that_is_tried_again_tells_of_trouble_at_once(
+    status: str, attempt: int, kind: TroubleKind | None
+) -> None:
+    found = observed("busy", debug=(f"[ERROR] API error (attempt {attempt}/11): {status} {status}",))
+    assert found is not None
+    assert found.trouble == (Trouble(kind=kind) if kind is not None else None)
+
+
+def test_a_server_that_cannot_be_reached_is_told_from_one_that_has_too_much_to_do() -> None:
+    observer = ClaudeObserver()
+    observer.set_contents(SESSION.name, {"sessions/7.json": b'{"pid": 7, "status": "idle"}'})
+    observer.add_lines(DEBUG.name, [b"[ERROR] API error (attempt 11/11): undefined Connection error."])
+    observer.add_lines(EVENTS.name, [b'{"event": "StopFailure", "error": "server_error"}'])
+    found = observer.observe(100.0)
+    assert found is not None
+    assert found.trouble == Trouble(kind=TroubleKind.UNREACHABLE, has_given_up=True)
 
 
 def test_a_request_that_is_tried_again_is_a_condition() -> None:
     assert observed("busy", debug=(FAILED,)) == Observation(
-        False, "session file", condition="API error 429, tries again (4 of 10)"
+        False, "session file", condition="API error 429, tries again (4 of 10)", trouble=LIMITED
     )
     dropped = FAILED.replace("429 429 {...}", "undefined Connection error.")
     found = observed("busy", debug=(dropped,))

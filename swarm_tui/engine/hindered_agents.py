@@ -1,0 +1,192 @@
+"""Sees to agents whose model does not answer: turns the dial, holds the queue, and tells agents to go on."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from swarm_tui.adapters.machine import read_machine
+from swarm_tui.agents.kinds import kind_of_sweep
+from swarm_tui.agents.login import check_login
+from swarm_tui.engine.context import EngineContext, agents_environment
+from swarm_tui.engine.dial import Situation, turn_dial
+from swarm_tui.engine.live_agents import LiveAgents
+from swarm_tui.engine.messages import MessageSender
+from swarm_tui.errors import UsageError
+from swarm_tui.model.events import DialTurned, LoginLost, LoginRestored
+from swarm_tui.model.state import TestRecord
+from swarm_tui.model.trouble import HOLDING, Trouble, trouble_words
+
+GO_ON: Final = "The model did not answer you ({words}). That is over: go on where you stopped."
+OURS: Final = "swarm-tui"
+# So long nothing must have gone wrong before an agent is told to go on; longer each time that it was in vain.
+FIRST_PAUSE: Final = 15.0
+LONGEST_PAUSE: Final = 120.0
+# An agent that works for so long after it was told to go on shows that others can.
+PROVEN_AFTER: Final = 10.0
+# An agent goes on by itself when the limit of a subscription is over.
+GOES_ON_WITHIN: Final = 20.0
+TOLD_AGAIN_AFTER: Final = 60.0
+TOLD_AT_MOST: Final = 5
+"""An agent that was told so often in vain does not keep others from being launched any more."""
+# What was written before a login was restored may be read after it.
+LATE_NEWS: Final = 5.0
+
+
+@dataclass(slots=True)
+class _Told:
+    """How often an agent was told to go on, and when last."""
+
+    times: int = 0
+    at: float = 0.0
+    problems: int = 0
+
+
+@dataclass(slots=True)
+class HinderedAgents:
+    """The agents of one sweep that are in trouble."""
+
+    context: EngineContext
+    live_agents: LiveAgents
+    messages: MessageSender
+    relaunch: Callable[[str, str], None]
+    """Queues a test again, with a reason."""
+    _told: dict[str, _Told] = field(default_factory=dict)
+    _ended: dict[str, int] = field(default_factory=dict)
+    """How many agents of a test have ended in trouble."""
+    _told_last: float = float("-inf")
+    _pause: float = FIRST_PAUSE
+    _is_telling: bool = False
+
+    def work(self, group: asyncio.TaskGroup, clock: float) -> None:
+        """Do what is due; `clock` is the time since 1970."""
+        self._forget_recovered(clock)
+        self._turn_dial(clock)
+        self._hold_queue()
+        self._tell_one(group, clock)
+
+    def may_launch(self, clock: float) -> bool:
+        """Return whether tests may be launched: no login is lost, no limit stands, and no agent goes before them."""
+        state = self.context.state
+        if state.access.is_holding(clock):
+            return False
+        return not any(self._told_of(record).times < TOLD_AT_MOST for record in self._given_up())
+
+    async def release(self, by: str) -> str:
+        """Go on after a lost login or a limit because a person says so; return why that cannot be."""
+        state, spec = self.context.state, self.context.spec
+        if state.access.lost:
+            try:
+                await check_login(kind_of_sweep(spec), agents_environment(spec, self.context.repository))
+            except UsageError as error:
+                return str(error)
+        self.context.record(LoginRestored(by=by))
+        if state.access.dial.until is not None:
+            self.context.record(DialTurned(slots=state.access.dial.slots, cause=state.access.dial.cause))
+        self._pause = FIRST_PAUSE
+        return ""
+
+    def pause_before_relaunch(self, test: str) -> float:
+        """Return how long the next agent of a test is to wait whose agent ended in trouble; longer each time."""
+        times = self._ended[test] = self._ended.get(test, 0) + 1
+        return min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(times - 1, 10))
+
+    def _hindered(self) -> list[TestRecord]:
+        records = (self.context.state.record_of(test) for test in self.live_agents.watches)
+        return [record for record in records if record.is_hindered]
+
+    def _given_up(self) -> list[TestRecord]:
+        return [record for record in self._hindered() if record.trouble is not None and record.trouble.has_given_up]
+
+    def _trouble_of(self, record: TestRecord) -> Trouble | None:
+        """Return the trouble of an agent, without an end that a person has declared to have come."""
+        is_released = record.trouble_at < self.context.state.access.restored_at
+        trouble = record.trouble
+        return trouble.model_copy(update={"until": None}) if trouble is not None and is_released else trouble
+
+    def _told_of(self, record: TestRecord) -> _Told:
+        return self._told.get(record.test, _Told())
+
+    def _forget_recovered(self, clock: float) -> None:
+        hindered = {record.test for record in self._hindered()}
+        for test, told in list(self._told.items()):
+            if test not in hindered and clock - told.at >= TOLD_AGAIN_AFTER:
+                del self._told[test]
+
+    def _turn_dial(self, clock: float) -> None:
+        state = self.context.state
+        troubles = (self._trouble_of(record) for record in self._hindered())
+        situation = Situation(
+            now=clock,
+            wanted=state.slots,
+            active=state.active,
+            given_up=len(self._given_up()),
+            troubles=tuple(trouble for trouble in troubles if trouble is not None and trouble.kind not in HOLDING),
+            hindered_at=state.access.hindered_at,
+            machine=read_machine() if self.context.spec.provider == "local" else None,
+        )
+        turned = turn_dial(state.access.dial, situation)
+        if turned is not None:
+            self.context.record(turned)
+
+    def _hold_queue(self) -> None:
+        """Hold the queue for the first agent whose login is refused; the others say the same."""
+        state = self.context.state
+        if state.access.lost:
+            return
+        for record in self._hindered():
+            is_new = record.trouble_at > state.access.restored_at + LATE_NEWS
+            if is_new and record.trouble is not None and record.trouble.kind in HOLDING:
+                lost = LoginLost(kind=record.trouble.kind, test=record.test, reason=record.condition)
+                self.context.record(lost)
+                return
+
+    def _tell_one(self, group: asyncio.TaskGroup, clock: float) -> None:
+        """Have one agent that has given up go on, when its model seems to answer again."""
+        state, given_up = self.context.state, self._given_up()
+        self._judge_last(clock)
+        if not given_up or self._is_telling or state.access.lost:
+            return
+        is_full = state.active - len(given_up) >= state.open_slots
+        if (
+            is_full
+            or clock - state.access.hindered_at < self._pause
+            or clock - self._told_last < min(self._pause, PROVEN_AFTER)
+        ):
+            return
+        ready = [record for record in given_up if self._is_ready(record, clock)]
+        if ready:
+            self._is_telling = True
+            self._told_last = clock
+            first = min(ready, key=lambda record: (self._told_of(record).times, record.trouble_at))
+            group.create_task(self._tell(first, clock))
+
+    def _judge_last(self, clock: float) -> None:
+        """Shorten the pause when the agent that was told last works, and lengthen it when that was in vain."""
+        if self.context.state.access.hindered_at > self._told_last > 0:
+            self._pause = min(LONGEST_PAUSE, max(FIRST_PAUSE, 2 * self._pause))
+            self._told_last = float("-inf")
+        elif clock - self._told_last >= PROVEN_AFTER and self._told_last > 0:
+            self._pause = 1.0
+
+    def _is_ready(self, record: TestRecord, clock: float) -> bool:
+        trouble = self._trouble_of(record)
+        if trouble is not None and trouble.until is not None and clock < trouble.until + GOES_ON_WITHIN:
+            return False
+        told = self._told_of(record)
+        return clock - told.at >= TOLD_AGAIN_AFTER * max(1, 2 * (told.times - TOLD_AT_MOST))
+
+    async def _tell(self, record: TestRecord, clock: float) -> None:
+        told = self._told.setdefault(record.test, _Told())
+        told.times, told.at = told.times + 1, clock
+        try:
+            words = trouble_words(record.trouble.kind, None, clock) if record.trouble is not None else ""
+            problems = await self.messages.send([record.test], GO_ON.format(words=words), by=OURS)
+        finally:
+            self._is_telling = False
+        told.problems = told.problems + 1 if problems else 0
+        if told.problems > 2:
+            del self._told[record.test]
+            self.relaunch(record.test, f"it could not be told to go on: {problems[0]}")
