@@ -100,6 +100,10 @@ class FakeMngr:
             shutil.rmtree(agent.state_dir, ignore_errors=True)
         return ActionReport(done=present, missing=missing)
 
+    async def destroy_host(self, name: str, provider: str) -> None:
+        on_it = [agent for agent in self.agents.values() if agent.request.host == name]
+        await self.destroy([agent.request.name for agent in on_it])
+
     async def message(self, names: Sequence[str], text: str) -> MessageReport:
         present, missing = self._present(names)
         sent, failed = [], []

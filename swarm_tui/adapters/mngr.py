@@ -24,6 +24,7 @@ from swarm_tui.adapters.mngr_messages import (
     MessageReport,
     Plugin,
     checked_address,
+    checked_host,
 )
 from swarm_tui.adapters.process import Finished, run_process
 from swarm_tui.adapters.set_up import read_failure
@@ -94,6 +95,9 @@ class MngrAdapter(Protocol):
 
     async def destroy(self, names: Sequence[str], *, is_branch_deleted: bool = False) -> ActionReport: ...
 
+    async def destroy_host(self, name: str, provider: str) -> None:
+        """Destroy a host with everything on it; nothing happens when there is none of that name."""
+
     async def message(self, names: Sequence[str], text: str) -> MessageReport: ...
 
     async def set_config(self, key: str, value: str) -> None:
@@ -138,6 +142,13 @@ class Mngr:
     async def destroy(self, names: Sequence[str], *, is_branch_deleted: bool = False) -> ActionReport:
         flags = ["--force", "--remove-created-branch"] if is_branch_deleted else ["--force"]
         return await self._change_agents(["destroy", *flags], names, "destroyed_agents")
+
+    async def destroy_host(self, name: str, provider: str) -> None:
+        words = ["destroy", "--force", checked_host(name, provider), "--format", "json"]
+        finished = _checked(await self._call(words, timeout=CREATE_TIMEOUT))
+        failed = _failures(_parse_answer(finished).get("failures", ()))
+        if failed:
+            raise AdapterError(f"mngr could not destroy the host {name}: {failed[0].error}")
 
     async def message(self, names: Sequence[str], text: str) -> MessageReport:
         # A person's settings may say otherwise: an agent that has ended would be started again.

@@ -74,6 +74,17 @@ def read_hosts(host_dir: Path, project: Path | None = None) -> list[MngrHost]:
     return sorted(hosts, key=lambda host: host.shown)
 
 
+def provider_settings(host_dir: Path, project: Path | None, provider: str) -> dict[str, Any] | None:
+    """Return what mngr's settings say of a provider; None when they do not name it."""
+    own = user_settings(host_dir)
+    found: dict[str, Any] | None = None
+    for path in (*((own,) if own is not None else ()), *project_settings(project)):
+        for name, content in _providers_of(_parsed(path)):
+            if name == provider:
+                found = (found or {}) | content
+    return found
+
+
 def find_host(hosts: list[MngrHost], name: str) -> MngrHost:
     """Return the machine that `--host` names; raise UsageError when there is none, or more than one."""
     found = [host for host in hosts if host.shown == name] or [host for host in hosts if host.name == name]

@@ -34,10 +34,37 @@ def checked_address(address: str) -> str:
     return address
 
 
+def checked_host(name: str, provider: str) -> str:
+    """Return `@name.provider`, by which mngr knows a host; raise UsageError when mngr could read it otherwise."""
+    for each in (name, provider):
+        if not is_agent_name(each):
+            raise UsageError(f"{each!r} is no name of a host or a provider", "letters, digits, - and _ inside")
+    return f"@{name}.{provider}"
+
+
 class MngrAnswer(BaseModel):
     """A part of an answer; keys of newer versions are kept."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
+
+
+class NewHost(BaseModel):
+    """A host that is made for an agent."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    idle_timeout: int
+    """Seconds without a running program after which it ends by itself."""
+    labels: Mapping[str, str] = Field(default_factory=dict)
+    build_arguments: tuple[str, ...] = ()
+    start_arguments: tuple[str, ...] = ()
+
+    def words(self) -> list[str]:
+        """Return the part of the command line that is about it."""
+        words = ["--new-host", "--idle-mode", "run", "--idle-timeout", f"{self.idle_timeout}s"]
+        words += [word for key, value in self.labels.items() for word in ("--host-label", f"{key}={value}")]
+        words += [word for argument in self.build_arguments for word in ("--build-arg", argument)]
+        return [*words, *(word for argument in self.start_arguments for word in ("--start-arg", argument))]
 
 
 class CreateRequest(BaseModel):
@@ -62,6 +89,8 @@ class CreateRequest(BaseModel):
     """Names of variables that mngr takes from its own environment."""
     provider: str = "local"
     host: str | None = None
+    new_host: NewHost | None = None
+    """Have the provider make the host, which bears a name that no other has."""
     is_approved: bool = False
     """Answer yes to mngr's questions, such as whether Claude may trust the folder."""
     extra_arguments: tuple[str, ...] = ()
@@ -127,6 +156,8 @@ class CreateRequest(BaseModel):
             words.append(f"--message={self.message}")
         if self.is_approved:
             words.append("--yes")
+        if self.new_host is not None:
+            words += self.new_host.words()
         words += self.extra_arguments
         return [*words, "--", *self.command] if self.command else words
 
@@ -135,6 +166,25 @@ class Created(MngrAnswer):
     """An agent that mngr has just created."""
 
     agent_id: str
+
+
+class SshDetails(MngrAnswer):
+    """How a host is reached."""
+
+    user: str = "root"
+    host: str
+    port: int = 22
+    key_path: str | None = None
+    known_hosts_path: str | None = None
+
+
+class HostDetails(MngrAnswer):
+    """The host of an agent as `mngr list` describes it."""
+
+    id: str = ""
+    name: str = ""
+    provider_name: str = ""
+    ssh: SshDetails | None = None
 
 
 class AgentDetails(MngrAnswer):
@@ -147,12 +197,14 @@ class AgentDetails(MngrAnswer):
     state: str = "UNKNOWN"
     pid: int | None = None
     labels: Mapping[str, str] = Field(default_factory=dict)
+    host: HostDetails | None = None
 
 
 class ListProblem(MngrAnswer):
     """A provider that did not answer, or an agent that could not be read."""
 
     message: str
+    help_text: str | None = None
     provider_name: str | None = None
 
 

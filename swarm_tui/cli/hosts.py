@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from swarm_tui.adapters.mngr_hosts import MngrHost
-    from swarm_tui.adapters.mngr_messages import AgentDetails
     from swarm_tui.model.sweep import MngrSettings
 
 DESCRIPTION = """\
@@ -128,7 +127,11 @@ async def _remove(arguments: argparse.Namespace) -> int:
                 f"nobody can say whether agents live on {host.shown}: {error.message}",
                 "--force removes it all the same",
             ) from error
-        here = [agent.name for agent in listed.agents if not host.neighbours or _host_of(agent) == host.name]
+        here = [
+            agent.name
+            for agent in listed.agents
+            if not host.neighbours or (agent.host and agent.host.name == host.name)
+        ]
         if here:
             raise UsageError(
                 f"{counted(len(here), 'agent')} live on {host.shown}: {', '.join(here[:5])}",
@@ -141,11 +144,6 @@ async def _remove(arguments: argparse.Namespace) -> int:
     remove_entry(host)
     print(f"removed {host.shown} from {host.settings}; nothing was changed on the machine")
     return 0
-
-
-def _host_of(agent: AgentDetails) -> str:
-    host = (agent.model_extra or {}).get("host")
-    return str(host.get("name")) if isinstance(host, dict) else ""
 
 
 def confirm(question: str) -> bool:

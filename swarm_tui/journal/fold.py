@@ -13,7 +13,7 @@ from swarm_tui.journal.pattern_events import after_pattern_event
 from swarm_tui.model import events as happened
 from swarm_tui.model.alarm import PatternAlarm
 from swarm_tui.model.budget import NO_BUDGET
-from swarm_tui.model.hosts import HostState, after_host_event
+from swarm_tui.model.hosts import HostEvent, HostState, after_host_event
 from swarm_tui.model.model_access import AccessEvent, ModelAccess
 from swarm_tui.model.spending import NOTHING_SPENT
 from swarm_tui.model.state import Integration, LogLine, TestRecord, Try
@@ -261,10 +261,10 @@ class SweepState:
             if record is not None and record.stale_since is not None:
                 self._change(test, stale_since=None)
 
-    def _host_seen(self, event: happened.HostSeen | happened.HostGone) -> None:
+    def _host_seen(self, event: HostEvent) -> None:
         self.hosts[event.host] = after_host_event(self.hosts, event)
 
-    _host_gone = _host_seen
+    _host_gone = _host_making = _host_made = _host_ended = _host_seen
 
     def _host_lost(self, event: happened.HostLost | happened.HostBack) -> None:
         self.hosts[event.host] = after_host_event(self.hosts, event)

@@ -62,6 +62,14 @@ def log_line_of(event: happened.Event) -> LogLine | None:
             text = f"{event.host} is back after {event.seconds:.0f} s"
         case happened.HostGone():
             level, text = "error", f"{event.host} is given up: {event.reason}"
+        case happened.HostMaking():
+            text = f"{event.host} is being made"
+        case happened.HostMade():
+            text = f"{event.host} is there"
+        case happened.HostEnded():
+            level = "warning" if event.is_failed else "info"
+            text = f"{event.host} {'could not be made' if event.is_failed else 'was given back'}"
+            text += f": {event.reason}" if event.reason else ""
         case happened.ForeignImports():
             level, test = "warning", event.test
             text = f"ran against your checkout, not its copy: {', '.join(event.modules[:3])}"

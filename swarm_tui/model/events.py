@@ -156,6 +156,34 @@ class HostGone(EventBase):
     reason: str = ""
 
 
+class HostMaking(EventBase):
+    """A provider is about to be asked for a new host of that name."""
+
+    type: Literal["host_making"] = "host_making"
+    host: str
+
+
+class HostMade(EventBase):
+    """A new host is there and reached by ssh; an agent of ours, its keeper, holds it until it is given back."""
+
+    type: Literal["host_made"] = "host_made"
+    host: str
+    host_id: str = ""
+    keeper: str = ""
+    """The keeper's agent id."""
+    access: dict[str, Any] = Field(default_factory=dict)
+    """The fields of `HostAccess`."""
+
+
+class HostEnded(EventBase):
+    """A host that was made for the sweep was given back, or could not be made."""
+
+    type: Literal["host_ended"] = "host_ended"
+    host: str
+    reason: str = ""
+    is_failed: bool = False
+
+
 class TryStarted(TestEvent):
     """The agent began a pytest run of its test, as the live plugin reported."""
 
@@ -390,6 +418,9 @@ KnownEvent = Annotated[
     | HostLost
     | HostBack
     | HostGone
+    | HostMaking
+    | HostMade
+    | HostEnded
     | TryStarted
     | TryFinished
     | ForeignImports

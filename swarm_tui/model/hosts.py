@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Final
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from swarm_tui.model.events import HostBack, HostGone, HostLost, HostSeen
+from swarm_tui.model.events import HostBack, HostEnded, HostGone, HostLost, HostMade, HostMaking, HostSeen
 
 LOCAL_HOST: Final = "local"
 """This machine, as it is named among hosts."""
@@ -46,9 +46,20 @@ class HostState:
     processors: int = 0
     seen_at: float | None = None
     """When it was last heard of, as far as the journal was told; it is told twice a minute."""
+    stage: Literal["", "making", "made", "ended"] = ""
+    """Of a host that is made for the sweep: empty for one that was there before."""
+    keeper: str = ""
+    """The id of the agent that holds a host that was made."""
+    made: Mapping[str, Any] = field(default_factory=dict)
+    """How a host that was made is reached: the fields of `HostAccess`."""
+
+    @property
+    def access(self) -> HostAccess | None:
+        """Return how a host that was made, and is still there, is reached."""
+        return HostAccess.model_validate(self.made) if self.stage == "made" and self.made else None
 
 
-HostEvent = HostLost | HostBack | HostGone | HostSeen
+HostEvent = HostLost | HostBack | HostGone | HostSeen | HostMaking | HostMade | HostEnded
 
 
 def after_host_event(known: Mapping[str, HostState], event: HostEvent) -> HostState:
@@ -63,6 +74,17 @@ def after_host_event(known: Mapping[str, HostState], event: HostEvent) -> HostSt
             return replace(host, lost_since=None, is_gone=False, reason="", seen_at=event.at)
         case HostSeen():
             return replace(host, load=event.load, processors=event.processors, seen_at=event.at)
+        case HostMaking():
+            return HostState(event.host, stage="making")
+        case HostMade():
+            return replace(host, stage="made", keeper=event.keeper, made=event.access, seen_at=event.at)
+        case HostEnded():
+            return HostState(event.host, stage="ended", reason=event.reason)
+
+
+def made_hosts(known: Mapping[str, HostState]) -> tuple[HostAccess, ...]:
+    """Return how the hosts are reached that were made for a sweep and are still there."""
+    return tuple(host.access for host in known.values() if host.access is not None)
 
 
 def mngr_address(agent: str, host: str) -> str:

@@ -222,7 +222,19 @@ class RunOptions:
         (), "--alone", "agents on tests that fit are never at work side by side", "GLOB", group=TESTS, commands=_RUN
     )
     transfer: Literal["mirror", "worktree"] = _option("mirror", "--transfer", "how copies are made", commands=_RUN)
-    provider: str = _option("local", "--provider", "where the agents run (only local so far)", "NAME", commands=_RUN)
+    provider: str = _option(
+        "local",
+        "--provider",
+        "a provider of mngr (docker, modal ...): new hosts are made as they are needed, --per-host agents on each",
+        "NAME",
+        commands=_RUN,
+    )
+    build_arguments: tuple[str, ...] = _option(
+        (), "--build-arg", "for the provider that makes the hosts, such as cpu=2", "WORD", commands=_RUN
+    )
+    start_arguments: tuple[str, ...] = _option(
+        (), "--start-arg", "the same for their start, such as --cpus=2", "WORD", commands=_RUN
+    )
     labels: Mapping[str, str] = field(default_factory=dict, metadata={"flag": _LABEL})
     mapper_prompt: str | None = _option(
         None, "--mapper-prompt", "instead of our prompt (jinja2)", "FILE", commands=_RUN, path="template"
