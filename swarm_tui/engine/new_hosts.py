@@ -109,7 +109,7 @@ class NewHosts:
                 await self._give_back(name, "its engine ended while it was made")
 
     async def end(self) -> None:
-        """Give back all hosts."""
+        """Return all hosts to their provider."""
         await asyncio.gather(*(self._give_back(name, "the sweep is over") for name in self.names()))
 
     def _begin(self, group: asyncio.TaskGroup, name: str, work: Coroutine[Any, Any, None]) -> None:

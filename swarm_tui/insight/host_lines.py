@@ -9,7 +9,7 @@ from typing import NamedTuple
 from swarm_tui.model.formatting import age, counted, duration
 from swarm_tui.model.hosts import LOCAL_HOST, HostState
 from swarm_tui.model.state import TestRecord
-from swarm_tui.model.states import ACTIVE_STATES, UNSOLVED_RESULTS, State
+from swarm_tui.model.states import ACTIVE_MARKS, UNSOLVED_RESULTS, State
 from swarm_tui.model.sweep import SweepSpec
 from swarm_tui.model.text import plain
 
@@ -84,9 +84,9 @@ class HostTally:
         return HostLine(
             name=name,
             slots=spec.per_host if is_one_of_many and name != LOCAL_HOST else None,
-            at_work=_number_of(marks, ACTIVE_STATES),
+            at_work=_number_of(marks, ACTIVE_MARKS),
             waiting=marks[State.WAITING.value],
-            finished=sum(marks.values()) - _number_of(marks, (*ACTIVE_STATES, State.WAITING, State.QUEUED)),
+            finished=sum(marks.values()) - _number_of(marks, (*ACTIVE_MARKS, State.WAITING, State.QUEUED)),
             unsolved=_number_of(marks, UNSOLVED_RESULTS),
             load=known.load,
             processors=known.processors,
