@@ -62,6 +62,8 @@ class Collected:
     """Compiled modules inside the repository, each with its file."""
     installed: frozenset[str]
     """Top-level modules that were loaded from where packages are installed."""
+    installed_compiled: frozenset[str]
+    """Those of them that have compiled modules."""
     prefix: str
     python_version: str
     text: str
@@ -211,6 +213,7 @@ def _read(content: Mapping[str, Any], finished: Finished, failed: Collection[str
         loaded=content.get("loaded", {}),
         compiled=content.get("compiled", {}),
         installed=frozenset(content.get("installed", ())),
+        installed_compiled=frozenset(content.get("installed_compiled", ())),
         prefix=content.get("prefix", ""),
         python_version=content.get("python", ""),
         text=finished.text,

@@ -14,6 +14,7 @@ from swarm_tui.adapters.git.names import branch_ref
 from swarm_tui.adapters.mngr import Mngr, mngr_environment
 from swarm_tui.adapters.tmux import Tmux
 from swarm_tui.agents.contract import ARCHIVE_PATH, OUTPUT_FOLDER
+from swarm_tui.engine.agent_python import remove_all_agent_pythons
 from swarm_tui.engine.copy_preparation import remove_temporary_folder, temporary_folder
 from swarm_tui.engine.copy_source import base_branch
 from swarm_tui.engine.names import LABEL_SWEEP, agent_id_of, harvest_ref
@@ -76,6 +77,7 @@ async def remove_leftovers(opened: OpenedSweep, leftovers: Leftovers) -> list[st
     """Remove it all; return what could not be removed."""
     problems: list[str] = []
     spec = opened.spec
+    await asyncio.to_thread(remove_all_agent_pythons, opened.folder)
     environment = mngr_environment(spec.mngr)
     if leftovers.agents:
         try:

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import os
-import shutil
-import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 
 from swarm_tui.adapters.git import Repository
 from swarm_tui.adapters.pytest import Collected, CollectedTest, PytestAdapter
+from swarm_tui.engine.code_origin import import_roots, path_below, refuse_foreign_code
+from swarm_tui.engine.project_python import find_pythons, named_python
 from swarm_tui.errors import ProgramMissing, SwarmError, UsageError
 from swarm_tui.journal.folder import find_sweep
 from swarm_tui.journal.open import open_sweep
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.states import UNSOLVED_RESULTS, State
-from swarm_tui.model.text import plain, plain_lines
+from swarm_tui.model.text import plain_lines
 
 Progress = Callable[[str], None]
 
@@ -38,6 +38,7 @@ class Found:
     tests: tuple[tuple[str, str, int], ...]
     """Node id, file from the top of the repository, line."""
     python: str
+    """A path from the top of a copy when the copy has its own."""
     folder: str
     root: str
     run_options: tuple[str, ...]
@@ -55,6 +56,7 @@ async def find_tests(
     python: str | None,
     arguments: Sequence[str],
     selection: Selection,
+    setup: str | None = None,
     progress: Progress,
     alone: Sequence[str] = (),
 ) -> Found:
@@ -66,6 +68,8 @@ async def find_tests(
         raise UsageError("pytest finds no tests here", "`pytest --collect-only` shows what it sees")
     top = repository.root.resolve()
     root = checked_root(collected, top)
+    in_copy = named_python(python, folder, repository.root)[1] if python else ""
+    refuse_foreign_code(repository, collected, in_copy, setup)
     wanted = await _chosen(adapter, arguments, collected, repository, root, selection, progress)
     tests = tuple(
         (found.test, _file_of(found.test, root, top), found.line)
@@ -77,7 +81,7 @@ async def find_tests(
     return Found(
         tests=tests,
         traits={found.test: found.traits for found in collected.tests},
-        python=adapter.python,
+        python=in_copy or adapter.python,
         folder=path_below(folder.resolve(), top),
         root=path_below(root, top),
         run_options=(*options_of(arguments, collected.positional), *collected.single_run),
@@ -90,15 +94,22 @@ async def collect_tests(
     repository: Repository, folder: Path, python: str | None, arguments: Sequence[str]
 ) -> tuple[PytestAdapter, Collected]:
     """Return pytest in the project's interpreter, and what it collects there."""
-    candidates = [_checked_python(python)] if python else list(_candidates(repository.root, folder))
     missing: ProgramMissing | None = None
-    for candidate in candidates:
+    async for candidate in _candidates(repository, folder, python):
         adapter = PytestAdapter(candidate, folder, top=repository.root)
         try:
             return adapter, await adapter.collect(arguments)
         except ProgramMissing as error:
             missing = missing or error
     raise missing or UsageError("no Python was found for this project", "name one with --python")
+
+
+async def _candidates(repository: Repository, folder: Path, python: str | None) -> AsyncIterator[str]:
+    if python:
+        yield named_python(python, folder, repository.root)[0]
+        return
+    async for path in find_pythons(repository.root, folder):
+        yield path
 
 
 def checked_root(collected: Collected, top: Path) -> Path:
@@ -113,29 +124,6 @@ def refuse_errors(collected: Collected) -> None:
     """Raise UsageError for tests that cannot be collected, with pytest's messages."""
     if collected.errors:
         raise SwarmError(_errors_as_text(collected), "correct this, or leave the files out with pytest's --ignore")
-
-
-def _checked_python(python: str) -> str:
-    path = shutil.which(os.path.expanduser(python))
-    if path is None:
-        raise UsageError(f"--python names {plain(python, 200)}, which is no program", "give the path of a Python")
-    return os.path.abspath(path)
-
-
-def _candidates(top: Path, folder: Path) -> Iterator[str]:
-    """Return the project's interpreter: its venv, else the active one; without any, those that may do."""
-    venvs = [place / name for place in dict.fromkeys((folder, top)) for name in (".venv", "venv")]
-    active = os.environ.get("VIRTUAL_ENV")
-    for venv in [*venvs, *([Path(active)] if active else [])]:
-        if (venv / "bin" / "python").exists():
-            # A venv without pytest is an error: another interpreter must not be used in its place.
-            yield str(venv / "bin" / "python")
-            return
-    for name in ("python3", "python"):
-        path = shutil.which(name)
-        if path:
-            yield os.path.abspath(path)
-    yield sys.executable
 
 
 def groups_of(tests: Iterable[CollectedTest], alone: Sequence[str]) -> dict[str, str]:
@@ -160,32 +148,6 @@ def options_of(arguments: Sequence[str], positional: Sequence[str]) -> tuple[str
         elif word != "--":
             options.append(word)
     return tuple(options)
-
-
-def import_roots(collected: Collected, top: Path) -> tuple[str, ...]:
-    """Return the folders of the repository that its modules are imported from without pytest's help.
-
-    Those stand on the interpreter's own path (an editable install, PYTHONPATH), or were found by an import hook
-    (the other kind of editable install). In a copy of the repository they would lead back to the user's checkout.
-    """
-    prefix = os.path.realpath(collected.prefix) if collected.prefix else ""
-    by_pytest = {os.path.realpath(entry) for entry in collected.path}
-    hooked = [place for place in collected.loaded.values() if os.path.realpath(place) not in by_pytest]
-    # `python -m pytest` puts the folder it is started in on the path: in a copy that is the copy's own.
-    roots: dict[str, None] = {}
-    for entry in [*collected.startup_path[1:], *hooked]:
-        path = os.path.realpath(entry)
-        is_venv = prefix.startswith(str(top)) and (path == prefix or path.startswith(prefix + os.sep))
-        if Path(path).is_relative_to(top) and not is_venv and "site-packages" not in Path(path).parts:
-            roots[path_below(Path(path), top) or "."] = None
-    return tuple(roots)
-
-
-def path_below(path: Path, top: Path) -> str:
-    """Return a folder relative to the top of the repository; "" for the top itself, and for folders outside."""
-    if not path.is_relative_to(top) or path == top:
-        return ""
-    return path.relative_to(top).as_posix()
 
 
 def _file_of(test: str, root: Path, top: Path) -> str:

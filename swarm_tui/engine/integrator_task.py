@@ -19,6 +19,7 @@ from swarm_tui.agents.judging import End
 from swarm_tui.agents.kinds import AgentKind, kind_of, kind_of_sweep
 from swarm_tui.agents.prompting import render_integrator_prompt
 from swarm_tui.agents.shipped import INTEGRATOR_NAME, write_integrator_program
+from swarm_tui.engine.agent_python import make_agent_python
 from swarm_tui.engine.agent_task import AgentTask, harvest
 from swarm_tui.engine.context import EngineContext
 from swarm_tui.engine.integrate import (
@@ -108,7 +109,8 @@ class IntegratorTask:
             prompt.write_text(render_integrator_prompt(template, self.inputs, root), encoding="utf-8")
             command = self.kind.prepare_command(agent_start(context, address, None))
             message = self.kind.message(prompt_path(address))
-            environment, passed = environment_for(spec, address, None), spec.agent_environment
+            python = make_agent_python(spec, context.folder, folder, address.host)
+            environment, passed = environment_for(spec, address, None) | python.variables, spec.agent_environment
             words += prompt_words(self.kind, address, prompt)
         return CreateRequest(
             name=record.agent,

@@ -17,6 +17,7 @@ from swarm_tui.agents.kinds import AgentKind, AgentStart, kind_of_sweep
 from swarm_tui.agents.prompting import MAPPER_TEMPLATE, render_prompt
 from swarm_tui.agents.shipped import live_folder, write_command
 from swarm_tui.agents.task import Task
+from swarm_tui.engine.agent_python import make_agent_python
 from swarm_tui.engine.agent_task import AgentTask
 from swarm_tui.engine.context import EngineContext
 from swarm_tui.engine.copy_preparation import preparation_words
@@ -136,7 +137,8 @@ def create_request(context: EngineContext, record: TestRecord, address: AgentAdd
     """Return what mngr is asked for; the task and the prompt are written beside."""
     spec = context.spec
     folder = context.agent_folder(record.agent).absolute()
-    task, asked = _asked_of(context, record)
+    python = make_agent_python(spec, context.folder, folder, address.host)
+    task, asked = _asked_of(context, record, python.path)
     task_file, prompt = folder / "task.json", folder / "prompt.md"
     task.write(task_file)
     prompt.write_text(asked, encoding="utf-8", errors="replace")
@@ -151,7 +153,7 @@ def create_request(context: EngineContext, record: TestRecord, address: AgentAdd
         branch=record.branch,
         labels=spec.labels | {LABEL_SWEEP: spec.sweep, LABEL_TEST: plain(record.test, 500), LABEL_ROLE: ROLE_MAPPER},
         message=kind.message(prompt_path(address)),
-        environment=environment_for(spec, address, task_file, record.number),
+        environment=environment_for(spec, address, task_file, record.number) | python.variables,
         passed_environment=spec.agent_environment,
         provider=spec.provider,
         is_approved=True,
@@ -191,13 +193,13 @@ def agent_start(context: EngineContext, address: AgentAddress, task_file: Path |
     return AgentStart(words, folder, address.state_dir, task_file)
 
 
-def _asked_of(context: EngineContext, record: TestRecord) -> tuple[Task, str]:
-    """Return the task and the prompt of one agent."""
+def _asked_of(context: EngineContext, record: TestRecord, python: str) -> tuple[Task, str]:
+    """Return the task and the prompt of one agent, which runs its test with `python`."""
     spec = context.spec
     if spec.kind != "tests":
         command = write_command(context.folder.root.absolute())
         return tutorial_prompt(spec, context.repository, record, command)
-    task = task_for(spec, record)
+    task = task_for(spec, record, python)
     template = Path(spec.mapper_prompt) if spec.mapper_prompt else MAPPER_TEMPLATE
     return task, render_prompt(template, task, block=record.block, baseline=record.baseline)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from swarm_tui.adapters.mngr_messages import CreateRequest
 from swarm_tui.agents.judging import End, Evidence, judge
 from swarm_tui.agents.kinds import AgentKind, kind_of_sweep
+from swarm_tui.engine.agent_python import remove_agent_python
 from swarm_tui.engine.agent_task import AgentTask
 from swarm_tui.engine.context import EngineContext
 from swarm_tui.engine.launch import create_request
@@ -59,6 +60,9 @@ class OneTestTask:
         if self.spec.kind != "tests":
             harvested = await judge_batch(context, record, pulled, harvested)
         context.record(harvested)
+        if not self.spec.keep_agents:
+            work_dir = context.address_of(record.agent, record.attempt).work_dir
+            await asyncio.to_thread(remove_agent_python, context.folder, self.folder(context), work_dir)
         return None
 
     async def give_up(self, context: EngineContext, attempt: int, reason: str) -> AgentTask | None:

@@ -94,6 +94,7 @@ async def prepare_sweep(order: Order, progress: Progress) -> tuple[SweepSpec, li
         python=order.python,
         arguments=order.pytest_arguments,
         selection=order.selection,
+        setup=order.setup,
         progress=progress,
         alone=order.alone,
     )

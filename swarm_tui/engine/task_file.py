@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from swarm_tui.adapters.pytest import pytest_argument
 from swarm_tui.agents.contract import OUTPUT_FOLDER
 from swarm_tui.agents.task import Task
@@ -10,7 +12,12 @@ from swarm_tui.model.state import TestRecord
 from swarm_tui.model.sweep import SweepSpec
 
 
-def task_for(spec: SweepSpec, record: TestRecord) -> Task:
+def task_for(spec: SweepSpec, record: TestRecord, python: str = "") -> Task:
+    """Return the task of one test; `python` is the agent's own, where it is not the one of the sweep."""
+    python = python or spec.python
+    if python and not os.path.isabs(python):
+        # Named from the top of the copy, and never looked up on PATH.
+        python = os.path.join(os.curdir, os.path.relpath(python, spec.folder or os.curdir))
     return Task(
         sweep=spec.sweep,
         test=record.test,
@@ -21,7 +28,7 @@ def task_for(spec: SweepSpec, record: TestRecord) -> Task:
         file=record.file,
         rest=record.test.partition("::")[2],
         folder=spec.folder,
-        pytest=(spec.python, "-m", "pytest", *spec.run_options, pytest_argument(record.test, record.file, spec.folder)),
+        pytest=(python, "-m", "pytest", *spec.run_options, pytest_argument(record.test, record.file, spec.folder)),
         outcome=f"{OUTPUT_FOLDER}/{OUTCOME_FILE}",
         records=spec.records or "",
         speed=spec.speed,

@@ -13,13 +13,12 @@ from typing import Final
 
 from swarm_tui.adapters.git import Repository
 from swarm_tui.agents.kinds import kind_of
+from swarm_tui.engine.code_origin import import_roots, path_below
 from swarm_tui.engine.collect import (
     Found,
     Progress,
     checked_root,
     collect_tests,
-    import_roots,
-    path_below,
     refuse_errors,
 )
 from swarm_tui.engine.order import Order, check_preconditions, check_request, compose_spec, report_uncommitted

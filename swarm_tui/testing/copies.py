@@ -22,6 +22,7 @@ from swarm_tui.adapters.git.checkouts import change_tree, check_out_tree
 from swarm_tui.adapters.git.objects import ObjectSpace
 from swarm_tui.adapters.git.repository import Repository
 from swarm_tui.adapters.git.scratch import ScratchFolder
+from swarm_tui.adapters.own_venv import activation, make_own_venv
 from swarm_tui.adapters.process import run_process
 from swarm_tui.adapters.pytest import Collected, PytestAdapter
 from swarm_tui.adapters.pytest_runs import TestRun, run_chosen_tests
@@ -59,6 +60,10 @@ class _Copy:
     folder: Path
     repository: Repository | None = None
     tree: str = ""
+
+    @property
+    def venv(self) -> Path:
+        return self.folder.with_name(f"{self.folder.name}-venv")
 
 
 @dataclass(slots=True)
@@ -143,7 +148,7 @@ class TestCopies:
         """Run tests on a tree whatever is cached, and cache nothing."""
         async with self._checked_out(tree) as copy:
             return await run_chosen_tests(
-                self.settings.python,
+                await self._python_in(copy),
                 copy.folder,
                 {test: self.arguments.get(test, test) for test in tests},
                 folder=self.settings.folder,
@@ -159,7 +164,8 @@ class TestCopies:
         async with self._checked_out(tree) as copy:
             roots = [copy.folder / root for root in settings.import_roots]
             folder = copy.folder / settings.folder
-            adapter = PytestAdapter(settings.python, folder, roots, top=top, variables=self._variables(copy))
+            python = await self._python_in(copy)
+            adapter = PytestAdapter(python, folder, roots, top=top, variables=self._variables(copy))
             return copy.folder, await adapter.collect(arguments)
 
     async def results(self, tree: str, tests: Sequence[str]) -> AsyncIterator[TestResult]:
@@ -199,6 +205,13 @@ class TestCopies:
                     found.put_nowait(TestResult(test, outcome, is_cached=False, complaint=complaint))
         finally:
             found.put_nowait(None)
+
+    async def _python_in(self, copy: _Copy) -> str:
+        """Return the interpreter for a copy: its own, or one in which its set-up installs nothing for others."""
+        python = self.settings.python
+        if os.path.isabs(python):
+            return str(await asyncio.to_thread(make_own_venv, copy.venv, python)) if self.settings.setup else python
+        return str(copy.folder / python) if os.sep in python else python
 
     # Copies
 
@@ -247,6 +260,8 @@ class TestCopies:
         for command in commands:
             words = ["/bin/sh", "-c", command]
             environment = scrubbed_environment(variables)
+            if Path(await self._python_in(copy)).is_relative_to(copy.venv):
+                environment |= activation(copy.venv, environment)
             finished = await run_process(words, cwd=copy.folder, environment=environment, timeout=SETUP_TIMEOUT)
             if finished.code:
                 await asyncio.to_thread(shutil.rmtree, copy.folder, ignore_errors=True)

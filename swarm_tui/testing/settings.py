@@ -20,6 +20,7 @@ class TestSettings:
     __test__ = False
 
     python: str
+    """A path from the top of a copy when each copy has its own."""
     folder: str = ""
     """Where pytest is run, from the top of a copy."""
     import_roots: tuple[str, ...] = (".",)

@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 
-from swarm_tui.adapters.pytest import PytestAdapter, pytest_argument
+from swarm_tui.adapters.pytest import pytest_argument
 from swarm_tui.errors import SwarmError
 from swarm_tui.model.fixes import Fix
 from swarm_tui.model.state import TestRecord
@@ -118,11 +118,8 @@ class ReviewTests:
 
     async def _collect(self, tree: str, files: Sequence[str]) -> tuple[str, ...]:
         settings = self.copies.settings
-        async with self.copies.checked_out(tree) as copy:
-            roots = [copy / root for root in settings.import_roots]
-            adapter = PytestAdapter(settings.python, copy / settings.folder, roots)
-            words = [pytest_argument(file, file, settings.folder) for file in files]
-            collected = await adapter.collect([*settings.options, *words])
+        words = [pytest_argument(file, file, settings.folder) for file in files]
+        copy, collected = await self.copies.collect(tree, [*settings.options, *words])
         if collected.errors and not collected.tests:
             raise SwarmError(
                 f"pytest cannot collect {files[0]}: {plain(collected.errors[0], 300)}", "is its project set up?"

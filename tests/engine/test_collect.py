@@ -9,7 +9,8 @@ import pytest
 
 from swarm_tui.adapters.git import Repository
 from swarm_tui.adapters.pytest import Collected
-from swarm_tui.engine.collect import Found, Selection, find_tests, import_roots, options_of
+from swarm_tui.engine.code_origin import import_roots
+from swarm_tui.engine.collect import Found, Selection, find_tests, options_of
 from swarm_tui.errors import ProgramMissing, SwarmError, UsageError
 from tests.git_project import PYTEST_INI, GitProject
 
@@ -150,7 +151,9 @@ def test_words_that_are_files_for_pytest_are_no_options() -> None:
     assert options_of(["-x", "tests", "-k", "tests", "--", "b.py"], ["tests", "b.py"]) == ("-x", "-k", "tests")
 
 
-def collected(root: Path, startup: list[str], path: list[str], loaded: dict[str, str]) -> Collected:
+def collected(
+    root: Path, startup: list[str], path: list[str], loaded: dict[str, str], installed: tuple[str, ...] = ()
+) -> Collected:
     return Collected(
         root=root,
         tests=(),
@@ -162,7 +165,8 @@ def collected(root: Path, startup: list[str], path: list[str], loaded: dict[str,
         path=(*startup, *path),
         loaded=loaded,
         compiled={},
-        installed=frozenset(),
+        installed=frozenset(installed),
+        installed_compiled=frozenset(),
         prefix=str(root / ".venv"),
         python_version="3.11",
         text="",

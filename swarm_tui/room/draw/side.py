@@ -61,8 +61,7 @@ def _first_line(record: TestRecord, now: float) -> list[Part]:
     if record.spending.is_known:
         line.append(Part(f" · {record.spending.text}", "dim"))
     if record.is_held:
-        alike = f": pattern {plain(record.held_for, 300)}" if record.held_for else ""
-        line.append(Part(f" · held{alike}", "warning"))
+        line.append(Part(" · held", "warning"))
     return line
 
 

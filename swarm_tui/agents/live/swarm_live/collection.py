@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from importlib.machinery import EXTENSION_SUFFIXES
 from typing import Any
 
 from .imports import compiled_inside, modules_inside, root_of
@@ -57,7 +58,8 @@ class Collection:
                 "path": [os.path.abspath(entry) for entry in sys.path],
                 "loaded": modules_inside(top, (), tests),
                 "compiled": compiled_inside(top),
-                "installed": _installed(),
+                "installed": sorted({name.split(".")[0] for name in _installed(())}),
+                "installed_compiled": sorted({name.split(".")[0] for name in _installed(EXTENSION_SUFFIXES)}),
                 "positional": [str(word) for word in getattr(self.config.option, "file_or_dir", None) or ()],
                 "single_run": single_run_words(self.config),
             }
@@ -131,11 +133,9 @@ def _group_of(item: Any) -> str:
     return "" if mark is None else str(mark.args[0] if mark.args else mark.kwargs.get("name", "default"))[:200]
 
 
-def _installed() -> Any:
-    """Return the top-level modules that were loaded from where packages are installed."""
-    names = set()
+def _installed(endings: Any) -> Any:
+    """Return the modules that were loaded from where packages are installed, and whose file ends in one way."""
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None)
-        if "." not in name and isinstance(file, str) and "site-packages" in file.split(os.sep):
-            names.add(name)
-    return sorted(names)
+        if isinstance(file, str) and "site-packages" in file.split(os.sep) and file.endswith(tuple(endings) or ""):
+            yield name
