@@ -15,6 +15,7 @@ from swarm_tui.adapters.git import Repository
 from swarm_tui.adapters.mngr import Mngr
 from swarm_tui.agents.kinds import kind_of_sweep
 from swarm_tui.engine.context import EngineContext, agents_environment
+from swarm_tui.engine.notifier import Notifier, notifier_of
 from swarm_tui.engine.request_handler import RequestHandler
 from swarm_tui.engine.resume import Resumer, check_continued
 from swarm_tui.engine.sweep_runner import SweepRunner, first_error
@@ -35,12 +36,15 @@ def run_engine(root: Path, *, is_relaunching: bool = False) -> int:
     lock = EngineLock(folder.lock)
     lock.acquire()
     try:
-        return asyncio.run(_work(folder, is_relaunching))
+        code, notifier = asyncio.run(_work(folder, is_relaunching))
     finally:
         lock.release()
+    # The sweep is over for everybody else: a last message may have to wait until it may be sent.
+    asyncio.run(notifier.send_last())
+    return code
 
 
-async def _work(folder: SweepFolder, is_relaunching: bool) -> int:
+async def _work(folder: SweepFolder, is_relaunching: bool) -> tuple[int, Notifier]:
     spec = folder.read_spec()
     await check_continued(folder, spec)
     recovery = recover_journal(folder.events)
@@ -61,11 +65,14 @@ async def _work(folder: SweepFolder, is_relaunching: bool) -> int:
         )
         if recovery.summary:
             context.note(recovery.summary, level="warning")
+        notifier = notifier_of(context)
+        notifying = asyncio.ensure_future(notifier.run())
         why, reason = await _run(context, recovery.events, is_relaunching)
+        notifying.cancel()
         context.record(EngineEnded(why=why, reason=reason))
         writer.sync()
         write_snapshot(folder.snapshot, folder.events, folder.events.stat().st_size, state)
-    return 1 if why == "failed" else 0
+    return (1 if why == "failed" else 0), notifier
 
 
 def make_context(folder: SweepFolder, spec: SweepSpec, writer: JournalWriter, state: SweepState) -> EngineContext:

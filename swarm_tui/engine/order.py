@@ -23,6 +23,7 @@ from swarm_tui.engine.collect import Found, Progress, Selection, find_tests
 from swarm_tui.engine.copy_preparation import new_temporary_folder
 from swarm_tui.engine.launch import environment_for
 from swarm_tui.engine.names import agent_address
+from swarm_tui.engine.notify_settings import read_notify_settings
 from swarm_tui.engine.start import new_sweep_name, time_stamp, write_sweep
 from swarm_tui.engine.task_file import task_for
 from swarm_tui.errors import JournalError, ProgramMissing, UsageError
@@ -141,6 +142,7 @@ def begin_sweep(spec: SweepSpec, tests: list[SweptTest]) -> SweepFolder:
 def check_order(order: Order) -> None:
     """Refuse what no project could change: numbers that make no sense, programs that are missing."""
     check_options(order)
+    read_notify_settings()
     unset = [name for name in order.passed_environment if name not in os.environ]
     if unset:
         raise UsageError(f"--pass-env names {', '.join(unset)}, which is not set here", "export it, or leave it out")
