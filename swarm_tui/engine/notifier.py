@@ -1,4 +1,4 @@
-"""Tells a person who is away what happens in a sweep: grouped, at most once a minute, and nothing that was seen.
+"""Sends messages to a person who is away: grouped, at most one a minute, and nothing that was seen.
 
 It follows the journal, as a room does, and never keeps the engine waiting: messages are sent by processes with a time
 limit, one message at a time.
