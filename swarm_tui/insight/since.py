@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from typing import Final, NamedTuple
 
 from swarm_tui.insight.patterns import find_patterns
@@ -140,3 +141,17 @@ def change_words(changes: Changes) -> list[str]:
     if changes.dollars >= 0.005:
         words.append(money(changes.dollars) + ("+?" if changes.has_unknown_price else ""))
     return words
+
+
+def since_line(since: float, now: float, changes: Changes) -> str:
+    """Return `since 12:04: 14 done, 2 ask`; times are seconds since 1970."""
+    return f"since {moment_words(since, now)}: {', '.join(change_words(changes))}"
+
+
+def moment_words(at: float, now: float) -> str:
+    """Return a moment as its hour, with the day or the date where it is longer ago."""
+    then = datetime.fromtimestamp(at)
+    days = (datetime.fromtimestamp(now).date() - then.date()).days
+    if days <= 0:
+        return f"{then:%H:%M}"
+    return f"{then:%a %H:%M}" if days < 7 else f"{then:%Y-%m-%d %H:%M}"

@@ -22,6 +22,7 @@ from textual.screen import Screen
 
 from swarm_tui.agents.kinds import kind_of_sweep
 from swarm_tui.journal.personal_files import state_folder
+from swarm_tui.room.absence import Absence
 from swarm_tui.room.actions import screen_entry
 from swarm_tui.room.colours import ThemeStyles
 from swarm_tui.room.crash import write_crash_report
@@ -93,10 +94,12 @@ class RoomApp(App[str]):
         self._history: list[str] = []
         self._engine_checked_at = 0.0
         self._flushed_at = 0.0
+        self._is_absence_read = False
         self.theme = self._first_theme()
         self.theme_styles = ThemeStyles(self, is_ascii)
         self.set_class(is_ascii, "-ascii")
         self.set_class(self.no_color, "-colourless")
+        self.absence = Absence(store, settings.personal_folder)
         self.notices = Notices(self.write_to_terminal, settings.notify, store.opened.spec.sweep)
 
     def _first_theme(self) -> str:
@@ -264,6 +267,19 @@ class RoomApp(App[str]):
             self._show_answers(screen, change)
         if is_second and self.store.is_loaded:
             self.notices.update(self.store.state)
+            self._keep_seen()
+
+    def _keep_seen(self) -> None:
+        if not self._is_absence_read:
+            self._is_absence_read = True
+            self.run_worker(self._show_absence(), group="absence", exit_on_error=False)
+        elif self.absence.is_due():
+            self.run_worker(asyncio.to_thread(self.absence.keep), group="seen", exit_on_error=False)
+
+    async def _show_absence(self) -> None:
+        await self.absence.read()
+        if self.absence.line and self.room_screen is not None:
+            self.room_screen.show_message(f"{self.absence.line} · S lists it", stays=True)
 
     def _show_answers(self, screen: RoomScreen, change: SweepChanged) -> None:
         for answer in change.answers:
@@ -361,6 +377,8 @@ class RoomApp(App[str]):
             await super().on_event(event)
 
     def on_unmount(self) -> None:
+        if self._is_absence_read:
+            self.absence.keep()
         self.write_to_terminal(f"\x1b]2;\x07{POP_TITLE}")
 
     def _fatal_error(self) -> None:

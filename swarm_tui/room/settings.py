@@ -56,6 +56,11 @@ class Settings:
     state_file: Path | None = None
     """Where `remembered` is kept; None remembers nothing, as in tests."""
 
+    @property
+    def personal_folder(self) -> Path | None:
+        """Where it is kept how far each sweep was seen."""
+        return self.state_file.parent if self.state_file is not None else None
+
     def remember(self, **changes: Any) -> Settings:
         """Return the settings with these things remembered, on disk too where that is possible."""
         remembered = replace(self.remembered, **changes)

@@ -174,8 +174,8 @@ class RoomScreen(Screen[None], inherit_bindings=False):
             ranked = sorted(self.actions, key=lambda action: action.rank)
             self.footer.show([draw_footer(ranked, self.keys, width)])
 
-    def show_message(self, text: str, level: str = "info") -> None:
-        """Show a sentence in the footer's place, until the next key or for a few seconds."""
+    def show_message(self, text: str, level: str = "info", *, stays: bool = False) -> None:
+        """Show a sentence in the footer's place, until the next key, and unless it stays only for a few seconds."""
         self._message = message = (plain(text, 500), level)
         self.draw_footer()
 
@@ -184,7 +184,8 @@ class RoomScreen(Screen[None], inherit_bindings=False):
                 self._message = None
                 self.draw_footer()
 
-        self.set_timer(MESSAGE_SECONDS, remove)
+        if not stays:
+            self.set_timer(MESSAGE_SECONDS, remove)
 
     def focus_main(self) -> None:
         self.set_focus(next(iter(self.query(".main")), None))

@@ -36,6 +36,8 @@ class RoomCommands:
             Action("room.palette", (":", "ctrl+p"), "", "Everything by name, and commands such as `slots 24`",
                    lambda: screen.room.open_palette(screen), is_listed=False),
             Action("room.copy", ("Y",), "", "Copy the name under the cursor", self.copy, self.why_not_copy),
+            Action("room.since", ("S",), "", "What has happened since you were here", self.list_changes,
+                   lambda: screen.room.absence.why_nothing()),
             Action("room.undo", ("z",), "", "Undo the last change of marks", self.undo_marks, self.why_not_undo),
             Action("room.redo", ("Z",), "", "Redo it", self.redo_marks, self.why_not_redo),
             Action("room.theme", (), "", "Choose a theme; the choice is remembered", lambda: screen.room.open_themes()),
@@ -81,6 +83,11 @@ class RoomCommands:
 
     def why_not_copy(self) -> str:
         return "" if self._screen.name_to_copy() else "there is no name under the cursor"
+
+    def list_changes(self) -> None:
+        from swarm_tui.room.screens.since import open_changes
+
+        open_changes(self._screen.room)
 
     def undo_marks(self) -> None:
         self._screen.room.change_marks(self._screen.room.marks.undone())
