@@ -53,7 +53,9 @@ def sweep_tutorial(arguments: argparse.Namespace) -> int:
     folder = begin_sweep(spec, tests)
     blocks = counted(len(loop.items), "block")
     removed = f", {len(loop.removed)} tests of removed blocks" if loop.removed else ""
-    print_progress(f"sweep {folder.name}: {blocks} for {len(tests)} agents{removed}, {spec.slots} slots")
+    print_progress(
+        f"sweep {folder.name}: {blocks} for {counted(len(tests), 'agent')}{removed}, {counted(spec.slots, 'slot')}"
+    )
     start_engine(folder, spec.agent_environment)
     code = show_sweep(folder, arguments)
     _print_closing_lines(folder)

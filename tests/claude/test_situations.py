@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -179,3 +180,15 @@ def test_a_tutorial_is_filled(mngr: IsolatedMngr, claude: Path, tmp_path: Path) 
         assert record.result is Result.TUTORIAL_FIX
         filled = lab.project.git("show", f"{lab.program.opened().state.integration.branch}:tutorial.sh")
         assert filled.endswith("# make a folder for notes\ngit init notes")
+
+
+def test_a_tutorial_gets_its_tests(mngr: IsolatedMngr, claude: Path, tmp_path: Path) -> None:
+    with claude_lab(mngr, claude, tmp_path / "shop", ["total_clean"]) as lab:
+        block = "# see what git says\ngit --version"
+        lab.project.commit("A tutorial", {"tutorial.sh": f"#!/bin/bash\n# The tutorial of git\n\n{block}\n"})
+        done = lab.program.call("tutorial", "sync", "tutorial.sh", "tests", "--headless", "--python", sys.executable)
+        assert done.returncode == 0, done.stderr
+        state = lab.program.opened().state
+        (record,) = state.tests()
+        assert record.result is Result.BETTER
+        assert "see what git says" in lab.project.git("grep", "-h", "see what git says", state.integration.branch)

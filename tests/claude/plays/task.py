@@ -34,6 +34,8 @@ class Task:
         """The name of the play: by the prompt's kind, or by the last word of the test's name."""
         if "commands for a tutorial" in self.prompt:
             return "tutorial"
+        if "tests for a tutorial" in self.prompt:
+            return "tutorial_tests"
         return self.test.partition("[")[0].rpartition("_")[2] if self.test else "integrate"
 
     @property
