@@ -191,4 +191,5 @@ def test_a_tutorial_gets_its_tests(mngr: IsolatedMngr, claude: Path, tmp_path: P
         state = lab.program.opened().state
         (record,) = state.tests()
         assert record.result is Result.BETTER
-        assert "see what git says" in lab.project.git("grep", "-h", "see what git says", state.integration.branch)
+        branch = str(state.integration.branch)
+        assert "see what git says" in lab.project.git("grep", "-h", "see what git says", branch, "--", "tests")
