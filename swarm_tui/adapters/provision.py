@@ -156,7 +156,8 @@ def _pip_environment() -> dict[str, str]:
 async def _mngr_version(path: str) -> str:
     """Return the version that a program reports, or nothing when it does not work."""
     try:
-        finished = await run_process([path, "--version"], timeout=30)
+        # Even for its version mngr asks git about the current folder, which git refuses in another user's repository.
+        finished = await run_process([path, "--version"], cwd=Path("/"), timeout=30)
     except AdapterError:
         return ""
     version = _VERSION.search(finished.text)

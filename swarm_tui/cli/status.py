@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from swarm_tui.model.text import plain, plain_lines
 
 if TYPE_CHECKING:
     from swarm_tui.journal.open import OpenedSweep
+    from swarm_tui.model.alarm import PatternAlarm
     from swarm_tui.model.outcome import Escalation
     from swarm_tui.model.state import TestRecord
 
@@ -70,6 +71,7 @@ def describe_sweep(opened: OpenedSweep, records: Iterable[TestRecord] | None = N
         "ended": state.ended_at,
         "reason": state.ended_reason,
         "counts": {mark: count for mark, count in state.counts.items() if count},
+        "alarms": [_describe_alarm(alarm, state.records) for alarm in state.alarms.values()],
         "hard_to_use": [
             {"test": test, "title": each.title, "detail": each.detail_markdown} for test, each in hard_to_use(opened)
         ],
@@ -116,6 +118,14 @@ def cost_of(opened: OpenedSweep) -> dict[str, Any]:
 def rounded(dollars: float | None) -> float | None:
     """Return dollars without the noise of a sum."""
     return None if dollars is None else round(dollars, 6)
+
+
+def _describe_alarm(alarm: PatternAlarm, records: Mapping[str, TestRecord]) -> dict[str, Any]:
+    from swarm_tui.insight.alarm import still_held
+
+    held = [record.test for record in still_held(alarm, records)]
+    shared = {"shared": alarm.shared, "held": held, "why_held": alarm.why_held, "is_released": alarm.is_released}
+    return {"cause": alarm.cause, "at": alarm.at, "tests": list(alarm.tests), **shared}
 
 
 def hard_to_use(opened: OpenedSweep) -> list[tuple[str, Escalation]]:
@@ -175,6 +185,7 @@ def describe_test(record: TestRecord) -> dict[str, Any]:
         "end": record.harvest.end,
         "has_uncommitted": record.harvest.has_uncommitted,
         "foreign_imports": list(record.foreign_imports),
+        "held_for": record.held_for,
         "is_stale": record.stale_since is not None,
     }
 
@@ -218,6 +229,7 @@ def _model_lines(opened: OpenedSweep) -> Iterable[str]:
 
 def _table(opened: OpenedSweep, records: list[TestRecord]) -> Iterable[str]:
     from swarm_tui.cli.sweep_summary import integration_lines
+    from swarm_tui.insight.alarm import alarm_lines
     from swarm_tui.insight.budget import cost_text
     from swarm_tui.journal.budget_events import BUDGET_CANNOT_HOLD
 
@@ -240,10 +252,12 @@ def _table(opened: OpenedSweep, records: list[TestRecord]) -> Iterable[str]:
     yield from _model_lines(opened)
     if state.stale_reason:
         yield f"states are stale: {plain(state.stale_reason, 200)}"
+    yield from (plain(line, 400) for line in alarm_lines(state.alarms, state.records))
     for record in records:
         hindered = record.condition if record.is_hindered else ""
         tries = "".join(_TRY_SIGNS[made.word] for made in record.tries[-8:])
         reason = record.question if record.state.value == "waiting" else hindered or record.reason
+        reason = f"held: {record.held_for}" if record.held_for else reason
         yield f"  {MARKS[record.mark].word:12} {tries:8} {plain(record.test, 200)}" + (
             f"  {plain(reason, 300)}" if reason else ""
         )

@@ -13,6 +13,7 @@ from swarm_tui.engine.sweep_runner import SweepRunner
 from swarm_tui.journal.requests import RequestFollower
 from swarm_tui.model.budget import is_possible_budget
 from swarm_tui.model.events import BudgetChanged, QueueHeld, QueueReleased, RequestAnswered, SlotsChanged
+from swarm_tui.model.formatting import counted
 from swarm_tui.model.requests import Request, RequestKind
 from swarm_tui.model.sweep import INTEGRATOR_KEY
 from swarm_tui.model.text import plain
@@ -71,7 +72,9 @@ class RequestHandler:
                 self._begin(group, self._release(request, by))
             case RequestKind.RELEASE:
                 self._context.record(QueueReleased(tests=self._known(request.tests)))
-                self._answer(request, problem=self._problem_of_unknown(request.tests))
+                self._answer(
+                    request, problem=self._problem_of_unknown(request.tests), detail=self._still_held(request.tests)
+                )
             case RequestKind.SLOTS:
                 self._change_slots(request)
             case RequestKind.BUDGET | RequestKind.BUDGET_EACH:
@@ -142,6 +145,10 @@ class RequestHandler:
         problems = [self._problem_of_unknown(request.tests)] if self._problem_of_unknown(request.tests) else []
         problems += await self._runner.messages.send(self._known(request.tests), request.text or "", by=by)
         self._answer(request, problem="; ".join(problems))
+
+    def _still_held(self, released: Iterable[str]) -> str:
+        held = sum(bool(record.held_for) for record in self._context.state.tests()) if not released else 0
+        return f"the breaker still holds {counted(held, 'test')}: release them with --alike" if held else ""
 
     def _known(self, tests: Iterable[str]) -> tuple[str, ...]:
         return tuple(test for test in tests if self._is_known(test))

@@ -19,6 +19,7 @@ from swarm_tui.engine.live_agents import LiveAgents
 from swarm_tui.engine.messages import MessageSender
 from swarm_tui.engine.names import integrator_of, recorded_address
 from swarm_tui.engine.one_test_task import OneTestTask
+from swarm_tui.engine.pattern_guard import PatternGuard
 from swarm_tui.engine.schedule import back_off, choose_launches, slots_taken
 from swarm_tui.engine.stopping import Stopper
 from swarm_tui.engine.watch import Watch, read_new_events
@@ -65,6 +66,7 @@ class SweepRunner:
         self._slot_freed = asyncio.Event()
         self._stopper = Stopper(context, self.live_agents)
         self.messages = MessageSender(context, self.live_agents)
+        self._pattern_guard = PatternGuard(context)
         self.budget_guard = BudgetGuard(context, self.live_agents, self.messages)
         self.hindered = HinderedAgents(context, self.live_agents, self.messages, self._relaunch)
         self._busy: dict[str, asyncio.Task[None]] = {}
@@ -92,6 +94,7 @@ class SweepRunner:
                     await self._read_statuses(now)
                     self.hindered.work(self.group, time.time())
                 self._hold_to_budget(now)
+                self._watch_patterns(now)
                 self._stop_tests()
                 self._launch(now)
                 is_last = self._are_tests_done()
@@ -192,6 +195,12 @@ class SweepRunner:
         for test in self.budget_guard.work(self.group, now):
             if test not in self._busy:
                 self._begin(test, self._harvest(test, End.OVER_BUDGET))
+
+    def _watch_patterns(self, now: float) -> None:
+        self._pattern_guard.work(now)
+        is_idle = not self.live_agents.watches and not self._busy and not self._to_stop
+        for test in self._pattern_guard.unreleased(now, list(self.queue), is_idle=is_idle):
+            self.request_stop(test, "held by the breaker, and nobody released it")
 
     async def _record_new_events(self, watches: Sequence[Watch], now: float) -> None:
         for event in await read_new_events(self.context.place, watches, now):

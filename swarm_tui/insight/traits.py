@@ -87,12 +87,12 @@ def _traits_of(record: TestRecord) -> Iterator[str]:
         yield f"begin {int(record.launched_at // SPAN) * SPAN}"
 
 
-def find_lifts(members: TraitCounts, every: TraitCounts) -> list[Lift]:
+def find_lifts(members: TraitCounts, every: TraitCounts, least_share: float = LEAST_SHARE) -> list[Lift]:
     """Return the traits that set the members apart from all other tests, the most telling first."""
     others = every.tests - members.tests
     lifts = []
     for trait, count in members.counts.items():
-        if count < members.tests * LEAST_SHARE:
+        if count < members.tests * least_share:
             continue
         share = (every.counts[trait] - count) / others if others > 0 else None
         lift = Lift(trait, members.tests, count, share)

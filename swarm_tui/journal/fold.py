@@ -9,7 +9,9 @@ from typing import Any, Final
 
 from swarm_tui.journal.budget_events import BudgetEvent, after_budget_event
 from swarm_tui.journal.log_lines import log_line_of
+from swarm_tui.journal.pattern_events import after_pattern_event
 from swarm_tui.model import events as happened
+from swarm_tui.model.alarm import PatternAlarm
 from swarm_tui.model.budget import NO_BUDGET
 from swarm_tui.model.hosts import HostEvent, HostState, after_host_event
 from swarm_tui.model.model_access import AccessEvent, ModelAccess
@@ -40,6 +42,8 @@ class SweepState:
         self.access = ModelAccess()
         self.is_held = False
         self.budget = NO_BUDGET
+        self.alarms: dict[str, PatternAlarm] = {}
+        """The causes that have set off the alarm."""
         self.spending = NOTHING_SPENT
         """What all agents have used, those of earlier attempts and the integrators too."""
         self.started_at: float | None = None
@@ -185,6 +189,7 @@ class SweepState:
             since=event.at,
             attempt=known.attempt,
             is_held=known.is_held,
+            held_for=known.held_for,
             spent_before=known.spending,
             traits=known.traits,
         )
@@ -354,17 +359,22 @@ class SweepState:
     _dial_turned = _login_lost = _login_restored = _access_changed
 
     def _queue_held(self, event: happened.QueueHeld) -> None:
-        self._hold(event.tests, True)
+        self._hold(event.tests, True, event.cause)
+        self.alarms = after_pattern_event(self.alarms, event)
 
     def _queue_released(self, event: happened.QueueReleased) -> None:
         self._hold(event.tests, False)
+        self.alarms = after_pattern_event(self.alarms, event)
 
-    def _hold(self, tests: tuple[str, ...], is_held: bool) -> None:
+    def _pattern_raised(self, event: happened.PatternRaised) -> None:
+        self.alarms = after_pattern_event(self.alarms, event)
+
+    def _hold(self, tests: tuple[str, ...], is_held: bool, cause: str = "") -> None:
         if not tests:
             self.is_held = is_held
         for test in tests:
             if test in self.records:
-                self._change(test, is_held=is_held)
+                self._change(test, is_held=is_held, held_for=cause)
 
     def _message_sent(self, event: happened.MessageSent) -> None:
         """Change nothing: only the log shows it."""

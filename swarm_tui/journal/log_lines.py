@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from swarm_tui.journal.budget_events import budget_line
+from swarm_tui.journal.pattern_events import alarm_text
 from swarm_tui.model import events as happened
 from swarm_tui.model.model_access import access_line
 from swarm_tui.model.state import LogLine
@@ -84,8 +85,12 @@ def log_line_of(event: happened.Event) -> LogLine | None:
             level, text, test = budget_line(event)
         case happened.DialTurned() | happened.LoginLost() | happened.LoginRestored():
             level, text, test = access_line(event)
+        case happened.PatternRaised():
+            level, text = "warning", alarm_text(event)
         case happened.QueueHeld():
+            level = "warning" if event.cause else "info"
             text = f"{_tests_are(event.tests)} held" + (f": {event.reason}" if event.reason else "")
+            text += f" · {event.cause}" if event.cause else ""
         case happened.QueueReleased():
             text = f"{_tests_are(event.tests)} released"
         case happened.MessageSent():

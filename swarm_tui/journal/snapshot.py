@@ -17,6 +17,7 @@ from typing import Any, Final
 from swarm_tui.errors import JournalError
 from swarm_tui.journal.fold import SweepState
 from swarm_tui.journal.folder import write_beside
+from swarm_tui.model.alarm import PatternAlarm
 from swarm_tui.model.baseline import Baseline
 from swarm_tui.model.budget import Budget
 from swarm_tui.model.failure import FailureDetail
@@ -54,6 +55,7 @@ def write_snapshot(path: Path, journal: Path, offset: int, state: SweepState) ->
         "digest": _digest(journal, offset),
         "state": {name: getattr(state, name) for name in _PLAIN_FIELDS},
         "budget": state.budget,
+        "alarms": list(state.alarms.values()),
         "spending": state.spending,
         "integration": asdict(state.integration),
         "access": asdict(state.access),
@@ -86,6 +88,8 @@ def _restore(content: dict[str, Any]) -> SweepState:
     state = SweepState()
     for name in _PLAIN_FIELDS:
         setattr(state, name, content["state"][name])
+    alarms = [PatternAlarm(*values) for values in content["alarms"]]
+    state.alarms = {each.cause: each._replace(tests=tuple(each.tests), held=tuple(each.held)) for each in alarms}
     state.budget, state.spending = Budget(*content["budget"]), Spending(*content["spending"])
     state.integration = Integration(**content["integration"])
     state.access = ModelAccess(**content["access"] | {"dial": Dial(**content["access"]["dial"])})

@@ -306,12 +306,24 @@ class OverBudget(TestEvent):
     budget: float
 
 
+class PatternRaised(EventBase):
+    """As many tests have met the same cause as the alarm of the sweep asks for; recorded once for each cause."""
+
+    type: Literal["pattern_raised"] = "pattern_raised"
+    cause: str
+    tests: tuple[str, ...] = ()
+    shared: str = ""
+    """What sets them apart from the other tests, in words."""
+
+
 class QueueHeld(EventBase):
     """The queue, or only the named tests, are not launched until they are released."""
 
     type: Literal["queue_held"] = "queue_held"
     tests: tuple[str, ...] = ()
     reason: str = ""
+    cause: str = ""
+    """The cause of the pattern that the breaker holds them for; empty where a person holds them."""
 
 
 class QueueReleased(EventBase):
@@ -426,6 +438,7 @@ KnownEvent = Annotated[
     | DialTurned
     | LoginLost
     | LoginRestored
+    | PatternRaised
     | QueueHeld
     | QueueReleased
     | MessageSent

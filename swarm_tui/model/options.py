@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Final, Literal, NamedTuple, TypeVar, get_type_hints
 
 from swarm_tui.errors import UsageError
+from swarm_tui.model.alarm import is_possible_threshold, parse_alike
 from swarm_tui.model.budget import is_possible_budget, parse_dollars
 
 Value = TypeVar("Value")
@@ -92,6 +93,9 @@ _RUNS: Final = Rule(lambda runs: 1 <= runs <= 100, "is no number of runs", "give
 _MEMORY: Final = Rule(lambda size: size >= 1 << 26, "is too little for a Python", "give 64M or more, such as 2G")
 _SPEED: Final = Rule(lambda speed: 0 < speed <= 1e6, "is no speed", "give a number above 0; 10 is ten times as fast")
 _DOLLARS: Final = Rule(is_possible_budget, "is no budget", "give dollars, from 0.01 to 1,000,000")
+_ALIKE: Final = Rule(
+    is_possible_threshold, "is no number of tests", "give 2 or more, a share such as 10%, or 0 for never"
+)
 _LABEL: Final = Flag("--label", "a label for all agents", "KEY=VALUE", commands=_RUN, parse=parse_label)
 
 
@@ -160,6 +164,22 @@ class RunOptions:
         rule=_DOLLARS,
     )
     keep_agents: bool = _option(False, "--keep-agents", "do not stop agents whose work is harvested")
+    alert: float = _option(
+        5.0,
+        "--alert",
+        "so many tests that meet the same are one alarm (default 5; 10%%; 0: never)",
+        "N",
+        parse=parse_alike,
+        rule=_ALIKE,
+    )
+    breaker: float = _option(
+        0.0,
+        "--breaker",
+        "at so many, hold queued tests that would meet it too (default: never)",
+        "N",
+        parse=parse_alike,
+        rule=_ALIKE,
+    )
     is_recorded: bool = _option(False, "--record", "record the terminal of every agent")
     passed_environment: tuple[str, ...] = _option((), "--pass-env", "a variable the agents get", "NAME")
     """Names of variables that the agents get from the engine's environment."""

@@ -84,6 +84,8 @@ class TestRecord(NamedTuple):
     """What the agents of earlier attempts have used."""
     over_budget_at: float | None = None
     """When the agent was asked to hand in, because it had used up what one agent may cost."""
+    held_for: str = ""
+    """The cause that the breaker holds it for, until a person releases it."""
     traits: tuple[str, ...] = ()
     """What the test may share with others, in words: `fixture db`, `marker slow`, `parameter size=3`."""
     trouble: Trouble | None = None

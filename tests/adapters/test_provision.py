@@ -59,6 +59,15 @@ async def test_a_named_one_that_does_not_work_is_never_passed_over_in_silence(tm
             await find_mngr(None, surroundings(tmp_path, SWARM_MNGR=named))
 
 
+async def test_the_folder_we_are_in_does_not_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # The real mngr fails in a repository that git refuses, because it belongs to another user.
+    named = tmp_path / "mngr"
+    named.write_text('#!/bin/sh\n[ "$PWD" = / ] || exit 1\necho "mngr 0.3.0"\n')
+    named.chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    assert (await find_mngr(str(named), surroundings(tmp_path))).version == "0.3.0"
+
+
 async def test_without_any_the_sentence_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(ProgramMissing) as caught:
         await find_mngr(None, surroundings(tmp_path))

@@ -68,6 +68,12 @@ def event_of() -> st.SearchStrategy[happened.Event]:
         st.builds(happened.BudgetSpent, percent=st.sampled_from([80, 100]), dollars=st.just(4.0), budget=st.just(4.0)),
         st.builds(happened.OverBudget, test=test_ids, dollars=st.just(1.5), budget=st.just(1.0)),
         st.builds(happened.SlotsChanged, slots=st.integers(1, 9)),
+        st.builds(happened.PatternRaised, cause=st.sampled_from("ab"), tests=st.lists(test_ids, max_size=2).map(tuple)),
+        st.builds(
+            happened.QueueHeld,
+            tests=st.lists(test_ids, min_size=1, max_size=2).map(tuple),
+            cause=st.sampled_from("ab"),
+        ),
         st.builds(happened.QueueHeld, tests=st.lists(test_ids, max_size=2).map(tuple)),
         st.builds(happened.QueueReleased, tests=st.lists(test_ids, max_size=2).map(tuple)),
         st.builds(happened.Integrated, branch=st.just("swarm/x/integrated"), fixes=st.integers(0, 5)),

@@ -64,6 +64,7 @@ FULL = TestRecord(
     last_line_at=6.0,
     spent_before=Spending(0.5, 1, priced=1),
     over_budget_at=7.0,
+    held_for="KeyError",
     traits=("fixture db",),
     group="port",
     baseline=Baseline.FLAKY,
@@ -202,8 +203,9 @@ def test_the_record_that_is_changed_here_has_no_field_at_its_default() -> None:
         (happened.ProbeRecovered(at=9, tests=(TEST,)), {"stale_since": None}),
         (happened.ProbeRecovered(at=9), {"stale_since": None}),
         (happened.ProbeFailed(at=9, reason="no tmux"), {}),
-        (happened.QueueHeld(at=9, tests=(TEST,)), {}),
-        (happened.QueueReleased(at=9, tests=(TEST,)), {"is_held": False}),
+        (happened.QueueHeld(at=9, tests=(TEST,)), {"held_for": ""}),
+        (happened.QueueHeld(at=9, tests=(TEST,), cause="OSError"), {"held_for": "OSError"}),
+        (happened.QueueReleased(at=9, tests=(TEST,)), {"is_held": False, "held_for": ""}),
         (happened.QueueHeld(at=9), {}),
         (happened.QueueReleased(at=9), {}),
         (happened.MessageSent(at=9, test=TEST, text="hello", by="ada"), {}),
@@ -233,7 +235,7 @@ def test_the_first_time_that_a_test_is_queued_it_is_introduced() -> None:
 def test_a_test_that_is_queued_again_keeps_its_names_its_attempts_and_its_hold() -> None:
     kept = TestRecord(TEST, file="a.py", line=7, block="block", attempt=4, is_held=True, spent_before=FULL.spending)
     kept = kept._replace(group="port", baseline=Baseline.FLAKY)
-    kept = kept._replace(traits=FULL.traits)
+    kept = kept._replace(traits=FULL.traits, held_for=FULL.held_for)
     state = folded(FULL, happened.Queued(at=9, test=TEST, reason="again", file="other", line=1, block="other"))
     assert state.records == {TEST: kept._replace(agent="agent", branch="branch", reason="again", since=9)}
     state = folded(FULL, happened.Queued(at=9, test=TEST, agent="new", branch="newer"))

@@ -61,7 +61,8 @@ def _first_line(record: TestRecord, now: float) -> list[Part]:
     if record.spending.is_known:
         line.append(Part(f" · {record.spending.text}", "dim"))
     if record.is_held:
-        line.append(Part(" · held", "warning"))
+        alike = f": pattern {plain(record.held_for, 300)}" if record.held_for else ""
+        line.append(Part(f" · held{alike}", "warning"))
     return line
 
 
