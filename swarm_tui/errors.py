@@ -2,6 +2,7 @@
 
 SwarmError               exit 1: something failed
  ├─ UsageError           exit 2: the request itself is wrong; nothing was changed
+ │   └─ NoEngine         no engine works on the sweep, so that nobody can carry it out
  ├─ JournalError         the sweep folder cannot be read or written
  └─ AdapterError            an outside program failed
      ├─ ProgramMissing   it is not there, or too old
@@ -32,6 +33,10 @@ class UsageError(SwarmError):
     """The request cannot be carried out as it was made; nothing was changed."""
 
     exit_code = 2
+
+
+class NoEngine(UsageError):
+    """No engine works on the sweep, so that nobody can carry out a request."""
 
 
 class JournalError(SwarmError):

@@ -113,7 +113,13 @@ swarm-tui stop
 # take it up again, as after a crash or a reboot
 swarm-tui resume --headless > resumed.log 2>&1 &
 
-# answer the agent that waits, named by a part of its test
+# everything that needs a person, with the id by which it is answered
+swarm-tui pending
+
+# how that is done, for one agent or for all that ask the same
+swarm-tui answer --help
+
+# write to the agent that waits, named by a part of its test: that is an answer too
 swarm-tui request message double --text "Yes, please."
 
 ## WHEN IT IS DONE

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from swarm_tui.model.asks import Ask
 from swarm_tui.model.trouble import Trouble
 
 
@@ -33,6 +34,8 @@ class Observation:
     """A condition that a person should see but need not act on, such as a request that is tried again."""
     trouble: Trouble | None = None
     """Why its model does not answer."""
+    needs_terminal: bool = False
+    """Whether only somebody at its terminal can answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +59,18 @@ class AgentObserver(Protocol):
         """The agent's own sum of what it has spent, as of its last turn; None where it keeps none."""
         ...
 
-    def answer(self, text: str, by: str) -> AnswerFile | None:
-        """Return the answer to what the agent asks through a hook; None when it asks nothing there."""
+    @property
+    def asks(self) -> Mapping[str, Ask]:
+        """What the agent asks through a hook, by its id, the oldest first."""
+        ...
+
+    @property
+    def ended_asks(self) -> Mapping[str, str]:
+        """Why asks that are over ended, by their ids."""
+        ...
+
+    def answer(self, ask: Ask, text: str, by: str) -> AnswerFile:
+        """Return the file that brings an answer to an ask; only where `answer_problem` returns no reason."""
         ...
 
     @property

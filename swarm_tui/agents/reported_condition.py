@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from swarm_tui.agents.contract import CONDITION_PATH
 from swarm_tui.agents.observation import AnswerFile, Observation, ObservedFile
+from swarm_tui.model.asks import Ask
 from swarm_tui.model.text import plain
 from swarm_tui.model.trouble import Trouble, trouble_words
 
@@ -32,8 +33,16 @@ class ConditionObserver:
     def dollars(self) -> float | None:
         return None
 
-    def answer(self, text: str, by: str) -> AnswerFile | None:
-        return None
+    @property
+    def asks(self) -> Mapping[str, Ask]:
+        return {}
+
+    @property
+    def ended_asks(self) -> Mapping[str, str]:
+        return {}
+
+    def answer(self, ask: Ask, text: str, by: str) -> AnswerFile:
+        raise LookupError("it asks nothing through a hook")
 
     def add_lines(self, name: str, lines: Sequence[bytes]) -> None:
         """Read nothing: no file of this observer is appended."""

@@ -26,6 +26,8 @@ COMMANDS: Final[tuple[Command, ...]] = (
     Command("stop", "swarm_tui.cli.stop", "stop a sweep, so that it can be resumed"),
     Command("resume", "swarm_tui.cli.resume", "take a sweep up again after a stop, a crash or a reboot"),
     Command("request", "swarm_tui.cli.request", "ask a running sweep for something: slots, retry, hold, a message"),
+    Command("pending", "swarm_tui.cli.pending", "everything in a sweep that needs a person, most urgent first"),
+    Command("answer", "swarm_tui.cli.answer", "answer what an agent asks, or what many ask alike"),
     Command("integrate", "swarm_tui.cli.integrate", "make the integrated branch of a sweep again"),
     Command("clean", "swarm_tui.cli.clean", "remove a sweep's agents, copies and refs; says what is lost"),
     Command("fixes", "swarm_tui.cli.fixes", "keep or revert each fix, one after the other"),

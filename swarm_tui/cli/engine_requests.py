@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
-from swarm_tui.errors import SwarmError, UsageError
+from swarm_tui.errors import NoEngine, SwarmError
 
 if TYPE_CHECKING:
     from swarm_tui.journal.open import OpenedSweep
@@ -25,6 +25,7 @@ def send_request(
     slots: int | None = None,
     dollars: float | None = None,
     text: str | None = None,
+    items: Iterable[str] = (),
 ) -> str:
     """Append a request, wait until it is carried out, and return the detail of the answer; else raise SwarmError."""
     from swarm_tui.journal.requests import append_request
@@ -35,8 +36,8 @@ def send_request(
             hint = f"it is finished; `swarm-tui run --only-failed-of {name}` begins a sweep of what is still red"
         else:
             hint = f"`swarm-tui resume {name}` takes it up again"
-        raise UsageError(f"no engine works on {name}", hint)
-    request = append_request(opened.folder, kind, tests=tests, slots=slots, dollars=dollars, text=text)
+        raise NoEngine(f"no engine works on {name}", hint)
+    request = append_request(opened.folder, kind, tests=tests, slots=slots, dollars=dollars, text=text, items=items)
     deadline = time.monotonic() + ANSWER_DEADLINE
     while time.monotonic() < deadline:
         opened.read_new_events()

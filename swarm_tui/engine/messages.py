@@ -7,17 +7,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from swarm_tui.agents.observation import AnswerFile
 from swarm_tui.agents.offline.records import BadRecord, find_record
 from swarm_tui.engine.context import EngineContext
 from swarm_tui.engine.live_agents import LiveAgents
 from swarm_tui.engine.watch import Watch
 from swarm_tui.errors import SwarmError
 from swarm_tui.model.events import MessageSent
-from swarm_tui.places.place import AgentAddress, AgentFile, PlaceUnreachable
+from swarm_tui.places.place import AgentAddress, PlaceUnreachable
 
 _ATTEMPTS: Final = 3
 _PAUSE: Final = 5.0
+ASKS: Final = "it asks something: `swarm-tui pending` shows what, `swarm-tui answer` answers it"
 _NO_ANSWER_RECORDED: Final = "Go on as you think best."
 
 
@@ -51,9 +51,9 @@ class MessageSender:
             await asyncio.sleep(_PAUSE)
 
     async def send(self, tests: Sequence[str], text: str, *, by: str) -> list[str]:
-        """Bring a text to agents; return why it did not reach some of them.
+        """Have a text typed to agents; return why it did not reach some of them.
 
-        It answers what an agent asks through a hook; to the others it is typed.
+        It is no answer to what an agent asks through a hook: nobody knows which of its asks is meant.
         """
         watches = {test: self._live_agents.watches[test] for test in tests if test in self._live_agents.watches}
         agent_of = {test: watch.address.name for test, watch in watches.items()}
@@ -62,13 +62,10 @@ class MessageSender:
         typed = []
         for watch in watches.values():
             agent, observer = watch.address.name, watch.observer
-            answer = observer.answer(text, by) if observer is not None else None
             if agent in errors:
                 continue
-            if answer is not None:
-                errors |= await self._write_answer(watch.address, answer)
-            elif observer is not None and observer.typing_problem:
-                errors[agent] = observer.typing_problem
+            if observer is not None and (problem := ASKS if observer.asks else observer.typing_problem):
+                errors[agent] = problem
             else:
                 typed.append(agent)
         if typed:
@@ -76,13 +73,6 @@ class MessageSender:
         for test, agent in agent_of.items():
             self._context.record(MessageSent(test=test, text=text, by=by, error=errors.get(agent, "")))
         return problems + [f"{agent}: {error}" for agent, error in errors.items()]
-
-    async def _write_answer(self, address: AgentAddress, answer: AnswerFile) -> dict[str, str]:
-        try:
-            await self._context.place.write_file(AgentFile(address, answer.path), answer.content)
-        except (OSError, SwarmError) as error:
-            return {address.name: f"the answer could not be written: {error}"}
-        return {}
 
     async def _why_unread(self, agents: Sequence[AgentAddress]) -> dict[str, str]:
         """Return the agents that would not read a text, and why: a shell they left would run it as a command."""

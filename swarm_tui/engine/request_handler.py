@@ -12,9 +12,18 @@ from swarm_tui.engine.schedule import slots_without_tests
 from swarm_tui.engine.sweep_runner import SweepRunner
 from swarm_tui.journal.requests import RequestFollower
 from swarm_tui.model.budget import is_possible_budget
-from swarm_tui.model.events import BudgetChanged, QueueHeld, QueueReleased, RequestAnswered, SlotsChanged
+from swarm_tui.model.events import (
+    BudgetChanged,
+    QueueHeld,
+    QueueReleased,
+    RequestAnswered,
+    RuleEnded,
+    RuleMade,
+    SlotsChanged,
+)
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.requests import Request, RequestKind
+from swarm_tui.model.rules import rule_problem
 from swarm_tui.model.sweep import INTEGRATOR_KEY
 from swarm_tui.model.text import plain
 from swarm_tui.model.trouble import dial_words
@@ -81,6 +90,14 @@ class RequestHandler:
                 self._change_budget(request, by)
             case RequestKind.MESSAGE:
                 self._begin(group, self._send(request, by))
+            case RequestKind.ANSWER if not request.items:
+                self._answer(request, problem="nothing is named that is to be answered")
+            case RequestKind.ANSWER:
+                self._runner.answers.begin(group, self._answer_items(request, by))
+            case RequestKind.MAKE_RULE:
+                self._make_rule(request, by)
+            case RequestKind.END_RULE:
+                self._end_rule(request, by)
             case RequestKind.INTEGRATE:
                 is_wanted = self._context.spec.integrator != "none"
                 self._runner.is_integration_due = True
@@ -149,6 +166,28 @@ class RequestHandler:
     def _still_held(self, released: Iterable[str]) -> str:
         held = sum(bool(record.held_for) for record in self._context.state.tests()) if not released else 0
         return f"the breaker still holds {counted(held, 'test')}: release them with --alike" if held else ""
+
+    async def _answer_items(self, request: Request, by: str) -> None:
+        outcome = await self._runner.answers.answer(request.items, request.text or "", by=by)
+        self._answer(request, problem=outcome.words if outcome.problems else "", detail=outcome.words)
+
+    def _make_rule(self, request: Request, by: str) -> None:
+        state = self._context.state
+        if request.rule is None:
+            self._answer(request, problem="no rule is given")
+            return
+        rule = request.rule.model_copy(update={"id": f"r{state.rules_made + 1}", "by": by})
+        problem = rule_problem(rule, state.rules.values())
+        if not problem:
+            self._context.record(RuleMade(rule=rule))
+        self._answer(request, problem=problem, detail=f"it is rule {rule.id}")
+
+    def _end_rule(self, request: Request, by: str) -> None:
+        if (request.text or "") not in self._context.state.rules:
+            self._answer(request, problem="there is no such rule any more")
+            return
+        self._context.record(RuleEnded(rule=request.text or "", by=by))
+        self._answer(request)
 
     def _known(self, tests: Iterable[str]) -> tuple[str, ...]:
         return tuple(test for test in tests if self._is_known(test))

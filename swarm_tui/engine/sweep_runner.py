@@ -10,6 +10,7 @@ from typing import Any, Final, Protocol
 
 from swarm_tui.agents.judging import ENDED_BY_ITSELF, End
 from swarm_tui.engine.agent_task import AgentTask, harvest, pull_for
+from swarm_tui.engine.answers import Answerer
 from swarm_tui.engine.budget_guard import BudgetGuard
 from swarm_tui.engine.context import EngineContext
 from swarm_tui.engine.hindered_agents import HinderedAgents
@@ -69,6 +70,7 @@ class SweepRunner:
         self._pattern_guard = PatternGuard(context)
         self.budget_guard = BudgetGuard(context, self.live_agents, self.messages)
         self.hindered = HinderedAgents(context, self.live_agents, self.messages, self._relaunch)
+        self.answers = Answerer(context, self.live_agents, self.messages)
         self._busy: dict[str, asyncio.Task[None]] = {}
         self._creating: set[str] = set()
         self._is_integrator_queued = False
@@ -95,12 +97,13 @@ class SweepRunner:
                     self.hindered.work(self.group, time.time())
                 self._hold_to_budget(now)
                 self._watch_patterns(now)
+                self.answers.apply_rules(self.group)
                 self._stop_tests()
                 self._launch(now)
                 is_last = self._are_tests_done()
                 self._stopper.work(self.group, is_last=is_last)
                 self._integrate(now)
-                parts = (self._stopper, self.messages, self.budget_guard, inbox)
+                parts = (self._stopper, self.messages, self.answers, self.budget_guard, inbox)
                 if is_last and not self._is_integrating and not any(part.is_busy for part in parts):
                     return
                 await self._pause()

@@ -12,6 +12,7 @@ from swarm_tui.agents.judging import End
 from swarm_tui.agents.observation import AgentObserver, Observation
 from swarm_tui.agents.transcript_summary import TranscriptSummary
 from swarm_tui.engine.agent_task import AgentTask
+from swarm_tui.engine.ask_tracker import AskTracker
 from swarm_tui.engine.file_tail import FileTail
 from swarm_tui.engine.observed_files import ObservedFiles
 from swarm_tui.engine.tries import TryReader
@@ -67,6 +68,7 @@ class Watch:
     _summary: TranscriptSummary = field(init=False)
     _recorded: TranscriptSummary = field(init=False)
     _observed_files: ObservedFiles | None = field(init=False)
+    _asks: AskTracker = field(init=False)
     _shown: Seen | None = None
     """What was recorded last of the agent's state."""
     _searched_at: float = float("-inf")
@@ -81,6 +83,7 @@ class Watch:
         self._reader = TryReader(self.task.key)
         kind = self.task.kind
         self._summary, self._recorded = kind.new_summary(), kind.new_summary()
+        self._asks = AskTracker(self.task.key)
         observer = kind.new_observer()
         self._observed_files = ObservedFiles(self.address, observer) if observer is not None else None
 
@@ -96,6 +99,7 @@ class Watch:
             condition=record.condition,
             trouble=record.trouble,
         )
+        self._asks.continue_from(record)
         self._was_active = True
 
     @property
@@ -157,6 +161,7 @@ class Watch:
             self._summary.read(log.read_lines(next(rest)))
         if self._observed_files is not None:
             self._observed_files.read(rest)
+            events += self._asks.new_events(self._observed_files.observer)
         return events + self._transcript_events(now)
 
     def _transcript_events(self, now: float) -> list[KnownEvent]:
@@ -222,7 +227,7 @@ class Watch:
         observation = self._observed_files.observer.observe(clock)
         if observation is None and screen is not None:
             dialog = find_dialog(screen, self.task.kind.dialog_signs)
-            return Observation(True, "screen", dialog) if dialog else None
+            return Observation(True, "screen", dialog, needs_terminal=True) if dialog else None
         if observation is None or observation.trouble is None:
             return observation
         until = observation.trouble.until or self._summary.limited_until
@@ -241,6 +246,7 @@ class Watch:
             options=observation.options,
             condition=observation.condition,
             trouble=observation.trouble,
+            needs_terminal=observation.needs_terminal,
         )
         shown = self._shown or Seen(test=self.task.key, state=self.state, source=observation.source)
         if state is self.state and seen == shown.model_copy(update={"source": seen.source}):

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from swarm_tui.journal.budget_events import BudgetEvent, after_budget_event
+from swarm_tui.journal.fold_asks import changes_by
 from swarm_tui.journal.log_lines import log_line_of
 from swarm_tui.journal.pattern_events import after_pattern_event
 from swarm_tui.model import events as happened
@@ -15,6 +16,7 @@ from swarm_tui.model.alarm import PatternAlarm
 from swarm_tui.model.budget import NO_BUDGET
 from swarm_tui.model.hosts import HostEvent, HostState, after_host_event
 from swarm_tui.model.model_access import AccessEvent, ModelAccess
+from swarm_tui.model.rules import AnswerRule
 from swarm_tui.model.spending import NOTHING_SPENT
 from swarm_tui.model.state import Integration, LogLine, TestRecord, Try
 from swarm_tui.model.states import ACTIVE_MARKS, State
@@ -25,7 +27,14 @@ LOG_LINES_KEPT: Final = 5_000
 # A resumed engine compares requests with these, so that it carries out none twice.
 ANSWERS_KEPT: Final = 100_000
 
-NOTHING_ASKED: Final[dict[str, Any]] = {"question": "", "options": (), "condition": "", "trouble": None}
+NOTHING_ASKED: Final[dict[str, Any]] = {
+    "question": "",
+    "options": (),
+    "condition": "",
+    "needs_terminal": False,
+    "trouble": None,
+    "asks": (),
+}
 
 
 class SweepState:
@@ -55,6 +64,9 @@ class SweepState:
         self.integrator: TestRecord | None = None
         """The record of the last agent that integrates or has integrated."""
         self.answers: dict[str, happened.RequestAnswered] = {}
+        self.rules: dict[str, AnswerRule] = {}
+        self.rules_made = 0
+        self.rule_uses: Counter[str] = Counter()
         self.log: deque[LogLine] = deque(maxlen=LOG_LINES_KEPT)
         self.last_seq = 0
         self.last_at = 0.0
@@ -244,6 +256,7 @@ class SweepState:
             condition=event.condition,
             trouble=event.trouble,
             trouble_at=event.at if event.trouble is not None else record.trouble_at if record is not None else 0.0,
+            needs_terminal=event.needs_terminal,
             reason="",
         )
 
@@ -378,6 +391,23 @@ class SweepState:
 
     def _message_sent(self, event: happened.MessageSent) -> None:
         """Change nothing: only the log shows it."""
+
+    def _asked(self, event: happened.Asked | happened.AskAnswered | happened.AskClosed) -> None:
+        known = self.integrator if event.test == INTEGRATOR_KEY else self.records.get(event.test)
+        self._change(event.test, **changes_by(event, known or TestRecord(test=event.test)))
+
+    def _ask_answered(self, event: happened.AskAnswered) -> None:
+        self.rule_uses.update([event.rule] if event.rule else [])
+        self._asked(event)
+
+    _ask_closed = _asked
+
+    def _rule_made(self, event: happened.RuleMade) -> None:
+        self.rules[event.rule.id] = event.rule
+        self.rules_made += 1
+
+    def _rule_ended(self, event: happened.RuleEnded) -> None:
+        self.rules.pop(event.rule, None)
 
     def _request_answered(self, event: happened.RequestAnswered) -> None:
         self.answers[event.request] = event

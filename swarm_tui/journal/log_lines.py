@@ -23,6 +23,7 @@ _NOT_LOGGED: Final = frozenset(
         happened.Harvesting,
         happened.AgentsStopped,
         happened.HostSeen,
+        happened.Asked,
     }
 )
 
@@ -96,6 +97,10 @@ def log_line_of(event: happened.Event) -> LogLine | None:
         case happened.MessageSent():
             level, test = ("error" if event.error else "info"), event.test
             text = f"message not sent: {event.error}" if event.error else f"{event.by or 'someone'} wrote: {event.text}"
+        case happened.AskAnswered() | happened.AskClosed() | happened.RuleMade() | happened.RuleEnded():
+            if not (text := _inbox_text(event)):
+                return None
+            test = getattr(event, "test", "")
         case happened.RequestAnswered() if not event.is_done:
             level, text = "error", f"could not do that: {event.detail}"
         case happened.Integrating():
@@ -114,6 +119,20 @@ def log_line_of(event: happened.Event) -> LogLine | None:
     if test == INTEGRATOR_KEY:
         test, text = "", f"the integrator: {text}"
     return LogLine(event.at, level, text, test)
+
+
+def _inbox_text(event: happened.AskAnswered | happened.AskClosed | happened.RuleMade | happened.RuleEnded) -> str:
+    match event:
+        case happened.AskAnswered():
+            return f"{event.by or 'someone'} answered{f' by rule {event.rule}' if event.rule else ''}: {event.text}"
+        case happened.AskClosed():
+            why = event.why or "its hook has ended"
+            return "" if event.why == "answered" else f"what it asked is over without an answer from here: {why}"
+        case happened.RuleMade():
+            rule = event.rule
+            return f"{rule.by or 'someone'} made rule {rule.id}, {rule.answer} to: {rule.words}"
+        case happened.RuleEnded():
+            return f"{event.by or 'someone'} took back rule {event.rule}"
 
 
 def _tests_are(tests: tuple[str, ...]) -> str:

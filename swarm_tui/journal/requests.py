@@ -11,6 +11,7 @@ from swarm_tui.journal.append import LineAppender
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.follow import LineFollower
 from swarm_tui.model.requests import Request, RequestKind
+from swarm_tui.model.rules import AnswerRule
 
 
 def append_request(
@@ -21,6 +22,8 @@ def append_request(
     slots: int | None = None,
     dollars: float | None = None,
     text: str | None = None,
+    items: Iterable[str] = (),
+    rule: AnswerRule | None = None,
 ) -> Request:
     """Append a request for the engine and return it; the event that answers it has its id."""
     request = Request(
@@ -32,6 +35,8 @@ def append_request(
         slots=slots,
         dollars=dollars,
         text=text,
+        items=tuple(items),
+        rule=rule,
     )
     lines = LineAppender(folder.requests)
     try:

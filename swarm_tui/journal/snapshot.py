@@ -18,12 +18,14 @@ from swarm_tui.errors import JournalError
 from swarm_tui.journal.fold import SweepState
 from swarm_tui.journal.folder import write_beside
 from swarm_tui.model.alarm import PatternAlarm
+from swarm_tui.model.asks import Ask, OpenAsk
 from swarm_tui.model.baseline import Baseline
 from swarm_tui.model.budget import Budget
 from swarm_tui.model.failure import FailureDetail
 from swarm_tui.model.harvest import HarvestReport
 from swarm_tui.model.hosts import HostState
 from swarm_tui.model.model_access import ModelAccess
+from swarm_tui.model.rules import AnswerRule
 from swarm_tui.model.spending import Spending
 from swarm_tui.model.state import Integration, LogLine, TestRecord, Try
 from swarm_tui.model.states import Result, State
@@ -43,6 +45,7 @@ _PLAIN_FIELDS: Final = (
     "last_at",
     "unknown_events",
     "stale_reason",
+    "rules_made",
 )
 
 
@@ -63,6 +66,8 @@ def write_snapshot(path: Path, journal: Path, offset: int, state: SweepState) ->
         "records": [_plain_record(record) for record in state.tests()],
         "hosts": [asdict(host) for host in state.hosts.values()],
         "integrator": _plain_record(state.integrator) if state.integrator is not None else None,
+        "rules": [rule.model_dump() for rule in state.rules.values()],
+        "rule_uses": state.rule_uses,
     }
     write_beside(path, json.dumps(content, separators=(",", ":")).encode())
 
@@ -99,6 +104,8 @@ def _restore(content: dict[str, Any]) -> SweepState:
     integrator = content.get("integrator")
     state.integrator = _restored_record(integrator) if integrator is not None else None
     state.hosts = {host["name"]: HostState(**host) for host in content.get("hosts", ())}
+    state.rules = {rule.id: rule for rule in map(AnswerRule.model_validate, content["rules"])}
+    state.rule_uses = Counter(content["rule_uses"])
     state.counts = Counter(record.mark for record in state.tests())
     return state
 
@@ -108,6 +115,7 @@ def _plain_record(record: TestRecord) -> TestRecord:
         harvest=record.harvest.model_dump(exclude_defaults=True),  # type: ignore[arg-type]
         tries=tuple(_plain_try(made) for made in record.tries),
         trouble=record.trouble.model_dump(mode="json") if record.trouble is not None else None,  # type: ignore[arg-type]
+        asks=tuple((asked.ask.model_dump(), *asked[1:]) for asked in record.asks),  # type: ignore[misc]
     )
 
 
@@ -135,6 +143,7 @@ def _restored_record(values: list[Any]) -> TestRecord:
         harvest=HarvestReport.model_validate(record.harvest),
         spent_before=Spending(*record.spent_before),
         trouble=Trouble.model_validate(record.trouble) if record.trouble is not None else None,
+        asks=tuple(OpenAsk._make((Ask.model_validate(ask), *more)) for ask, *more in record.asks),
     )
 
 

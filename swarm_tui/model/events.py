@@ -10,6 +10,11 @@ from typing import Annotated, Any, Final, Literal, get_args
 
 from pydantic import Field, TypeAdapter, ValidationError, model_validator
 
+from swarm_tui.model.ask_events import AskAnswered as AskAnswered
+from swarm_tui.model.ask_events import AskClosed as AskClosed
+from swarm_tui.model.ask_events import Asked as Asked
+from swarm_tui.model.ask_events import RuleEnded as RuleEnded
+from swarm_tui.model.ask_events import RuleMade as RuleMade
 from swarm_tui.model.baseline import Baseline
 from swarm_tui.model.event_base import EventBase as EventBase
 from swarm_tui.model.event_base import TestEvent as TestEvent
@@ -104,6 +109,8 @@ class Seen(TestEvent):
     """What else is to be seen of it, such as a request to its model that is tried again."""
     trouble: Trouble | None = None
     """Why its model does not answer."""
+    needs_terminal: bool = False
+    """Whether only somebody at its terminal can answer: a dialog stands there that no hook knows."""
 
 
 class ProbeFailed(EventBase):
@@ -442,6 +449,11 @@ KnownEvent = Annotated[
     | QueueHeld
     | QueueReleased
     | MessageSent
+    | Asked
+    | AskAnswered
+    | AskClosed
+    | RuleMade
+    | RuleEnded
     | RequestAnswered
     | Integrating
     | IntegratorSaid

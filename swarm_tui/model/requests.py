@@ -6,6 +6,8 @@ from enum import StrEnum
 
 from pydantic import BaseModel, ConfigDict
 
+from swarm_tui.model.rules import AnswerRule
+
 
 class RequestKind(StrEnum):
     """The kinds of requests."""
@@ -20,6 +22,9 @@ class RequestKind(StrEnum):
     BUDGET_EACH = "budget_each"
     STOP_SWEEP = "stop_sweep"
     INTEGRATE = "integrate"
+    ANSWER = "answer"
+    MAKE_RULE = "make_rule"
+    END_RULE = "end_rule"
 
 
 class Request(BaseModel):
@@ -36,3 +41,6 @@ class Request(BaseModel):
     dollars: float | None = None
     """A budget; 0 takes it away."""
     text: str | None = None
+    items: tuple[str, ...] = ()
+    """What of the inbox is answered."""
+    rule: AnswerRule | None = None

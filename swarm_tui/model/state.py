@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from swarm_tui.model.asks import OpenAsk
 from swarm_tui.model.baseline import Baseline
 from swarm_tui.model.failure import FailureDetail
 from swarm_tui.model.harvest import NOT_HARVESTED, HarvestReport
@@ -92,6 +93,12 @@ class TestRecord(NamedTuple):
     """Why its model does not answer."""
     trouble_at: float = 0.0
     """When it last was seen in trouble."""
+    needs_terminal: bool = False
+    """Whether what it waits for can only be answered at its terminal."""
+    asks: tuple[OpenAsk, ...] = ()
+    """What it asks through its hook, the oldest first."""
+    asked_until: float = 0.0
+    """When the newest of its asks so far was made."""
 
     @property
     def mark(self) -> str:

@@ -262,8 +262,8 @@ def probe(folder: Any, panes_words: Any, ps_words: Any) -> Any:
     }
 
 
-def write(path: Any, data: Any, mode: Any, offset: Any) -> None:
-    """Write a file whole by a draft beside it, or a part of a large one."""
+def write(path: Any, data: Any, mode: Any, offset: Any, is_new: Any) -> None:
+    """Write a file whole by a draft beside it, over no other where it is to be new; or a part of a large one."""
     folder = os.path.dirname(path)
     if folder and not os.path.isdir(folder):
         os.makedirs(folder)
@@ -276,7 +276,13 @@ def write(path: Any, data: Any, mode: Any, offset: Any) -> None:
     with open(draft, "wb") as file:
         file.write(data)
     os.chmod(draft, mode)
-    os.replace(draft, path)
+    if not is_new:
+        os.replace(draft, path)
+        return
+    try:
+        os.link(draft, path)
+    finally:
+        os.unlink(draft)
 
 
 def measure(paths: Any, limit: Any) -> Any:
@@ -303,7 +309,8 @@ def answer(request: Any) -> Any:
     if op == "probe":
         return probe(request["agents"], request["panes"], request["ps"])
     if op == "write":
-        write(request["path"], base64.b64decode(request["data"]), request.get("mode", 0o644), request.get("offset"))
+        mode, offset = request.get("mode", 0o644), request.get("offset")
+        write(request["path"], base64.b64decode(request["data"]), mode, offset, request.get("is_new"))
         return {}
     if op == "measure":
         return {"size": measure(request["paths"], request["limit"])}

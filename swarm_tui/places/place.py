@@ -193,8 +193,11 @@ class Place(Protocol):
         """
         ...
 
-    async def write_file(self, file: AgentFile, content: bytes) -> None:
-        """Write a small file whole, or not at all; its folder is made. OSError when it cannot be written."""
+    async def write_new_file(self, file: AgentFile, content: bytes) -> None:
+        """Write a small file whole, or not at all; its folder is made.
+
+        FileExistsError when there is one already, which stays as it is; OSError when it cannot be written.
+        """
         ...
 
     async def run(self, agent: AgentAddress, words: Sequence[str], *, timeout: float = 60.0) -> Finished:

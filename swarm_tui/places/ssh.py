@@ -172,12 +172,12 @@ class SshPlace:
         draft.replace(target)
         return True
 
-    async def write_file(self, file: AgentFile, content: bytes) -> None:
-        await self.write_path(path_of(file), content)
+    async def write_new_file(self, file: AgentFile, content: bytes) -> None:
+        await self.write_path(path_of(file), content, is_new=True)
 
-    async def write_path(self, path: str, content: bytes, *, mode: int = 0o644) -> None:
-        """Write a file whole; its folder is made."""
-        await self.link.ask("write", path=path, data=base64.b64encode(content).decode(), mode=mode)
+    async def write_path(self, path: str, content: bytes, *, mode: int = 0o644, is_new: bool = False) -> None:
+        """Write a file whole, over no other where it is to be new; its folder is made."""
+        await self.link.ask("write", path=path, data=base64.b64encode(content).decode(), mode=mode, is_new=is_new)
 
     async def _read(self, wanted: Sequence[Sequence[Any]]) -> list[FileSlice | None]:
         answer = await self.link.ask("read", files=wanted)

@@ -54,7 +54,11 @@ class Sweep:
         return found
 
     def answer(self, name: str, text: str) -> None:
-        done = self.lab.program.call("request", "message", f"test_{name}", "--text", text)
+        """Answer what the agent of a test asks now."""
+        listed = json.loads(self.lab.program.call("pending", "--json").stdout)
+        items = [item for group in listed["groups"] for item in group["items"]]
+        (item,) = [item["id"] for item in items if item["test"].endswith(f"::test_{name}")]
+        done = self.lab.program.call("answer", item, text)
         assert done.returncode == 0, done.stderr
 
     def end(self) -> int:

@@ -86,7 +86,8 @@ def test_status_tells_what_needs_a_look(e2e: E2eSession) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "words"), [("demo", "--headless"), ("attach", "--start"), ("record-connect", "--connect-command")]
+    ("name", "words"),
+    [("demo", "--headless"), ("attach", "--start"), ("record-connect", "--connect-command"), ("answer", "--group")],
 )
 def test_what_is_not_tried_here_explains_itself(e2e: E2eSession, name: str, words: str) -> None:
     e2e.write_tutorial_block("""
@@ -100,6 +101,10 @@ def test_what_is_not_tried_here_explains_itself(e2e: E2eSession, name: str, word
     e2e.write_tutorial_block("""
         # have mngr record the terminal whenever you connect to an agent
         swarm-tui record-connect --help
+    """)
+    e2e.write_tutorial_block("""
+        # how that is done, for one agent or for all that ask the same
+        swarm-tui answer --help
     """)
     (block,) = (block for block in e2e.tutorial_blocks if f"swarm-tui {name} " in block)
     result = e2e.run(block)
@@ -209,7 +214,12 @@ def test_a_sweep_is_asked_stopped_resumed_and_answered(project: E2eSession) -> N
     expect(run_block(e2e)).to_succeed()
     until(lambda: states(e2e) == ["waiting"], "the same question")
     e2e.write_tutorial_block("""
-        # answer the agent that waits, named by a part of its test
+        # everything that needs a person, with the id by which it is answered
+        swarm-tui pending
+    """)
+    expect(run_block(e2e).stdout).to_match(r"[a-z2-7]{8} +1 +its turn +May I change double.py\?\n +[a-z2-7]{8}  swarm-")
+    e2e.write_tutorial_block("""
+        # write to the agent that waits, named by a part of its test: that is an answer too
         swarm-tui request message double --text "Yes, please."
     """)
     expect(run_block(e2e)).to_succeed()

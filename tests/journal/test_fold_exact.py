@@ -8,11 +8,13 @@ import pytest
 
 from swarm_tui.journal.fold import TRIES_KEPT, SweepState
 from swarm_tui.model import events as happened
+from swarm_tui.model.asks import Ask, OpenAsk, item_of_ask
 from swarm_tui.model.baseline import Baseline
 from swarm_tui.model.failure import FailureDetail, RaisedError
 from swarm_tui.model.harvest import NOT_HARVESTED, HarvestedChange, HarvestReport
 from swarm_tui.model.model_access import ModelAccess
 from swarm_tui.model.outcome import Escalation
+from swarm_tui.model.rules import AnswerRule
 from swarm_tui.model.spending import Spending
 from swarm_tui.model.state import Integration, LogLine, TestRecord, Try
 from swarm_tui.model.states import Result, State
@@ -31,6 +33,8 @@ REPORT = HarvestReport(
     has_uncommitted=True,
 )
 DETAIL = FailureDetail(errors=(RaisedError(type="KeyError", message="'a'"),))
+ASK = Ask(id="1", at=7.0, text="may I?", tool="Bash", subject="ls")
+MORE = Ask(id="2", at=9.0, text="and that?", tool="Bash", subject="pwd")
 FULL = TestRecord(
     test=TEST,
     agent="agent",
@@ -71,10 +75,13 @@ FULL = TestRecord(
     number=8,
     trouble=Trouble(kind=TroubleKind.LIMITED),
     trouble_at=7.0,
+    needs_terminal=True,
+    asks=(OpenAsk(ASK, "item", 7.0, "ann"),),
+    asked_until=8.0,
 )
 
 
-NOTHING_ASKED = {"question": "", "options": (), "condition": "", "trouble": None}
+NOTHING_ASKED = {"question": "", "options": (), "condition": "", "trouble": None, "needs_terminal": False, "asks": ()}
 LIMITED = Trouble(kind=TroubleKind.LIMITED, until=70.0, has_given_up=True)
 NO_LOGIN = happened.LoginLost(seq=2, at=2, test=TEST, reason="403")
 
@@ -132,17 +139,17 @@ def test_the_record_that_is_changed_here_has_no_field_at_its_default() -> None:
         (
             happened.Seen(at=9, test=TEST, state=State.WAITING, source="hook", question="Which?", options=("a", "b")),
             {"state": State.WAITING, "since": 9, "source": "hook", "question": "Which?", "reason": ""}
-            | {"options": ("a", "b"), "condition": "", "trouble": None},
+            | {"options": ("a", "b"), "condition": "", "trouble": None, "needs_terminal": False},
         ),
         (
             happened.Seen(at=9, test=TEST, state=State.RUNNING, condition="429", trouble=LIMITED),
             {"state": State.RUNNING, "source": "process", "reason": "", "question": "", "options": ()}
-            | {"condition": "429", "trouble": LIMITED, "trouble_at": 9},
+            | {"condition": "429", "trouble": LIMITED, "trouble_at": 9, "needs_terminal": False},
         ),
         (
             happened.Seen(at=9, test=TEST, state=State.RUNNING, condition="API error 429"),
             {"state": State.RUNNING, "source": "process", "reason": ""}
-            | {"question": "", "options": (), "condition": "API error 429", "trouble": None},
+            | {"question": "", "options": (), "condition": "API error 429", "trouble": None, "needs_terminal": False},
         ),
         (happened.TryStarted(at=9, test=TEST, number=2), {"tries": (*FULL.tries, Try(2, None, 0.0, 9))}),
         (
@@ -209,6 +216,17 @@ def test_the_record_that_is_changed_here_has_no_field_at_its_default() -> None:
         (happened.QueueHeld(at=9), {}),
         (happened.QueueReleased(at=9), {}),
         (happened.MessageSent(at=9, test=TEST, text="hello", by="ada"), {}),
+        (
+            happened.Asked(at=9, test=TEST, ask=MORE),
+            {"asks": (*FULL.asks, OpenAsk(MORE, item_of_ask(TEST, MORE))), "asked_until": 9.0},
+        ),
+        (
+            happened.AskAnswered(at=9, test=TEST, ask="1", text="yes", by="bob", rule="r1"),
+            {"asks": (OpenAsk(ASK, "item", 9, "bob (r1)"),)},
+        ),
+        (happened.AskAnswered(at=9, test=TEST, ask="2", text="yes", by="bob"), {}),
+        (happened.AskClosed(at=9, test=TEST, ask="1", why="answered"), {"asks": ()}),
+        (happened.AskClosed(at=9, test=TEST, ask="2"), {}),
         (happened.Noted(at=9, test=TEST, text="hello"), {}),
         (happened.AgentsStopped(at=9, agents=("agent",)), {}),
         (happened.DialTurned(at=9, slots=2), {}),
@@ -285,6 +303,7 @@ def facts_of(state: SweepState) -> dict[str, Any]:
 
 
 STARTED = happened.EngineStarted(seq=1, at=1, pid=7, machine="here", slots=4)
+RULE = AnswerRule(id="r1", tool="Bash", way="begins", pattern="pytest", by="ann")
 ENDED = happened.EngineEnded(seq=2, at=2, why="stopped", reason="enough")
 
 
@@ -344,6 +363,8 @@ ENDED = happened.EngineEnded(seq=2, at=2, why="stopped", reason="enough")
             [happened.Integrating(seq=2, at=2), happened.IntegrationFailed(seq=3, at=3, reason="no disk")],
             {"integration": Integration("failed", detail="no disk", at=3, started_at=2)},
         ),
+        ([happened.RuleMade(seq=3, at=3, rule=RULE)], {"rules": {"r1": RULE}, "rules_made": 1}),
+        ([happened.RuleMade(seq=2, at=2, rule=RULE), happened.RuleEnded(seq=3, at=3, rule="r1")], {"rules_made": 1}),
         ([happened.UnknownEvent(seq=3, at=3, type="sang")], {"unknown_events": 1}),
     ],
 )

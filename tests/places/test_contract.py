@@ -109,6 +109,15 @@ async def test_the_folder_of_mngr_is_named_and_its_absence_seen(
     assert await maker(tmp_path).has_mngr()
 
 
+async def test_a_new_file_is_written_whole_and_never_over_another(home: Inhabited) -> None:
+    file = AgentFile(home.agent, "plugin/swarm/answers/1.json")
+    await home.place.write_new_file(file, b"yes")
+    with pytest.raises(FileExistsError):
+        await home.place.write_new_file(file, b"no")
+    assert await home.read(ReadRequest(file, limit=10)) == [FileSlice(3, 0, b"yes")]
+    assert [path.name for path in (home.state / "plugin/swarm/answers").iterdir()] == ["1.json"]
+
+
 async def test_many_files_are_read_at_once_each_from_its_offset(home: Inhabited) -> None:
     log, other = home.write("log", b"0123456789"), home.write("plugin/other", b"")
     missing = AgentFile(home.agent, "missing")

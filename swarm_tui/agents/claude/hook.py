@@ -26,6 +26,10 @@ KEPT_KEYS = ("source", "error", "last_assistant_message", "reason", "trigger", "
 
 WAIT_SECONDS = 86_400
 POLL_SECONDS = 0.2
+# Claude Code's files tell within a quarter of a second that somebody has answered on the screen: then that counts.
+SETTLED_AFTER = 0.3
+# No line of the log is longer, whatever is in a request.
+LINE_LIMIT = 60_000
 TEXT_LIMIT = 8_000
 ITEM_LIMIT = 50
 
@@ -49,7 +53,7 @@ def decision_for(request: dict[str, Any], answer: dict[str, Any]) -> dict[str, A
     event, tool = str(request.get("hook_event_name")), request.get("tool_name")
     verdict, text = answer.get("verdict"), str(answer.get("text") or "")
     if event == "Elicitation":
-        accepted: dict[str, Any] = {"action": "accept", "content": answer.get("answers") or {}}
+        accepted: dict[str, Any] = {"action": "accept", "content": _form(request, answer.get("answers") or {})}
         return _output(event, **(accepted if verdict != "deny" else {"action": "decline"}))
     if verdict == "deny":
         return _output(event, decision={"behavior": "deny", "message": text or "A person said no."})
@@ -66,6 +70,30 @@ def decision_for(request: dict[str, Any], answer: dict[str, Any]) -> dict[str, A
         suggestions = request.get("permission_suggestions") or ()
         decision["updatedPermissions"] = [{**suggestion, "destination": "session"} for suggestion in suggestions]
     return _output(event, decision=decision)
+
+
+def _form(request: dict[str, Any], answers: dict[str, Any]) -> dict[str, Any]:
+    """Return the texts that fill in a form as values of the types that it wants."""
+    return {name: _typed(str(text), _fields(request).get(name, {}).get("type")) for name, text in answers.items()}
+
+
+def _typed(text: str, wanted: object) -> object:
+    if wanted == "boolean":
+        return text.strip().lower() in ("yes", "y", "true", "1")
+    if wanted in ("integer", "number"):
+        try:
+            return int(text) if wanted == "integer" else float(text)
+        except ValueError:
+            return text
+    return text
+
+
+def _fields(request: dict[str, Any]) -> dict[str, Any]:
+    schema = request.get("requested_schema")
+    fields = schema.get("properties") if isinstance(schema, dict) else None
+    return (
+        {name: field for name, field in fields.items() if isinstance(field, dict)} if isinstance(fields, dict) else {}
+    )
 
 
 def _output(event: str, **content: object) -> dict[str, Any]:
@@ -102,9 +130,12 @@ def wait_for_answer(request: dict[str, Any], state_folder: str, log: Log) -> Non
         signal.signal(number, close_at_signal)
     why = _wait(request, answer_path)
     if why == "answered":
-        with open(answer_path, encoding="utf-8") as file:
-            answer = json.load(file)
-        print(json.dumps(decision_for(request, answer)), flush=True)
+        try:
+            with open(answer_path, encoding="utf-8") as file:
+                answer = json.load(file)
+            print(json.dumps(decision_for(request, answer)), flush=True)
+        except (OSError, ValueError, AttributeError, TypeError):
+            why = "its answer cannot be read"
     log.write("closed", id=identity, why=why)
 
 
@@ -113,8 +144,11 @@ def _wait(request: dict[str, Any], answer_path: str) -> str:
     parent, calls, was_on_screen = os.getppid(), _CallsInLog(request), False
     is_shown = request.get("hook_event_name") == "PermissionRequest" and not request.get("agent_id")
     deadline = time.monotonic() + WAIT_SECONDS
+    answered_at: float | None = None
     while time.monotonic() < deadline:
-        if os.path.exists(answer_path):
+        if answered_at is None and os.path.exists(answer_path):
+            answered_at = time.monotonic()
+        if answered_at is not None and time.monotonic() - answered_at >= SETTLED_AFTER:
             return "answered"
         if os.getppid() != parent:
             return "claude ended"
@@ -124,7 +158,7 @@ def _wait(request: dict[str, Any], answer_path: str) -> str:
             return "on the screen"
         if request.get("hook_event_name") == "PermissionRequest" and calls.have_results():
             return "on the screen"
-        time.sleep(POLL_SECONDS)
+        time.sleep(POLL_SECONDS if answered_at is None else POLL_SECONDS / 4)
     return "unanswered"
 
 
@@ -178,14 +212,25 @@ class _CallsInLog:
 
 def _described(request: dict[str, Any]) -> dict[str, Any]:
     """Return what a person has to know of a request, within bounds."""
-    return {
+    given = request.get("tool_input") or {}
+    described = {
         "kind": str(request.get("hook_event_name")),
-        "tool": str(request.get("tool_name") or ""),
-        "input": bounded(request.get("tool_input") or {}),
+        "tool": str(request.get("tool_name") or "")[:TEXT_LIMIT],
+        "input": bounded(given),
         "message": bounded(str(request.get("message") or "")),
-        "is_rememberable": bool(request.get("permission_suggestions")),
-        "subagent": str(request.get("agent_type") or "") if request.get("agent_id") else "",
+        "fields": bounded(_fields(request)),
+        "subagent": str(request.get("agent_type") or "subagent")[:TEXT_LIMIT] if request.get("agent_id") else "",
     }
+    described["is_cut"] = described["input"] != given
+    if len(json.dumps(described)) > LINE_LIMIT:
+        described.update(input=_shortened(given), fields={}, is_cut=True)
+    return described
+
+
+def _shortened(given: object) -> dict[str, str]:
+    """Return the beginnings of the texts in a large input."""
+    texts = given.items() if isinstance(given, dict) else ()
+    return {str(key)[:100]: value[:1_000] for key, value in list(texts)[:10] if isinstance(value, str)}
 
 
 def bounded(value: object, depth: int = 6) -> object:

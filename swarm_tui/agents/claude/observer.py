@@ -8,9 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from swarm_tui.agents.claude.asks import answer_content, ask_of, text_of
 from swarm_tui.agents.claude.hook import ANSWERS_FOLDER, EVENTS_PATH
 from swarm_tui.agents.observation import AnswerFile, Observation, ObservedFile
-from swarm_tui.model.text import plain, plain_lines
+from swarm_tui.model.asks import Ask, AskKind
+from swarm_tui.model.text import plain
 from swarm_tui.model.trouble import Trouble, TroubleKind
 
 DEBUG_PATH: Final = "plugin/swarm/claude_debug.log"
@@ -21,18 +23,15 @@ DEBUG: Final = ObservedFile("debug", DEBUG_PATH)
 
 # Claude is idle for a moment before its first message, and its dialog stands for a moment after our hook has answered.
 CONFIRMED_AFTER: Final = 1.5
-QUESTION_LIMIT: Final = 2_000
-OPTIONS_SHOWN: Final = 20
-REQUESTS_KEPT: Final = 200
+OPEN_ASKS: Final = 20
+ASKS_IN_ALL: Final = 1_000
+# A hook whose dialog is gone says so within half a second, if it lives.
+HOOK_LAST_WORDS: Final = 3.0
 
-_ID: Final = re.compile(r"[\w-]{1,60}")
 _FAILED_ATTEMPT: Final = re.compile(rb"API error \(attempt (\d+)/(\d+)\): (\S+)")
 _ANSWERED: Final = b"first byte after"
 # What compacting costs is in no other file.
 _TURN_COST: Final = re.compile(rb"\[engine\] turn \d+ end \(.*\bcost=\$(\d{1,9}\.\d{1,9})\b")
-_TELLING_INPUTS: Final = ("command", "file_path", "path", "url", "pattern")
-_YES: Final = frozenset({"y", "yes", "ok", "allow"})
-_NO: Final = frozenset({"n", "no", "deny"})
 _DIALOGS: Final = {
     "permission prompt": "a permission dialog is open in its terminal",
     "input needed": "a question is open in its terminal",
@@ -49,16 +48,6 @@ _TROUBLES: Final = {
 _REFUSED_BEFORE_LOST: Final = 2
 
 
-@dataclass(frozen=True, slots=True)
-class _Request:
-    """Something that Claude Code asks a person."""
-
-    question: str
-    options: tuple[str, ...] = ()
-    questions: tuple[str, ...] = ()
-    """What is asked, where that wants more than a yes or a no."""
-
-
 @dataclass(slots=True)
 class ClaudeObserver:
     """One Claude Code agent."""
@@ -70,8 +59,12 @@ class ClaudeObserver:
     _waiting_for: str = ""
     _steady_status: str = ""
     _steady_since: float = 0.0
-    _requests: dict[str, _Request] = field(default_factory=dict)
-    """Open requests by their id, the oldest first."""
+    asks: dict[str, Ask] = field(default_factory=dict)
+    ended_asks: dict[str, str] = field(default_factory=dict)
+    _asks_made: int = 0
+    _had_dialog: bool = False
+    _left_open: tuple[float, tuple[str, ...]] | None = None
+    """When the dialogs had gone from the screen, and what was asked by them."""
     _last_words: str = ""
     """What the last turn ended with."""
     _failure: str = ""
@@ -85,15 +78,12 @@ class ClaudeObserver:
     @property
     def typing_problem(self) -> str:
         # mngr would press Escape first, and that rejects what the dialog asks.
-        is_dialog = self._status == "waiting" and not self._requests
+        is_dialog = self._status == "waiting" and not self.asks
         return "a dialog is open in its terminal: attach, and answer it there" if is_dialog else ""
 
-    def answer(self, text: str, by: str) -> AnswerFile | None:
-        if not self._requests:
-            return None
-        identity, request = next(iter(self._requests.items()))
-        content = json.dumps({**_answer_to(request, text.strip()), "by": by}).encode()
-        return AnswerFile(f"{ANSWERS_FOLDER}/{identity}.json", content)
+    def answer(self, ask: Ask, text: str, by: str) -> AnswerFile:
+        content = json.dumps({**answer_content(ask, text), "by": by}).encode()
+        return AnswerFile(f"{ANSWERS_FOLDER}/{ask.id}.json", content)
 
     def add_lines(self, name: str, lines: Sequence[bytes]) -> None:
         for line in lines:
@@ -111,21 +101,23 @@ class ClaudeObserver:
             session = sessions.get(self._process_id) or min(sessions.values(), key=_started_at, default={})
             status = session.get("status")
             self._status = status if isinstance(status, str) else ""
-            self._waiting_for = _text(session.get("waitingFor"))
+            self._waiting_for = text_of(session.get("waitingFor"))
 
     def observe(self, now: float) -> Observation | None:
         if self._status != self._steady_status:
             self._steady_status, self._steady_since = self._status, now
         is_steady = now - self._steady_since >= CONFIRMED_AFTER
-        if self._requests:
+        self._end_answered_on_screen(now)
+        if self.asks:
             # A subagent's request is open while the session is busy: the request itself counts.
-            request = next(iter(self._requests.values()))
-            others = len(self._requests) - 1
+            ask = next(iter(self.asks.values()))
+            others = len(self.asks) - 1
             more = f" (and {others} more)" if others else ""
-            return Observation(True, "hook", request.question + more, request.options)
+            return Observation(True, "hook", ask.text + more, ask.options)
         match self._status:
             case "waiting" if is_steady:
-                return Observation(True, "session file", _DIALOGS.get(self._waiting_for, _DIALOGS["dialog open"]))
+                dialog = _DIALOGS.get(self._waiting_for, _DIALOGS["dialog open"])
+                return Observation(True, "session file", dialog, needs_terminal=True)
             case "busy" | "waiting":
                 return Observation(False, "session file", condition=self._condition(), trouble=self._retried_trouble())
             case "shell":
@@ -168,26 +160,49 @@ class ClaudeObserver:
         self._is_compacting = event.get("event") == "PreCompact"
         match event.get("event"):
             case "asked":
-                identity = _text(event.get("id"))
-                if _ID.fullmatch(identity) and len(self._requests) < REQUESTS_KEPT:
-                    self._requests[identity] = _request(event)
+                self._add_ask(event)
             case "closed":
-                self._requests.pop(str(event.get("id")), None)
+                self._end_ask(str(event.get("id")), text_of(event.get("why")))
             case "UserPromptSubmit":
                 self._last_words = self._failure = ""
                 self._failed_for = None
             case "Stop":
-                self._last_words, self._failure = _text(event.get("last_assistant_message")), ""
+                self._last_words, self._failure = text_of(event.get("last_assistant_message")), ""
                 self._failed_for = None
             case "StopFailure":
-                error = _text(event.get("error"))
-                self._failure = _text(event.get("last_assistant_message")) or error
+                error = text_of(event.get("error"))
+                self._failure = text_of(event.get("last_assistant_message")) or error
                 self._failed_for = _TROUBLES.get(error)
                 if error == "server_error" and self._attempt is not None:
                     self._failed_for = _trouble_of_status(self._attempt[2])
                 self._attempt = None
             case "SessionStart" | "SessionEnd":
-                self._requests.clear()
+                for identity in tuple(self.asks):
+                    self._end_ask(identity, "Claude Code ended")
+
+    def _add_ask(self, event: dict[str, Any]) -> None:
+        ask = ask_of(event)
+        is_new = ask is not None and ask.id not in self.asks and ask.id not in self.ended_asks
+        # An agent can write as many lines into this file as it likes.
+        if ask is not None and is_new and len(self.asks) < OPEN_ASKS and self._asks_made < ASKS_IN_ALL:
+            self._asks_made += 1
+            self.asks[ask.id] = ask
+
+    def _end_ask(self, identity: str, why: str) -> None:
+        if self.asks.pop(identity, None) is not None:
+            self.ended_asks[identity] = why
+
+    def _end_answered_on_screen(self, now: float) -> None:
+        """End what stood on the screen when no dialog does any more: its hook has died without a word."""
+        if self._status == "waiting":
+            self._had_dialog, self._left_open = True, None
+        elif self._had_dialog:
+            shown = [ask for ask in self.asks.values() if ask.kind is not AskKind.INPUT and not ask.subagent]
+            self._had_dialog, self._left_open = False, (now, tuple(ask.id for ask in shown))
+        if self._left_open is not None and now - self._left_open[0] >= HOOK_LAST_WORDS:
+            for identity in self._left_open[1]:
+                self._end_ask(identity, "on the screen")
+            self._left_open = None
 
 
 def _trouble_of_status(status: str) -> TroubleKind | None:
@@ -204,44 +219,9 @@ def _trouble_of_status(status: str) -> TroubleKind | None:
     return None
 
 
-def _request(event: dict[str, Any]) -> _Request:
-    """Return what a person reads of a permission request or a question."""
-    tool, given = _text(event.get("tool")), event.get("input")
-    given = given if isinstance(given, dict) else {}
-    if tool == "AskUserQuestion":
-        questions = [question for question in _list(given.get("questions")) if isinstance(question, dict)]
-        texts = tuple(_text(question.get("question")) for question in questions)
-        options = [option for question in questions[:1] for option in _list(question.get("options"))]
-        labels = [_text(option.get("label")) for option in options if isinstance(option, dict)]
-        asked = "\n".join(texts) or "it asks a question"
-        return _Request(asked, tuple(labels[:OPTIONS_SHOWN]), texts)
-    if tool == "ExitPlanMode":
-        return _Request(f"it wants to carry out its plan:\n{_text(given.get('plan'))}", ("yes", "no"))
-    if event.get("kind") == "Elicitation":
-        return _Request(_text(event.get("message")) or "a tool server asks for input", ("yes", "no"))
-    detail = next(
-        (_text(given[key]) for key in ("command", "file_path", "path", "url", "pattern") if given.get(key)), ""
-    )
-    who = f"its subagent {_text(event['subagent'])}" if event.get("subagent") else "it"
-    return _Request(f"{who} wants to use {tool or 'a tool'}{': ' if detail else ''}{detail}", ("yes", "no"))
-
-
 def _started_at(session: dict[str, Any]) -> float:
     started = session.get("startedAt")
     return float(started) if isinstance(started, int | float) else float("inf")
-
-
-def _answer_to(request: _Request, text: str) -> dict[str, Any]:
-    """Return what a person's text says to a request: an option by its number or its words, yes, or no with a reason."""
-    number = int(text) - 1 if text.isascii() and text.isdigit() else -1
-    chosen = request.options[number] if 0 <= number < len(request.options) else text
-    if request.questions:
-        return {"verdict": "answer", "answers": dict.fromkeys(request.questions, chosen)}
-    first, _, rest = chosen.partition(" ")
-    word = first.lower().rstrip(",.:;!")
-    if word in _YES:
-        return {"verdict": "allow"}
-    return {"verdict": "deny", "text": rest.strip() if word in _NO else chosen}
 
 
 def _object(raw: bytes) -> dict[str, Any]:
@@ -250,11 +230,3 @@ def _object(raw: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError):
         return {}
     return content if isinstance(content, dict) else {}
-
-
-def _list(value: object) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-def _text(value: object) -> str:
-    return plain_lines(value[:QUESTION_LIMIT]).strip() if isinstance(value, str) else ""

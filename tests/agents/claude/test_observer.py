@@ -7,8 +7,17 @@ from typing import Any
 
 import pytest
 
-from swarm_tui.agents.claude.observer import DEBUG, EVENTS, MAIN_PROCESS, SESSION, ClaudeObserver
+from swarm_tui.agents.claude.observer import (
+    ASKS_IN_ALL,
+    DEBUG,
+    EVENTS,
+    MAIN_PROCESS,
+    OPEN_ASKS,
+    SESSION,
+    ClaudeObserver,
+)
 from swarm_tui.agents.observation import Observation
+from swarm_tui.model.asks import answer_problem
 from swarm_tui.model.trouble import Trouble, TroubleKind
 
 Event = dict[str, Any]
@@ -83,7 +92,7 @@ def test_of_several_requests_the_oldest_is_shown() -> None:
 
 def test_a_dialog_without_a_hook_needs_a_person() -> None:
     assert observed("waiting", waiting_for="dialog open") == Observation(
-        True, "session file", "a dialog is open in its terminal"
+        True, "session file", "a dialog is open in its terminal", needs_terminal=True
     )
 
 
@@ -219,7 +228,7 @@ def test_garbage_is_passed_over(raw: bytes) -> None:
     observer.add_lines(EVENTS.name, [raw])
     observer.add_lines(DEBUG.name, [raw])
     assert observer.observe(0.0) is None
-    assert observer.answer("yes", "Ann") is None
+    assert observer.asks == {}
 
 
 def test_hostile_text_is_made_harmless() -> None:
@@ -237,36 +246,114 @@ def test_hostile_text_is_made_harmless() -> None:
         ("2", {"verdict": "deny", "text": ""}),
         ("no, use the cache", {"verdict": "deny", "text": "use the cache"}),
         ("use the cache", {"verdict": "deny", "text": "use the cache"}),
+        ("yes, but not there", {"verdict": "deny", "text": "yes, but not there"}),
     ],
 )
 def test_a_text_is_an_answer_to_the_request(text: str, answer: dict[str, str]) -> None:
-    observer = ClaudeObserver()
-    observer.add_lines(EVENTS.name, [json.dumps(BASH).encode()])
-    file = observer.answer(text, "Ann")
-    assert file is not None
+    observer = asking(BASH)
+    file = observer.answer(observer.asks["1"], text, "Ann")
     assert file.path == "plugin/swarm/claude_answers/1.json"
     assert json.loads(file.content) == {**answer, "by": "Ann"}
 
 
 def test_a_question_is_answered_by_a_digit_or_in_words() -> None:
-    observer = ClaudeObserver()
     given = {"questions": [{"question": "Which rate?", "options": [{"label": "19"}, {"label": "16"}]}]}
-    observer.add_lines(EVENTS.name, [json.dumps(BASH | {"tool": "AskUserQuestion", "input": given}).encode()])
-    for text, chosen in (("2", "16"), ("ask the boss", "ask the boss"), ("7", "7")):
-        file = observer.answer(text, "Ann")
-        assert file is not None
-        assert json.loads(file.content)["answers"] == {"Which rate?": chosen}
+    for text, chosen in (("2", "16"), ("ask the boss", "ask the boss"), ("7", "7"), ("no", "no"), ("1\n2", "1\n2")):
+        assert answers(BASH | {"tool": "AskUserQuestion", "input": given}, text) == {"Which rate?": chosen}
+
+
+def test_several_questions_are_answered_line_by_line_and_several_options_by_their_numbers() -> None:
+    files = {"question": "Which files?", "multiSelect": True, "options": [{"label": "a.py"}, {"label": "b.py"}]}
+    given = {"questions": [{"question": "Which rate?", "options": [{"label": "19"}, {"label": "16"}]}, files]}
+    asked = BASH | {"tool": "AskUserQuestion", "input": given}
+    assert answers(asked, "2\n1, 2") == {"Which rate?": "16", "Which files?": "a.py, b.py"}
+    assert answers(asked, "none\n1,3") == {"Which rate?": "none", "Which files?": "1,3"}
+    ask = asking(asked).asks["1"]
+    assert answer_problem(ask, "2") == "it asks 2 questions: the answer needs a line for each of them"
+    assert ask.options == ()
+
+
+def test_a_form_is_filled_in_field_by_field() -> None:
+    fields = {"size": {"title": "How large?", "type": "integer"}, "mode": {"enum": ["slow", "fast"]}}
+    asked = BASH | {"kind": "Elicitation", "tool": "", "message": "I need two things", "fields": fields}
+    ask = asking(asked).asks["1"]
+    assert [(question.text, question.options) for question in ask.questions] == [
+        ("How large?", ()),
+        ("mode", ("slow", "fast")),
+    ]
+    assert answers(asked, "7\n2") == {"size": "7", "mode": "fast"}
+    assert json.loads(asking(asked).answer(ask, "no", "Ann").content)["verdict"] == "deny"
+
+
+def test_what_is_not_shown_as_it_is_says_so() -> None:
+    hidden = ["ls\x1b[8m; rm -rf /", "x" * 3_000, "ls \u200b", "ls\r\nrm -rf /"]
+    shown = [asking(BASH | {"input": {"command": command}}).asks["1"] for command in (*hidden, "ls; rm -rf /")]
+    assert [ask.is_inexact for ask in shown] == [True, True, True, True, False]
+    unconfined = {"command": "ls", "dangerouslyDisableSandbox": True}
+    assert asking(BASH | {"input": unconfined}).asks["1"].is_inexact
+
+
+def test_what_else_a_tool_is_called_with_is_shown() -> None:
+    given = {"file_path": "/w/a.py", "old_string": "1\n2", "replace_all": True, "\x1b[2J": {"a": [1]}}
+    ask = asking(BASH | {"tool": "Edit", "input": given}).asks["1"]
+    assert ask.subject == "/w/a.py"
+    assert ask.detail == 'old_string: 1\n2\nreplace_all: true\n: {"a": [1]}'
 
 
 def test_nothing_is_typed_into_a_dialog_and_nothing_answered_that_was_not_asked() -> None:
     observer = ClaudeObserver()
-    assert (observer.answer("yes", "Ann"), observer.typing_problem) == (None, "")
+    assert (observer.asks, observer.typing_problem) == ({}, "")
     observer.set_contents(SESSION.name, {"sessions/7.json": b'{"status":"waiting"}'})
     assert "attach" in observer.typing_problem
 
 
-@pytest.mark.parametrize("identity", ["../../../etc/x", "a/b", "", 7, None, "x" * 100])
+@pytest.mark.parametrize("identity", ["../../../etc/x", "a/b", "", 7, None, "x" * 100, "\u0661"])
 def test_an_id_that_leads_elsewhere_is_no_request(identity: object) -> None:
+    assert asking(BASH | {"id": identity}).asks == {}
+
+
+def test_a_flood_of_requests_is_bounded() -> None:
     observer = ClaudeObserver()
-    observer.add_lines(EVENTS.name, [json.dumps(BASH | {"id": identity}).encode()])
-    assert observer.answer("yes", "Ann") is None
+    for number in range(5_000):
+        observer.add_lines(EVENTS.name, [json.dumps(BASH | {"id": str(number)}).encode()])
+        if number % 2:
+            observer.add_lines(EVENTS.name, [json.dumps({"event": "closed", "id": str(number)}).encode()])
+    assert len(observer.asks) <= OPEN_ASKS
+    assert len(observer.asks) + len(observer.ended_asks) <= ASKS_IN_ALL
+
+
+def test_an_id_is_used_once() -> None:
+    observer = asking(BASH, BASH | {"input": {"command": "rm -rf /"}})
+    assert observer.asks["1"].subject == "curl x"
+    observer.add_lines(EVENTS.name, [b'{"event":"closed","id":"1","why":"answered"}', json.dumps(BASH).encode()])
+    assert (observer.asks, observer.ended_asks) == ({}, {"1": "answered"})
+
+
+def test_a_dialog_that_is_gone_ends_what_its_dead_hook_asked_but_not_what_a_subagent_asks() -> None:
+    observer = asking(BASH, BASH | {"id": "2", "subagent": "Explore"})
+    for second, status in enumerate(("waiting", "busy", "busy", "waiting", "busy")):
+        observer.set_contents(SESSION.name, {"sessions/7.json": json.dumps({"status": status}).encode()})
+        observer.observe(float(second))
+    observer.add_lines(EVENTS.name, [json.dumps(BASH | {"id": "3"}).encode()])
+    observer.observe(6.9)
+    assert list(observer.asks) == ["1", "2", "3"]
+    observer.observe(7.0)
+    assert list(observer.asks) == ["2", "3"]
+    assert observer.ended_asks == {"1": "on the screen"}
+
+
+def test_the_end_of_claude_code_ends_what_it_asked() -> None:
+    observer = asking(BASH, {"event": "SessionEnd"})
+    assert observer.ended_asks == {"1": "Claude Code ended"}
+
+
+def asking(*events: Event) -> ClaudeObserver:
+    observer = ClaudeObserver()
+    observer.add_lines(EVENTS.name, [json.dumps(event).encode() for event in events])
+    return observer
+
+
+def answers(event: Event, text: str) -> dict[str, str]:
+    observer = asking(event)
+    content: dict[str, dict[str, str]] = json.loads(observer.answer(observer.asks["1"], text, "Ann").content)
+    return content["answers"]

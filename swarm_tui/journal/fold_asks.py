@@ -1,0 +1,28 @@
+"""What the events of the inbox do to the asks of a record."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from swarm_tui.model.ask_events import AskAnswered, AskClosed, Asked
+from swarm_tui.model.asks import OpenAsk, item_of_ask
+from swarm_tui.model.state import TestRecord
+
+
+def changes_by(event: Asked | AskAnswered | AskClosed, record: TestRecord) -> dict[str, Any]:
+    """Return the fields of a record that an event changes."""
+    match event:
+        case Asked():
+            asks = tuple(asked for asked in record.asks if asked.ask.id != event.ask.id)
+            opened = OpenAsk(event.ask, item_of_ask(event.test, event.ask))
+            return {"asks": (*asks, opened), "asked_until": max(record.asked_until, event.ask.at)}
+        case AskAnswered():
+            by = f"{event.by} ({event.rule})" if event.rule else event.by
+            return {
+                "asks": tuple(
+                    asked._replace(answered_at=event.at, answered_by=by) if asked.ask.id == event.ask else asked
+                    for asked in record.asks
+                )
+            }
+        case AskClosed():
+            return {"asks": tuple(asked for asked in record.asks if asked.ask.id != event.ask)}

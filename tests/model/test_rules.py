@@ -1,0 +1,142 @@
+"""What a rule answers, and above all what it does not."""
+
+from __future__ import annotations
+
+import pytest
+
+from swarm_tui.model.asks import Ask, AskKind, item_of_ask
+from swarm_tui.model.rules import AnswerRule, common_subject, fits, rule_problem
+
+
+def asked(subject: str, tool: str = "Bash", **more: object) -> Ask:
+    return Ask.model_validate({"id": "1", "tool": tool, "subject": subject, **more})
+
+
+def is_answered(pattern: str, subject: str, way: str = "begins", tool: str = "Bash") -> bool:
+    rule = AnswerRule.model_validate({"id": "r1", "tool": tool, "way": way, "pattern": pattern})
+    assert rule_problem(rule) == ""
+    return fits(rule, asked(subject, tool), common_subject(asked(subject, tool), "/copies/a"))
+
+
+@pytest.mark.parametrize(
+    "subject", ["pytest", "pytest -q", "pytest tests/a.py::test_b", "  pytest  -x", "pytest 'a b'", "pytest --lf"]
+)
+def test_a_beginning_fits_the_plain_commands_that_begin_with_its_words(subject: str) -> None:
+    assert is_answered("pytest", subject)
+
+
+@pytest.mark.parametrize(
+    "subject",
+    [
+        "pytest; rm -rf ~",
+        "pytest && rm x",
+        "pytest || rm x",
+        "pytest | sh",
+        "pytest > /etc/passwd",
+        "pytest < x",
+        "pytest $(rm x)",
+        "pytest `rm x`",
+        "pytest $HOME",
+        "pytest\nrm x",
+        "pytest \\\nrm",
+        "pytest & rm x",
+        "pytest {a,b}",
+        "pytester",
+        "pytest2 -q",
+        "PATH=. pytest",
+        "sudo pytest",
+        "/tmp/pytest",
+        "rm pytest",
+        "",
+    ],
+)
+def test_it_fits_nothing_that_could_be_more_than_that(subject: str) -> None:
+    assert not is_answered("pytest", subject)
+
+
+def test_all_words_of_a_beginning_count() -> None:
+    assert is_answered("git log", "git log -1")
+    assert not is_answered("git log", "git push")
+    assert not is_answered("git log", "git logs")
+    assert not is_answered("git log", "git")
+
+
+def test_an_exact_rule_fits_that_command_in_every_copy() -> None:
+    assert is_answered("cd COPY && pytest", "cd /copies/a && pytest", "exactly")
+    assert not is_answered("cd COPY && pytest", "cd /copies/ab && pytest", "exactly")
+    assert not is_answered("curl x", "curl x ", "exactly")
+
+
+@pytest.mark.parametrize(
+    ("subject", "common"),
+    [
+        ("/copies/a/shop.py", "COPY/shop.py"),
+        ("ls /copies/a /copies/a/b", "ls COPY COPY/b"),
+        ("ls '/copies/a'", "ls 'COPY'"),
+        ("ls --in=/copies/a", "ls --in=COPY"),
+        ("ls /old/copies/a", "ls /old/copies/a"),
+        ("ls /copies/abc", "ls /copies/abc"),
+    ],
+)
+def test_the_copy_of_each_agent_is_called_the_same(subject: str, common: str) -> None:
+    assert common_subject(asked(subject), "/copies/a") == common
+    assert common_subject(asked(subject), "/copies/a/") == common
+
+
+def test_without_a_copy_a_subject_is_as_it_is() -> None:
+    assert common_subject(asked("ls /"), "") == common_subject(asked("ls /"), "/") == "ls /"
+
+
+@pytest.mark.parametrize(
+    ("path", "is_below"),
+    [
+        ("/copies/a/tests/a.py", True),
+        ("/copies/a/tests/b/c.py", True),
+        ("/copies/a/tests", False),
+        ("/copies/a/tests2/a.py", False),
+        ("/copies/a/tests/../../../etc/passwd", False),
+        ("/etc/passwd", False),
+    ],
+)
+def test_a_folder_fits_the_files_below_it(path: str, is_below: bool) -> None:
+    assert is_answered("COPY/tests", path, "folder", "Edit") is is_below
+
+
+def test_only_permissions_for_that_very_tool_that_were_shown_whole_are_answered() -> None:
+    rule = AnswerRule(id="r1", tool="Bash", way="begins", pattern="ls")
+    assert fits(rule, asked("ls"), "ls")
+    assert not fits(rule, asked("ls", "Zsh"), "ls")
+    assert not fits(rule, asked("ls", is_inexact=True), "ls")
+    for kind in (AskKind.PLAN, AskKind.QUESTION, AskKind.INPUT):
+        assert not fits(rule, asked("ls", kind=kind), "ls")
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        AnswerRule(id="r1", tool="", pattern="x"),
+        AnswerRule(id="r1", tool="Bash", pattern=" "),
+        AnswerRule(id="r1", tool="Bash", pattern="x" * 3_000),
+        AnswerRule(id="r1", tool="Bash", way="begins", pattern="a; b"),
+        AnswerRule(id="r1", tool="Bash", way="any"),
+        AnswerRule(id="r1", tool="Bash", pattern="x", answer=" "),
+    ],
+)
+def test_a_rule_that_says_too_much_or_nothing_is_refused(rule: AnswerRule) -> None:
+    assert rule_problem(rule)
+
+
+def test_the_same_rule_is_not_made_twice() -> None:
+    rule = AnswerRule(id="r1", tool="Bash", pattern="x")
+    assert rule_problem(rule.model_copy(update={"id": "", "answer": "no"}), [rule]) == "rule r1 decides that already"
+
+
+def test_an_item_is_another_one_as_soon_as_anything_is_different() -> None:
+    ask = asked("ls")
+    same = [item_of_ask("t", ask), item_of_ask("t", ask.model_copy())]
+    others = [
+        item_of_ask("u", ask),
+        *(item_of_ask("t", ask.model_copy(update={name: "x"})) for name in ("id", "subject", "detail", "text")),
+    ]
+    assert len({*same, *others}) == 6
+    assert len(same[0]) == 8
