@@ -148,7 +148,7 @@ class Answerer:
 
     async def _write(self, file: AgentFile, answer: AnswerFile) -> None:
         try:
-            await self._context.place.write_new_file(file, answer.content)
+            await self._context.place.write_file(file, answer.content, is_new=True)
         except FileExistsError:
             raise NotAnswered("it has been answered already") from None
         except (OSError, SwarmError) as error:

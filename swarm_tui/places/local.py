@@ -166,11 +166,14 @@ class LocalPlace:
             os.close(descriptor)
         return True
 
-    async def write_new_file(self, file: AgentFile, content: bytes) -> None:
+    async def write_file(self, file: AgentFile, content: bytes, *, is_new: bool = False) -> None:
         path = Path(_path(file))
         path.parent.mkdir(parents=True, exist_ok=True)
         draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
         draft.write_bytes(content)
+        if not is_new:
+            draft.replace(path)
+            return
         try:
             # A link is made only where there is nothing yet, and shows the file whole.
             os.link(draft, path)

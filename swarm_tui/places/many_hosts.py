@@ -110,8 +110,8 @@ class ManyHosts:
     async def fetch_file(self, file: AgentFile, target: Path, *, limit: int) -> bool:
         return await self.of(file.agent.host).fetch_file(file, target, limit=limit)
 
-    async def write_new_file(self, file: AgentFile, content: bytes) -> None:
-        await self.of(file.agent.host).write_new_file(file, content)
+    async def write_file(self, file: AgentFile, content: bytes, *, is_new: bool = False) -> None:
+        await self.of(file.agent.host).write_file(file, content, is_new=is_new)
 
     async def run(self, agent: AgentAddress, words: Sequence[str], *, timeout: float = 60.0) -> Finished:
         return await self.of(agent.host).run(agent, words, timeout=timeout)

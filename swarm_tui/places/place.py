@@ -193,10 +193,10 @@ class Place(Protocol):
         """
         ...
 
-    async def write_new_file(self, file: AgentFile, content: bytes) -> None:
-        """Write a small file whole, or not at all; its folder is made.
+    async def write_file(self, file: AgentFile, content: bytes, *, is_new: bool = False) -> None:
+        """Write a small file whole, or not at all; its folder is made. OSError when it cannot be written.
 
-        FileExistsError when there is one already, which stays as it is; OSError when it cannot be written.
+        With `is_new`, FileExistsError when there is one already, which stays as it is.
         """
         ...
 

@@ -172,8 +172,8 @@ class SshPlace:
         draft.replace(target)
         return True
 
-    async def write_new_file(self, file: AgentFile, content: bytes) -> None:
-        await self.write_path(path_of(file), content, is_new=True)
+    async def write_file(self, file: AgentFile, content: bytes, *, is_new: bool = False) -> None:
+        await self.write_path(path_of(file), content, is_new=is_new)
 
     async def write_path(self, path: str, content: bytes, *, mode: int = 0o644, is_new: bool = False) -> None:
         """Write a file whole, over no other where it is to be new; its folder is made."""

@@ -111,9 +111,9 @@ async def test_the_folder_of_mngr_is_named_and_its_absence_seen(
 
 async def test_a_new_file_is_written_whole_and_never_over_another(home: Inhabited) -> None:
     file = AgentFile(home.agent, "plugin/swarm/answers/1.json")
-    await home.place.write_new_file(file, b"yes")
+    await home.place.write_file(file, b"yes", is_new=True)
     with pytest.raises(FileExistsError):
-        await home.place.write_new_file(file, b"no")
+        await home.place.write_file(file, b"no", is_new=True)
     assert await home.read(ReadRequest(file, limit=10)) == [FileSlice(3, 0, b"yes")]
     assert [path.name for path in (home.state / "plugin/swarm/answers").iterdir()] == ["1.json"]
 
