@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 import tempfile
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -18,7 +18,6 @@ from swarm_tui.model.text import plain, plain_lines
 
 PLUGIN_FOLDER: Final = Path(__file__).resolve().parents[1] / "agents" / "live"
 COLLECT_TIMEOUT: Final = 900.0
-RUN_TIMEOUT: Final = 7200.0
 
 _INTERNAL_ERROR: Final = 3
 _USAGE: Final = 4
@@ -38,6 +37,14 @@ class CollectedTest:
     """The group of its mark `xdist_group`."""
 
 
+class CollectionError(NamedTuple):
+    """What pytest says of a file or folder that it could not collect."""
+
+    test: str
+    """Its node id; empty when all of pytest failed."""
+    text: str
+
+
 @dataclass(frozen=True, slots=True)
 class Collected:
     """What pytest found, and its output."""
@@ -45,10 +52,8 @@ class Collected:
     root: Path
     """pytest's rootdir: node ids begin there."""
     tests: tuple[CollectedTest, ...]
-    errors: tuple[str, ...]
+    errors: tuple[CollectionError, ...]
     """What pytest says of each file that could not be collected."""
-    failed: frozenset[str]
-    """The tests that failed, when they were run."""
     single_run: tuple[str, ...]
     """The words by which the project's plugins leave out what a run of one test has no use for."""
     positional: tuple[str, ...]
@@ -162,37 +167,28 @@ class PytestAdapter:
 
     async def collect(self, arguments: Sequence[str]) -> Collected:
         """Collect without running; errors in test files are part of what is returned."""
-        return await self._run([*arguments, "--collect-only"], COLLECT_TIMEOUT)
-
-    async def run(self, arguments: Sequence[str]) -> Collected:
-        """Run the tests and return which failed, besides what was collected."""
-        return await self._run(arguments, RUN_TIMEOUT)
-
-    async def _run(self, arguments: Sequence[str], timeout: float) -> Collected:
         with tempfile.TemporaryDirectory(prefix="swarm-collect-") as folder:
             scratch = Path(folder)
-            files = {"collect": scratch / "collected.json", "results": scratch / "results.jsonl"}
-            if self._top is not None:
-                files["top"] = self._top
+            files = {"collect": scratch / "collected.json"} | ({"top": self._top} if self._top is not None else {})
             # The plugin is named, because a project may have switched off those that are found by themselves.
             words = [self.python, "-m", "pytest", "-p", "swarm_live", *cache_words(scratch, arguments), *arguments]
+            words.append("--collect-only")
             environment = reporting_environment(scratch, self._import_roots, self._variables, **files)
-            finished = await run_process(words, cwd=self.folder, environment=environment, timeout=timeout)
+            finished = await run_process(words, cwd=self.folder, environment=environment, timeout=COLLECT_TIMEOUT)
             try:
                 content = json.loads(files["collect"].read_bytes())
             except (OSError, ValueError):
                 raise _explain(self.python, finished) from None
-            outcomes, unfinished, _ = read_results(files["results"])
         if finished.code == _USAGE:
             raise _explain(self.python, finished)
         if finished.code == _INTERNAL_ERROR:
             raise AdapterError(f"pytest broke down: {_last_line(content['errors'])}", "a plugin or conftest.py did it")
         if not content["errors"] and finished.code not in _COLLECTED:
             raise _explain(self.python, finished)
-        return _read(content, finished, {test for test, result in outcomes.items() if result == "failed"} | unfinished)
+        return _read(content, finished)
 
 
-def _read(content: Mapping[str, Any], finished: Finished, failed: Collection[str]) -> Collected:
+def _read(content: Mapping[str, Any], finished: Finished) -> Collected:
     return Collected(
         root=Path(content["root"]),
         tests=tuple(
@@ -204,8 +200,7 @@ def _read(content: Mapping[str, Any], finished: Finished, failed: Collection[str
             )
             for item in content["items"]
         ),
-        errors=tuple(error["text"] for error in content["errors"]),
-        failed=frozenset(failed),
+        errors=tuple(CollectionError(error["id"], error["text"]) for error in content["errors"]),
         single_run=tuple(content.get("single_run", ())),
         positional=tuple(content.get("positional", ())),
         startup_path=tuple(content.get("startup_path", ())),

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from swarm_tui.journal.open import OpenedSweep
 
 EXIT_WELL, EXIT_FAILED, EXIT_INTERRUPTED = 0, 1, 130
+_CLEAR_LINE: Final = "\r\x1b[K"
 _INTERVAL: Final = 0.1
 # After its last event an engine needs a moment to release its lock; if this takes longer, it has died.
 _RELEASE_TIME: Final = 2.0
@@ -28,7 +29,14 @@ _DISK_FULL: Final = 1 << 16
 
 def print_progress(text: str) -> None:
     """Print a message on stderr, apart from the output of the command."""
-    print(text, file=sys.stderr, flush=True)
+    print(f"{_CLEAR_LINE if sys.stderr.isatty() else ''}{text}", file=sys.stderr, flush=True)
+
+
+def print_passing(text: str) -> None:
+    """Show on a terminal what is being done now; the next message takes its place."""
+    if sys.stderr.isatty():
+        shown = plain(text, shutil.get_terminal_size().columns - 1)
+        print(f"{_CLEAR_LINE}{shown}", end="", file=sys.stderr, flush=True)
 
 
 def exit_code_of(counts: Counter[str], is_whole: bool) -> int:

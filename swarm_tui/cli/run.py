@@ -13,12 +13,13 @@ from swarm_tui.model.options import THEN
 if TYPE_CHECKING:
     from swarm_tui.engine.order import Order
 
-DESCRIPTION = """Starts a sweep: collects the tests of this project and puts one agent on each, through mngr. They work
-in copies of the repository, from the commit that is checked out now; your checkout is left alone. The engine is a
-process of its own: closing the terminal ends nothing."""
+DESCRIPTION = """Starts a sweep: collects the tests of this project, tries them in a fresh copy, and puts one agent on
+each, through mngr. They work in copies of the repository, from the commit that is checked out now; your checkout is
+left alone. The engine is a process of its own: closing the terminal ends nothing."""
 EXAMPLES = """\
   swarm-tui run                                  all tests, Claude as the agents, the room to watch them
   swarm-tui run --slots 12 --only red            only the tests that fail now, twelve at a time
+  swarm-tui run --setup "uv sync" --baseline 3   each test three times before, to know the flaky ones
   swarm-tui run --headless -- tests/e2e -k share pytest's own arguments choose the tests
   swarm-tui run --changed-since main --title "my branch"
   swarm-tui run --agent offline --records play   play recorded work; no model, no costs
@@ -30,7 +31,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "pytest_arguments", nargs="*", metavar="PYTEST_ARG", help="after --: given to pytest as they are"
     )
     which = parser.add_argument_group("which tests")
-    which.add_argument("--only", choices=["red"], help="run the tests once before, and take those that fail")
+    which.add_argument(
+        "--only",
+        choices=["red", "flaky", "green"],
+        help="run the tests in fresh copies before (--baseline), and take those that fail, are flaky, or pass",
+    )
     which.add_argument("--changed-since", metavar="REV", help="tests whose file, or a conftest.py above it, changed")
     which.add_argument(
         "--only-failed-of", metavar="SWEEP", help="tests that failed, blocked or stayed unresolved there"
@@ -41,12 +46,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from swarm_tui.agents.kinds import kind_of_sweep
-    from swarm_tui.cli.progress import print_progress
+    from swarm_tui.cli.progress import print_passing, print_progress
     from swarm_tui.engine.order import begin_sweep, prepare_sweep
     from swarm_tui.engine.schedule import slots_without_tests
     from swarm_tui.engine.start import start_engine
 
-    spec, tests = asyncio.run(prepare_sweep(_order(arguments), print_progress))
+    spec, tests = asyncio.run(prepare_sweep(_order(arguments), print_progress, print_passing))
     folder = begin_sweep(spec, tests)
     count = counted(len(tests), "test")
     print_progress(f"sweep {folder.name}: {count} on {spec.base_name or spec.base[:10]}, {spec.slots} slots")
@@ -66,7 +71,7 @@ def _order(arguments: argparse.Namespace) -> Order:
     from swarm_tui.engine.collect import Selection
 
     selection = Selection(
-        is_only_red=arguments.only == "red",
+        only=arguments.only,
         changed_since=arguments.changed_since,
         only_failed_of=arguments.only_failed_of,
     )

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from swarm_tui.insight.host_lines import host_lines, is_on_hosts, text_of_host, why_slots_are_free
+from swarm_tui.model.baseline import BASELINE_WORDS
 from swarm_tui.model.states import MARKS
 from swarm_tui.model.text import plain, plain_lines
 
@@ -76,6 +77,7 @@ def describe_sweep(opened: OpenedSweep, records: Iterable[TestRecord] | None = N
             {"test": test, "title": each.title, "detail": each.detail_markdown} for test, each in hard_to_use(opened)
         ],
         "hosts": describe_hosts(opened),
+        "left_out": list(spec.left_out),
         "tests": [describe_test(record) for record in tests],
     }
 
@@ -171,6 +173,8 @@ def describe_test(record: TestRecord) -> dict[str, Any]:
             change.kind: {"status": change.status, "summary": change.summary, "commit": change.commit}
             for change in record.harvest.changes
         },
+        "baseline": record.baseline.value or None,
+        "group": record.group or None,
         "reason": record.reason,
         "since": record.since,
         "dollars": rounded(record.spending.known_dollars),
@@ -253,12 +257,15 @@ def _table(opened: OpenedSweep, records: list[TestRecord]) -> Iterable[str]:
     if state.stale_reason:
         yield f"states are stale: {plain(state.stale_reason, 200)}"
     yield from (plain(line, 400) for line in alarm_lines(state.alarms, state.records))
+    for sentence in opened.spec.left_out:
+        yield f"left out: {plain(sentence, 500)}"
     for record in records:
         hindered = record.condition if record.is_hindered else ""
         tries = "".join(_TRY_SIGNS[made.word] for made in record.tries[-8:])
         reason = record.question if record.state.value == "waiting" else hindered or record.reason
         reason = f"held: {record.held_for}" if record.held_for else reason
-        yield f"  {MARKS[record.mark].word:12} {tries:8} {plain(record.test, 200)}" + (
+        known = f" ({BASELINE_WORDS[record.baseline]})" if record.baseline in BASELINE_WORDS else ""
+        yield f"  {MARKS[record.mark].word:12} {tries:8} {plain(record.test, 200)}{known}" + (
             f"  {plain(reason, 300)}" if reason else ""
         )
     yield from hard_to_use_lines(opened)

@@ -4,29 +4,38 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
+from typing import Final, Literal
 
 from swarm_tui.adapters.git import Repository
-from swarm_tui.adapters.pytest import Collected, CollectedTest, PytestAdapter
+from swarm_tui.adapters.pytest import Collected, CollectedTest, CollectionError, PytestAdapter
 from swarm_tui.engine.code_origin import import_roots, path_below, refuse_foreign_code
 from swarm_tui.engine.project_python import find_pythons, named_python
 from swarm_tui.errors import ProgramMissing, SwarmError, UsageError
 from swarm_tui.journal.folder import find_sweep
 from swarm_tui.journal.open import open_sweep
+from swarm_tui.model.baseline import Baseline
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.states import UNSOLVED_RESULTS, State
-from swarm_tui.model.text import plain_lines
+from swarm_tui.model.text import plain, plain_lines
 
 Progress = Callable[[str], None]
+
+_BASELINES: Final = {
+    "red": frozenset({Baseline.RED}),
+    "flaky": frozenset({Baseline.FLAKY, Baseline.CLASH}),
+    "green": frozenset({Baseline.GREEN}),
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
     """Which of the collected tests are wanted; all of them when nothing is said."""
 
-    is_only_red: bool = False
+    only: Literal["red", "flaky", "green"] | None = None
+    """Those whose baseline says so."""
     changed_since: str | None = None
     only_failed_of: str | None = None
 
@@ -47,6 +56,10 @@ class Found:
     """The fixtures, markers and parameters of each test, as words."""
     groups: Mapping[str, str] = field(default_factory=dict)
     """The group of each test that has one: by its mark `xdist_group`, or by `--alone`."""
+    baselines: Mapping[str, Baseline] = field(default_factory=dict)
+    """What each test came to in fresh copies."""
+    left_out: tuple[str, ...] = ()
+    """Sentences on tests that have no agent, and what mends that."""
 
 
 async def find_tests(
@@ -60,17 +73,21 @@ async def find_tests(
     progress: Progress,
     alone: Sequence[str] = (),
 ) -> Found:
-    """Collect in the project's interpreter and choose; errors are reported in pytest's words."""
+    """Collect in the project's interpreter and choose; files that cannot be imported are left out, and named."""
     progress("collecting the tests")
     adapter, collected = await collect_tests(repository, folder, python, arguments)
-    refuse_errors(collected)
+    if not collected.tests or any(not error.test for error in collected.errors):
+        refuse_errors(collected)
+    left_out = tuple(_broken_sentence(error) for error in collected.errors)
+    for sentence in left_out:
+        progress(f"left out: {sentence}")
     if not collected.tests:
         raise UsageError("pytest finds no tests here", "`pytest --collect-only` shows what it sees")
     top = repository.root.resolve()
     root = checked_root(collected, top)
     in_copy = named_python(python, folder, repository.root)[1] if python else ""
     refuse_foreign_code(repository, collected, in_copy, setup)
-    wanted = await _chosen(adapter, arguments, collected, repository, root, selection, progress)
+    wanted = _chosen(collected, repository, root, selection)
     tests = tuple(
         (found.test, _file_of(found.test, root, top), found.line)
         for found in collected.tests
@@ -87,6 +104,7 @@ async def find_tests(
         run_options=(*options_of(arguments, collected.positional), *collected.single_run),
         import_roots=import_roots(collected, top),
         groups=groups_of(collected.tests, alone),
+        left_out=left_out,
     )
 
 
@@ -155,15 +173,7 @@ def _file_of(test: str, root: Path, top: Path) -> str:
     return os.path.relpath(file, top)
 
 
-async def _chosen(
-    adapter: PytestAdapter,
-    arguments: Sequence[str],
-    collected: Collected,
-    repository: Repository,
-    root: Path,
-    selection: Selection,
-    progress: Progress,
-) -> Collection[str] | None:
+def _chosen(collected: Collected, repository: Repository, root: Path, selection: Selection) -> Collection[str] | None:
     """Return the tests that the selection leaves, or None for all."""
     wanted: set[str] | None = None
     if selection.only_failed_of:
@@ -172,15 +182,18 @@ async def _chosen(
         changed = _changed_since(repository, selection.changed_since)
         kept = {found.test for found in collected.tests if _is_affected(found.test, changed, root, repository.root)}
         wanted = kept if wanted is None else wanted & kept
-    if selection.is_only_red:
-        progress("running the tests once, to see which are red")
-        failed = (await adapter.run(arguments)).failed
-        # xdist's loadgroup appends its group to the id.
-        kept = {found.test for found in collected.tests if found.test in failed} | {
-            test.rpartition("@")[0] for test in failed
-        }
-        wanted = kept if wanted is None else wanted & kept
     return wanted
+
+
+def choose_by_baseline(found: Found, selection: Selection) -> Found:
+    """Return the tests whose baseline is the one that is asked for; raise UsageError when there are none."""
+    if selection.only is None:
+        return found
+    fitting = _BASELINES[selection.only]
+    tests = tuple(entry for entry in found.tests if found.baselines.get(entry[0]) in fitting)
+    if not tests:
+        raise UsageError(f"none of the {len(found.tests)} tests is chosen", f"none is {selection.only} in a fresh copy")
+    return replace(found, tests=tests)
 
 
 def _failed_of(top: Path, sweep: str) -> set[str]:
@@ -202,11 +215,17 @@ def _is_affected(test: str, changed: Collection[str], root: Path, top: Path) -> 
 
 def _why_none(selection: Selection) -> str:
     reasons: Mapping[str, bool] = {
-        "none is red": selection.is_only_red,
         f"no test file has changed since {selection.changed_since}": bool(selection.changed_since),
         f"none failed in {selection.only_failed_of}": bool(selection.only_failed_of),
     }
     return "; ".join(reason for reason, is_asked in reasons.items() if is_asked)
+
+
+def _broken_sentence(error: CollectionError) -> str:
+    lines = [line.strip() for line in plain_lines(error.text).splitlines() if line.strip()]
+    marked = [line[1:].strip() for line in lines if line.startswith("E ")]
+    why = (marked or lines or ["pytest gives no reason"])[-1]
+    return f"{plain(error.test, 200)} cannot be collected: {plain(why, 300)}"
 
 
 def _errors_as_text(collected: Collected) -> str:
@@ -215,5 +234,5 @@ def _errors_as_text(collected: Collected) -> str:
     if "ERROR" in text:
         return f"pytest cannot collect these tests\n\n{text}\n"
     count = len(collected.errors)
-    shown = "\n\n".join(plain_lines(text).strip() for text in collected.errors[:20])
+    shown = "\n\n".join(plain_lines(error.text).strip() for error in collected.errors[:20])
     return f"pytest cannot collect these tests ({counted(count, 'error')})\n\n{shown}\n"

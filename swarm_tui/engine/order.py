@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from swarm_tui.adapters.git import Repository
+from swarm_tui.adapters.git.parts import fill_commands
 from swarm_tui.adapters.mngr import Mngr, current_settings, mngr_environment
 from swarm_tui.adapters.mngr_settings import AgentTypes
 from swarm_tui.adapters.packages import how_to_get
@@ -19,16 +20,19 @@ from swarm_tui.adapters.provision import find_mngr
 from swarm_tui.agents.kinds import AgentKind, Login, kind_of
 from swarm_tui.agents.login import check_login, check_program
 from swarm_tui.agents.prompting import MAPPER_TEMPLATE, check_template, render_prompt
-from swarm_tui.engine.collect import Found, Progress, Selection, find_tests
+from swarm_tui.engine.collect import Found, Progress, Selection, choose_by_baseline, find_tests
 from swarm_tui.engine.copy_preparation import new_temporary_folder
 from swarm_tui.engine.launch import environment_for
 from swarm_tui.engine.names import agent_address
 from swarm_tui.engine.notify_settings import read_notify_settings
 from swarm_tui.engine.start import new_sweep_name, time_stamp, write_sweep
 from swarm_tui.engine.task_file import task_for
+from swarm_tui.engine.trial import Live, TrialWishes, begin_trial
 from swarm_tui.errors import JournalError, ProgramMissing, UsageError
 from swarm_tui.journal.folder import SweepFolder, runs_folder
+from swarm_tui.model.baseline import Baseline
 from swarm_tui.model.hosts import LOCAL_HOST
+from swarm_tui.model.limits import RunLimits
 from swarm_tui.model.options import OPTIONS, RunOptions, check_options
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.sweep import MngrSettings, SweepSpec, SweptTest, derive_tests
@@ -60,6 +64,8 @@ class Preconditions:
     parent_type: str = ""
     is_cost_imputed: bool = False
     needed_environment: tuple[str, ...] = ()
+    fill: tuple[str, ...] = ()
+    """Shell commands that bring into a copy on this machine what git leaves out."""
 
 
 async def check_preconditions(order: Order) -> Preconditions:
@@ -83,13 +89,55 @@ async def check_preconditions(order: Order) -> Preconditions:
     login = await _check_agent_type(order, kind, parents, settings, repository.root, passed)
     person = (identity.name, identity.email)
     parent_type = parents.get(order.agent_type, "")
-    return Preconditions(repository, base, person, settings, parent_type, login.is_subscription, needed)
+    fill = await asyncio.to_thread(fill_commands, repository, base) if order.provider == "local" else ()
+    return Preconditions(repository, base, person, settings, parent_type, login.is_subscription, needed, fill)
 
 
-async def prepare_sweep(order: Order, progress: Progress) -> tuple[SweepSpec, list[SweptTest]]:
-    """Check an order and return what the sweep is to be; its name is not taken yet."""
+async def prepare_sweep(
+    order: Order, progress: Progress, live: Live = lambda _: None
+) -> tuple[SweepSpec, list[SweptTest]]:
+    """Check an order, try its tests in a fresh copy, and return what the sweep is to be; its name is not taken yet.
+
+    `live` gets what is being done at the moment, again and again.
+    """
     preconditions = await check_preconditions(order)
-    found = await find_tests(
+    repository, base = preconditions.repository, preconditions.base
+    wishes = _trial_wishes(order, preconditions.fill)
+    if wishes is None:
+        found = await _find(order, preconditions, progress)
+    else:
+        async with begin_trial(repository, base, wishes, progress, live) as trial:
+            found = await trial.compare(await _find(order, preconditions, progress))
+        found = choose_by_baseline(found, order.selection)
+    await report_uncommitted(preconditions, progress)
+    spec = compose_spec(order, found, preconditions)
+    tests = [
+        test.model_copy(
+            update={
+                "traits": found.traits.get(test.test, ()),
+                "group": found.groups.get(test.test, ""),
+                "baseline": found.baselines.get(test.test, Baseline.UNKNOWN),
+            }
+        )
+        for test in derive_tests(spec.sweep, list(found.tests))
+    ]
+    _check_launch(spec, tests[0])
+    return spec, tests
+
+
+def _trial_wishes(order: Order, fill: tuple[str, ...]) -> TrialWishes | None:
+    """Return what is to be tried in a fresh copy; None when nothing is."""
+    runs = order.baseline or {None: None, "flaky": 3}.get(order.selection.only, 1)
+    if order.is_trial_skipped and runs:
+        raise UsageError("--no-trial leaves no baseline", "leave it out, or --only and --baseline")
+    if order.is_trial_skipped:
+        return None
+    limits = RunLimits(order.test_timeout, order.memory_limit, order.has_own_home)
+    return TrialWishes(order.pytest_arguments, order.setup or "", fill, limits, runs)
+
+
+async def _find(order: Order, preconditions: Preconditions, progress: Progress) -> Found:
+    return await find_tests(
         preconditions.repository,
         order.folder,
         python=order.python,
@@ -99,15 +147,6 @@ async def prepare_sweep(order: Order, progress: Progress) -> tuple[SweepSpec, li
         progress=progress,
         alone=order.alone,
     )
-    await report_uncommitted(preconditions, progress)
-    spec = compose_spec(order, found, preconditions)
-    derived = derive_tests(spec.sweep, list(found.tests))
-    tests = [
-        test.model_copy(update={"traits": found.traits.get(test.test, ()), "group": found.groups.get(test.test, "")})
-        for test in derived
-    ]
-    _check_launch(spec, tests[0])
-    return spec, tests
 
 
 async def report_uncommitted(preconditions: Preconditions, progress: Progress) -> None:
@@ -219,11 +258,13 @@ def compose_spec(order: Order, found: Found, preconditions: Preconditions) -> Sw
         "folder": found.folder,
         "root": found.root,
         "import_roots": found.import_roots,
+        "left_out": found.left_out,
         "identity": preconditions.identity,
         "mngr": preconditions.settings,
         "parent_type": preconditions.parent_type,
         "is_cost_imputed": preconditions.is_cost_imputed,
         "needed_environment": preconditions.needed_environment,
+        "fill": preconditions.fill,
     }
     return SweepSpec.model_validate(options | found_out)
 

@@ -17,7 +17,7 @@ from swarm_tui.errors import JournalError, SwarmError
 from swarm_tui.journal.append import JournalWriter
 from swarm_tui.journal.folder import SweepFolder, create_runs_folder
 from swarm_tui.journal.follow import EventFollower
-from swarm_tui.model.events import EngineStarted, Queued
+from swarm_tui.model.events import EngineStarted, Noted, Queued
 from swarm_tui.model.sweep import SweepSpec, SweptTest
 from swarm_tui.model.text import plain
 
@@ -74,6 +74,8 @@ def write_sweep(folder: SweepFolder, spec: SweepSpec, tests: Iterable[SweptTest]
                     baseline=test.baseline,
                 )
             )
+        for sentence in spec.left_out:
+            writer.append(Noted(level="warning", text=f"left out: {sentence}"))
         writer.sync()
 
 

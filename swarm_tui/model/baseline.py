@@ -19,13 +19,16 @@ class Baseline(StrEnum):
     SKIPPED = "skipped"
 
 
-SENTENCES: Final[Mapping[Baseline, str]] = {
+BASELINE_SENTENCES: Final[Mapping[Baseline, str]] = {
     Baseline.GREEN: "passes at the base",
     Baseline.RED: "fails at the base",
     Baseline.FLAKY: "is flaky at the base: it passed in some runs and failed in others, with the same code",
     Baseline.CLASH: "fails beside other tests and passes alone: they use the same port, file or service",
     Baseline.SKIPPED: "is skipped at the base",
 }
+
+BASELINE_WORDS: Final[Mapping[Baseline, str]] = {Baseline.FLAKY: "flaky", Baseline.CLASH: "clashes with others"}
+"""Short words for what is to be known wherever such a test is named."""
 
 
 def classify(beside: Sequence[str], alone: Sequence[str]) -> Baseline:
@@ -45,5 +48,5 @@ def summarize(baselines: Sequence[Baseline]) -> str:
     """Return how many tests there are of each kind: `12 green, 3 red, 1 flaky`."""
     words = {kind: kind.value or "not known" for kind in Baseline}
     words[Baseline.CLASH] = "that clash with others"
-    counted = [(baselines.count(kind), words[kind]) for kind in (*SENTENCES, Baseline.UNKNOWN)]
+    counted = [(baselines.count(kind), words[kind]) for kind in (*BASELINE_SENTENCES, Baseline.UNKNOWN)]
     return ", ".join(f"{count} {word}" for count, word in counted if count)

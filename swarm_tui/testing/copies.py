@@ -112,6 +112,11 @@ class TestCopies:
     def folder(self) -> Path:
         return self._scratch.path
 
+    @property
+    def count(self) -> int:
+        """How many runs there can be side by side."""
+        return self._count
+
     def hold_objects(self) -> None:
         """Keep what was made in the space until closed: copies borrow its objects. Any run does this too."""
         if not self._is_holding:

@@ -122,7 +122,7 @@ class ReviewTests:
         copy, collected = await self.copies.collect(tree, [*settings.options, *words])
         if collected.errors and not collected.tests:
             raise SwarmError(
-                f"pytest cannot collect {files[0]}: {plain(collected.errors[0], 300)}", "is its project set up?"
+                f"pytest cannot collect {files[0]}: {plain(collected.errors[0].text, 300)}", "is its project set up?"
             )
         root = os.path.relpath(collected.root.resolve(), copy.resolve())
         for found in collected.tests:

@@ -109,7 +109,7 @@ def test_a_repository_whose_path_a_shell_would_read_is_refused(tmp_path: Path, f
 
 def test_files_that_cannot_be_collected_are_shown_and_are_no_misuse(project: GitProject, fake_mngr: Path) -> None:
     project.commit("Break", {"test_b.py": "import no_such_module\n"})
-    done = run(project.root, mngr=fake_mngr)
+    done = run(project.root, "--agent", "offline", "--", "test_b.py", mngr=fake_mngr)
     assert done.returncode == 1
     assert "No module named 'no_such_module'" in done.stderr
     assert not (project.root / ".swarm").exists()

@@ -77,10 +77,6 @@ async def test_from_a_subfolder_ids_still_begin_at_the_rootdir(project: GitProje
     assert (found.folder, found.root) == ("tests", "")
 
 
-async def test_only_red_runs_the_tests_once(project: GitProject) -> None:
-    assert [test for test, _, _ in (await find(project, is_only_red=True)).tests] == ["tests/test_a.py::test_bad"]
-
-
 async def test_only_what_changed(project: GitProject) -> None:
     base = project.git("rev-parse", "HEAD")
     with pytest.raises(UsageError, match="no test file has changed since"):
@@ -91,16 +87,26 @@ async def test_only_what_changed(project: GitProject) -> None:
     assert len((await find(project, changed_since="HEAD~1")).tests) == 4
 
 
-async def test_errors_are_told_as_pytest_tells_them(project: GitProject) -> None:
+async def test_a_file_that_cannot_be_imported_is_named_and_the_others_go_on(project: GitProject) -> None:
     project.write({"tests/test_c.py": "import no_such_module\n", "tests/test_d.py": "def broken(:\n"})
+    found = await find(project)
+    assert len(found.tests) == 6
+    assert found.left_out == (
+        "tests/test_c.py cannot be collected: ModuleNotFoundError: No module named 'no_such_module'",
+        "tests/test_d.py cannot be collected: SyntaxError: invalid syntax",
+    )
+
+
+async def test_where_nothing_can_be_imported_pytest_is_quoted(project: GitProject) -> None:
+    project.write({"tests/test_c.py": "import no_such_module\n"})
     with pytest.raises(SwarmError) as caught:
-        await find(project)
+        await find(project, "tests/test_c.py")
     assert caught.value.exit_code == 1
-    assert "2 errors" in str(caught.value)
+    assert "1 error" in str(caught.value)
     assert "No module named 'no_such_module'" in str(caught.value)
     project.write({"pytest.ini": PYTEST_INI})
     with pytest.raises(SwarmError, match=r"ERROR collecting tests/test_c\.py"):
-        await find(project)
+        await find(project, "tests/test_c.py")
 
 
 @pytest.mark.parametrize(
@@ -158,7 +164,6 @@ def collected(
         root=root,
         tests=(),
         errors=(),
-        failed=frozenset(),
         single_run=(),
         positional=(),
         startup_path=("", *startup),

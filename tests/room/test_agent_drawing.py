@@ -11,12 +11,14 @@ from rich.cells import cell_len
 
 from swarm_tui.journal.pulled_files import PulledFile
 from swarm_tui.model import state as model
+from swarm_tui.model.baseline import Baseline
 from swarm_tui.model.harvest import HarvestedChange, HarvestReport
 from swarm_tui.model.outcome import Escalation
 from swarm_tui.model.state import Try
 from swarm_tui.model.states import State
 from swarm_tui.room.draw.agent import draw_about, draw_tabs, draw_tries_and_files
 from swarm_tui.room.draw.parts import Line, text_of, width_of
+from swarm_tui.room.draw.side import draw_side
 from swarm_tui.room.draw.streams import draw_tail_line
 from swarm_tui.room.draw.terminal_text import LINE_LIMIT, read_terminal_text
 from swarm_tui.room.draw.transcript import draw_transcript_line
@@ -119,3 +121,13 @@ def test_what_many_said_is_told_with_their_number() -> None:
     assert "7 agents" in line
     assert line.endswith("same line from 7 agents")
     assert cell_len(line) <= 120
+
+
+def test_what_the_baseline_said_stands_beside_the_test() -> None:
+    record = model.TestRecord("a.py::test_a", baseline=Baseline.CLASH)
+    shown = "\n".join(map(text_of, draw_side(record, 60, 0.0)))
+    assert "baseline: fails beside other tests and passes alone" in shown
+    assert "clashes with others" in text_of(draw_about(record, 0.0, 100)[0])
+    green = record._replace(baseline=Baseline.GREEN)
+    assert "baseline: passes at the base" in "\n".join(map(text_of, draw_side(green, 60, 0.0)))
+    assert "passes" not in text_of(draw_about(green, 0.0, 100)[0])

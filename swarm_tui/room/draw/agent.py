@@ -10,6 +10,7 @@ from typing import NamedTuple
 from rich.cells import cell_len
 
 from swarm_tui.journal.pulled_files import PulledFile
+from swarm_tui.model.baseline import BASELINE_WORDS
 from swarm_tui.model.formatting import duration, file_size
 from swarm_tui.model.state import TestRecord, Try
 from swarm_tui.model.text import plain, plain_lines
@@ -25,6 +26,8 @@ def draw_about(record: TestRecord, now: float, width: int) -> list[Line]:
     facts = [Part(f"{glyph_of(record)} {word_of(record)}", role_of(record))]
     if record.launched_at is not None:
         facts.append(Part(f" · {duration((record.ended_at or now) - record.launched_at)}", "dim"))
+    if record.baseline in BASELINE_WORDS:
+        facts.append(Part(f" · {BASELINE_WORDS[record.baseline]}", "waiting"))
     name = cut_middle(plain(record.test, 500), max(20, width * 2 // 3))
     room_left = width - cell_len(name) - width_of(facts) - 6
     if record.reason and room_left > 20:

@@ -103,7 +103,8 @@ def fits_words(words: str, text: str) -> bool:
 
 def searched_text(record: TestRecord) -> str:
     """Return everything of a test that a filter searches."""
-    return f"{record.test} {word_of(record)} {record.block} {record.host} {record.reason} {record.question}"
+    known = f"{record.baseline} {record.group} {record.host}"
+    return f"{record.test} {word_of(record)} {record.block} {known} {record.reason} {record.question}"
 
 
 def _sort_key(sort: str, now: float) -> Callable[[TestRecord], Any] | None:

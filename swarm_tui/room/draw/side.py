@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from swarm_tui.model.baseline import BASELINE_SENTENCES, BASELINE_WORDS
 from swarm_tui.model.formatting import age, duration
 from swarm_tui.model.requests import RequestKind
 from swarm_tui.model.state import TestRecord
@@ -36,6 +37,9 @@ def draw_side(record: TestRecord, width: int, now: float, asked: RequestKind | N
             lines += _paragraph("", "it is told to go on when its model answers again", width, "dim")
     if record.block:
         lines += _paragraph("tutorial: ", plain(record.block, 300), width)
+    if record.baseline:
+        role = "waiting" if record.baseline in BASELINE_WORDS else "dim"
+        lines += _paragraph("baseline: ", BASELINE_SENTENCES[record.baseline], width, role)
     lines += _why(record, width, now)
     lines += _changes(record, width)
     lines += _tries(record, width)

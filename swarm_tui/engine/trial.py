@@ -1,0 +1,237 @@
+"""Tries the tests of a sweep in a fresh copy of its base commit, before N agents meet the same trouble N times."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+from swarm_tui.adapters.git import Repository
+from swarm_tui.adapters.git.objects import ObjectSpace
+from swarm_tui.adapters.pytest import Collected, pytest_argument
+from swarm_tui.adapters.set_up import SetUpFailed
+from swarm_tui.engine.baseline import LONGEST_TEST, run_baseline
+from swarm_tui.engine.collect import Found, Progress
+from swarm_tui.engine.trial_causes import (
+    CopyFacts,
+    Difference,
+    cause_in,
+    explain,
+    files_left_behind,
+    left_behind_sentence,
+)
+from swarm_tui.errors import AdapterError, SwarmError, UsageError
+from swarm_tui.model.baseline import Baseline, summarize
+from swarm_tui.model.formatting import counted
+from swarm_tui.model.limits import RunLimits
+from swarm_tui.model.text import plain
+from swarm_tui.testing.copies import COPIES, TestCopies
+from swarm_tui.testing.results import ResultCache
+from swarm_tui.testing.settings import TestSettings
+
+Live = Callable[[str], None]
+
+NAMED: Final = 10
+_TICK: Final = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class TrialWishes:
+    """What a person wants of the trial, and what the copies are made with."""
+
+    arguments: Sequence[str] = ()
+    setup: str = ""
+    fill: tuple[str, ...] = ()
+    limits: RunLimits = field(default_factory=RunLimits)
+    baseline: int | None = None
+
+
+class Trial:
+    """A fresh copy that is made while something else is done, and then compared with the checkout."""
+
+    def __init__(
+        self, copies: TestCopies, repository: Repository, base: str, wishes: TrialWishes, told: tuple[Progress, Live]
+    ) -> None:
+        self._copies = copies
+        self._repository = repository
+        self._base = base
+        self._wishes = wishes
+        self._progress, self._live = told
+        self._tree = repository.tree_of(base)
+        self._since = time.monotonic()
+        # A set-up needs to know the project's Python, which is found by collecting.
+        self._making: asyncio.Task[None] | None = None if wishes.setup else asyncio.create_task(self._make())
+
+    async def _make(self) -> None:
+        async with self._copies.checked_out(self._tree):
+            pass
+
+    async def close(self) -> None:
+        if self._making is not None:
+            self._making.cancel()
+            await asyncio.wait([self._making])
+        await self._copies.close()
+
+    async def compare(self, found: Found) -> Found:
+        """Return the tests that a copy has too, with their baselines; raise SwarmError when it has none of them."""
+        self._copies.settings = replace(
+            self._copies.settings,
+            python=found.python,
+            folder=found.folder,
+            import_roots=found.import_roots or (".",),
+            options=found.run_options,
+        )
+        with self._told("setting up a fresh copy" if self._wishes.setup else "making a fresh copy"):
+            try:
+                await (self._making or self._make())
+            except SetUpFailed as error:
+                raise SwarmError("\n  ".join([error.message, *error.lines]), "nothing was begun") from None
+        with self._told("collecting in a fresh copy"):
+            copy, collected, complaint = await self._collect()
+        facts = CopyFacts(self._repository, self._base, copy, found.folder, found.root, found.import_roots)
+        here = {test.test for test in collected.tests} if collected is not None else set()
+        missing = [(test, file) for test, file, _ in found.tests if test not in here]
+        errors = {"": complaint} if collected is None else _errors_by_file(collected, found.root)
+        differences = await asyncio.to_thread(explain, missing, errors, facts)
+        kept = _without(found, differences)
+        if kept.tests and collected is not None and collected.loaded:
+            modules = ", ".join(sorted(collected.loaded)[:5])
+            self._progress(
+                f"in a copy, {modules} would come from your checkout: what agents change there would not be tested; "
+                "install the project in every copy with --setup, and name that Python with --python"
+            )
+        if kept.tests and self._wishes.baseline:
+            kept = await self._run(kept, self._wishes.baseline, facts, differences)
+        self._tell(found, kept, differences)
+        return replace(kept, left_out=(*kept.left_out, *(difference.sentence for difference in differences)))
+
+    async def _collect(self) -> tuple[Path, Collected | None, str]:
+        """Return the copy and what pytest collects there, or what it says instead."""
+        async with self._copies.checked_out(self._tree) as copy:
+            pass
+        words = self._arguments_in(copy)
+        if words is None:
+            return copy, None, ""
+        try:
+            return *(await self._copies.collect(self._tree, words, top=self._repository.root)), ""
+        except (AdapterError, UsageError) as error:
+            return copy, None, error.message
+
+    def _arguments_in(self, copy: Path) -> list[str] | None:
+        """Return pytest's arguments for the copy without files that it lacks; None when it lacks all that are named."""
+        top = self._repository.root
+        words, dropped, named = [], 0, 0
+        for word in self._wishes.arguments:
+            path = word.partition("::")[0].replace(f"{top}/", "")
+            places = [Path(self._copies.settings.folder) / path, Path(path)]
+            is_path = not word.startswith("-") and any((top / place).exists() for place in places)
+            named += is_path
+            if is_path and not any((copy / place).exists() for place in places):
+                dropped += 1
+                continue
+            words.append(word.replace(f"{top}/", f"{copy}/"))
+        return None if dropped and dropped == named else words
+
+    async def _run(self, found: Found, runs: int, facts: CopyFacts, differences: list[Difference]) -> Found:
+        """Return the tests with their baselines, without those that are red because the copy lacks something."""
+        copies = self._copies
+        for test, file, _ in found.tests:
+            copies.arguments[test] = pytest_argument(test, file, found.folder)
+        # A test that hangs must not use up the time of all.
+        limits = copies.settings.limits
+        copies.settings = replace(
+            copies.settings, limits=replace(limits, test_timeout=limits.test_timeout or LONGEST_TEST)
+        )
+        started = time.monotonic()
+        said = ["baseline"]
+        with self._told(lambda: said[-1]):
+            made = await run_baseline(copies, self._tree, [test for test, _, _ in found.tests], runs, said.append)
+        baselines = {test: made.baseline_of(test) for test, _, _ in found.tests}
+        causes: dict[tuple[str, str], list[str]] = {}
+        for test, file, _ in found.tests:
+            if baselines[test] is Baseline.RED:
+                cause = await asyncio.to_thread(cause_in, made.failures.get(test, ""), file, facts)
+                if cause is not None:
+                    causes.setdefault(cause, []).append(test)
+        lacking = [Difference(cause, cure, tuple(tests)) for (cause, cure), tests in causes.items()]
+        differences += lacking
+        times = "once" if runs == 1 else f"{runs} times"
+        cut = "; the time was over before all were run" if made.is_cut else ""
+        seconds = time.monotonic() - started
+        self._progress(f"baseline, {times}: {summarize(list(baselines.values()))} ({seconds:.0f} s{cut})")
+        for kind, words in ((Baseline.FLAKY, "flaky"), (Baseline.CLASH, "fails beside others, passes alone")):
+            for test in [test for test, baseline in baselines.items() if baseline is kind][:NAMED]:
+                self._progress(f"  {words}: {plain(test, 150)}")
+        return replace(_without(found, lacking), baselines=baselines)
+
+    def _tell(self, found: Found, kept: Found, differences: Sequence[Difference]) -> None:
+        sentences = [difference.sentence for difference in differences]
+        if not kept.tests:
+            told = "\n".join(f"  {sentence}" for sentence in sentences)
+            raise SwarmError(f"no agent could work on {_all_of(found)}, tried in a fresh copy\n{told}\n", "")
+        for sentence in sentences:
+            self._progress(f"left out: {sentence}")
+        if not self._wishes.setup:
+            behind = left_behind_sentence(files_left_behind(self._repository))
+            if behind:
+                self._progress(behind)
+        self._progress(f"tried in a fresh copy: {counted(len(kept.tests), 'test')} ({self._seconds:.1f} s)")
+
+    @property
+    def _seconds(self) -> float:
+        return time.monotonic() - self._since
+
+    @contextlib.contextmanager
+    def _told(self, what: str | Callable[[], str]) -> Iterator[None]:
+        """Show what is done and for how long, while it is done."""
+
+        async def tick() -> None:
+            while True:
+                await asyncio.sleep(_TICK)
+                self._live(f"{what if isinstance(what, str) else what()}, {self._seconds:.0f} s")
+
+        ticking = asyncio.ensure_future(tick())
+        try:
+            yield
+        finally:
+            ticking.cancel()
+
+
+@contextlib.asynccontextmanager
+async def begin_trial(
+    repository: Repository, base: str, wishes: TrialWishes, progress: Progress, live: Live
+) -> AsyncIterator[Trial]:
+    """Begin to make a fresh copy; it is removed in the end."""
+    count = max(COPIES, wishes.baseline or 0) if wishes.baseline else 1
+    checkout = str(repository.root)
+    settings = TestSettings("", setup=wishes.setup, checkout=checkout, fill=wishes.fill, limits=wishes.limits)
+    with ObjectSpace(repository) as space:
+        copies = TestCopies(space, settings, ResultCache(None, ""), base=base, count=count)
+        trial = Trial(copies, repository, base, wishes, (progress, live))
+        try:
+            yield trial
+        finally:
+            await trial.close()
+
+
+def _errors_by_file(collected: Collected, root: str) -> Mapping[str, str]:
+    """Return what pytest says of each file, by its path from the top; a folder's conftest.py speaks for all."""
+    found: dict[str, str] = {}
+    for broken in collected.errors:
+        file = broken.test.partition("::")[0]
+        key = str(Path(root) / file) if file.endswith(".py") and not file.endswith("conftest.py") else ""
+        found.setdefault(key, broken.text)
+    return found
+
+
+def _without(found: Found, differences: Sequence[Difference]) -> Found:
+    gone = {test for difference in differences for test in difference.tests}
+    return replace(found, tests=tuple(entry for entry in found.tests if entry[0] not in gone))
+
+
+def _all_of(found: Found) -> str:
+    return "the test" if len(found.tests) == 1 else f"any of the {len(found.tests)} tests"

@@ -1,0 +1,241 @@
+"""What a fresh copy lacks is said with its cause and its cure before anybody is launched, and only then."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import sys
+from pathlib import Path
+
+import pytest
+
+from swarm_tui.adapters.git import Repository
+from swarm_tui.adapters.git.parts import fill_commands
+from swarm_tui.engine.collect import Found, Selection, choose_by_baseline, find_tests
+from swarm_tui.engine.trial import TrialWishes, begin_trial
+from swarm_tui.errors import SwarmError, UsageError
+from swarm_tui.model.baseline import Baseline
+from tests.git_project import PYTEST_INI, GitProject
+
+pytestmark = pytest.mark.slow
+
+NOT_COMMITTED = "is not committed, so no copy has it"
+IGNORED = "is ignored by git, so no copy has it"
+
+
+@pytest.fixture
+def free_port() -> int:
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        return int(server.getsockname()[1])
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> GitProject:
+    project = GitProject(tmp_path / "project")
+    project.commit(
+        "Begin",
+        {
+            "pytest.ini": f"{PYTEST_INI}\npythonpath = src\n",
+            ".gitignore": "/generated/\n_version.py\n*.bin\n.venv\n",
+            "src/pkg/__init__.py": "",
+            "tests/test_good.py": "def test_good(): pass\n",
+        },
+    )
+    return project
+
+
+async def tried(project: GitProject, *arguments: str, **wishes: object) -> tuple[Found, str]:
+    """Return what is left after the trial, and all that was said of it."""
+    said: list[str] = []
+    repository = Repository.open(project.root)
+    fill = fill_commands(repository, repository.head())
+    asked = TrialWishes(arguments=arguments, fill=fill, **wishes)  # type: ignore[arg-type]
+    async with begin_trial(repository, repository.head(), asked, said.append, lambda _: None) as trial:
+        found = await find_tests(
+            repository,
+            project.root,
+            python=sys.executable,
+            arguments=arguments,
+            selection=Selection(),
+            progress=said.append,
+        )
+        found = await trial.compare(found)
+    return found, "\n".join(said)
+
+
+def names(found: Found) -> list[str]:
+    return [test.rpartition("::")[2] for test, _, _ in found.tests]
+
+
+async def test_a_project_that_is_whole_is_only_counted(project: GitProject) -> None:
+    found, said = await tried(project)
+    assert (names(found), found.left_out) == (["test_good"], ())
+    assert said.startswith("collecting the tests\ntried in a fresh copy: 1 test (")
+    assert not (project.root / ".swarm").exists()
+
+
+@pytest.mark.parametrize(
+    ("files", "words"),
+    [
+        ({"tests/test_new.py": "def test_x(): pass\n"}, ("tests/test_new.py", NOT_COMMITTED, "commit it")),
+        (
+            {"tests/test_good.py": "def test_good(): pass\ndef test_x(): pass\n"},
+            ("they are in your uncommitted changes of tests/test_good.py", "commit them"),
+        ),
+        (
+            {"tests/test_x.py": "from pkg._version import V\ndef test_x(): pass\n", "src/pkg/_version.py": "V = 1\n"},
+            ("src/pkg/_version.py", IGNORED, "--setup CMD"),
+        ),
+        (
+            {"tests/test_x.py": "from pkg import _version\ndef test_x(): pass\n", "src/pkg/_version.py": "V = 1\n"},
+            ("src/pkg/_version.py", IGNORED, "--setup CMD"),
+        ),
+        (
+            {
+                "tests/test_x.py": "CASES = open('generated/all/cases.txt').read()\ndef test_x(): pass\n",
+                "generated/all/cases.txt": "1\n",
+            },
+            ("generated/", IGNORED, "$SWARM_CHECKOUT"),
+        ),
+        (
+            {
+                "tests/test_x.py": "import pathlib\nHERE = pathlib.Path(__file__).parent\n"
+                "CASES = (HERE / 'new.txt').read_text()\ndef test_x(): pass\n",
+            },
+            ("tests/new.txt", NOT_COMMITTED),
+        ),
+    ],
+)
+async def test_what_a_copy_lacks_is_named_and_the_others_go_on(
+    project: GitProject, files: dict[str, str], words: tuple[str, ...]
+) -> None:
+    if "tests/test_x.py" in files:
+        project.commit("Test", {"tests/test_x.py": files["tests/test_x.py"]})
+    project.write(files | ({"tests/new.txt": "new"} if "new.txt" in str(files) else {}))
+    found, said = await tried(project)
+    assert names(found) == ["test_good"]
+    (sentence,) = found.left_out
+    assert all(word in sentence for word in (*words, "(1 test: tests/", "::test_x)"))
+    assert f"left out: {sentence}" in said
+
+
+async def test_when_no_test_could_be_worked_on_there_is_no_sweep(project: GitProject) -> None:
+    project.write({"tests/test_new.py": "def test_x(): pass\ndef test_y(): pass\n"})
+    with pytest.raises(SwarmError, match="no agent could work on any of the 2 tests") as caught:
+        await tried(project, "tests/test_new.py")
+    assert caught.value.exit_code == 1
+    assert f"tests/test_new.py {NOT_COMMITTED} (2 tests:" in str(caught.value)
+
+
+async def test_of_named_files_those_that_are_committed_are_tried(project: GitProject) -> None:
+    project.write({"tests/test_new.py": "def test_x(): pass\n"})
+    found, _ = await tried(project, "tests/test_new.py", str(project.root / "tests/test_good.py"))
+    assert names(found) == ["test_good"]
+
+
+async def test_a_conftest_that_is_not_committed_is_named(project: GitProject) -> None:
+    project.commit("Use", {"tests/test_good.py": "from helper import x\ndef test_good(): pass\n"})
+    project.write(
+        {"conftest.py": "import sys\nsys.modules['helper'] = type(sys)('helper')\nsys.modules['helper'].x = 1\n"}
+    )
+    with pytest.raises(SwarmError, match=rf"conftest\.py {NOT_COMMITTED} \(1 test"):
+        await tried(project)
+
+
+async def test_submodules_are_filled_and_those_that_are_not_here_are_named(project: GitProject, tmp_path: Path) -> None:
+    library = GitProject(tmp_path / "library")
+    library.commit("Library", {"lib/__init__.py": "X = 1\n"})
+    project.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(library.root), "vendor")
+    test = "import sys\nsys.path.insert(0, 'vendor')\nimport lib\ndef test_lib(): pass\n"
+    project.commit("Use", {"tests/test_lib.py": test})
+    found, _ = await tried(project)
+    assert names(found) == ["test_good", "test_lib"]
+    shutil.rmtree(project.root / ".git/modules")
+    found, _ = await tried(project)
+    assert names(found) == ["test_good"]
+    assert "the submodule vendor is not filled in a copy (1 test" in found.left_out[0]
+    assert "`git submodule update --init vendor`" in found.left_out[0]
+
+
+async def test_a_set_up_that_fails_ends_it_with_code_and_last_lines(project: GitProject) -> None:
+    with pytest.raises(SwarmError, match="set-up command failed with code 3 in a fresh copy") as caught:
+        await tried(project, setup="seq 30; echo 'no compiler' >&2; exit 3")
+    assert "  30\n  no compiler" in str(caught.value)
+    assert caught.value.exit_code == 1
+
+
+async def test_what_the_set_up_makes_is_there(project: GitProject) -> None:
+    project.commit("Use", {"tests/test_x.py": "from pkg._version import V\ndef test_x(): pass\n"})
+    project.write({"src/pkg/_version.py": "V = 1\n"})
+    found, _ = await tried(project, setup="cp $SWARM_CHECKOUT/src/pkg/_version.py src/pkg/")
+    assert (names(found), found.left_out) == (["test_good", "test_x"], ())
+
+
+async def test_modules_that_would_come_from_the_checkout_are_named(project: GitProject) -> None:
+    where = str(project.root / "src")
+    project.commit(
+        "Bind",
+        {
+            "pytest.ini": PYTEST_INI,
+            "tests/conftest.py": f"import sys\nsys.path.insert(0, {where!r})\n",
+            "tests/test_good.py": "import pkg\ndef test_good(): pass\n",
+        },
+    )
+    _, said = await tried(project)
+    assert "in a copy, pkg would come from your checkout" in said
+
+
+async def test_ignored_files_are_told_even_if_no_test_is_known_to_need_them(project: GitProject) -> None:
+    project.write({"generated/a.txt": "", "x.bin": "", ".venv/pyvenv.cfg": "", "src/__pycache__/a.pyc": ""})
+    _, said = await tried(project)
+    assert "not in the agents' copies, since git ignores them: generated/, x.bin (" in said
+
+
+BASELINE = """\
+import os, pathlib, time
+COUNT = pathlib.Path(os.environ["SWARM_TEST_COUNT"])
+
+def test_green(): pass
+def test_red(): assert 0
+def test_skipped():
+    import pytest
+    pytest.skip("not here")
+def test_needs(): open("generated/a.txt")
+def test_flaky():
+    number = len(list(COUNT.iterdir()))
+    (COUNT / str(number)).touch()
+    assert number % 2
+def test_port():
+    import socket
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", PORT))
+        time.sleep(1.0)
+"""
+
+
+async def test_the_baseline_tells_red_flaky_and_clashing_tests(
+    project: GitProject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, free_port: int
+) -> None:
+    (tmp_path / "count").mkdir()
+    monkeypatch.setenv("SWARM_TEST_COUNT", str(tmp_path / "count"))
+    project.commit("Tests", {"tests/test_good.py": BASELINE.replace("PORT)", f"{free_port})")})
+    project.write({"generated/a.txt": ""})
+    found, said = await tried(project, baseline=2)
+    assert {test.rpartition("::test_")[2]: baseline.value for test, baseline in found.baselines.items()} == {
+        "green": "green", "red": "red", "skipped": "skipped", "needs": "red", "flaky": "flaky", "port": "clash",
+    }  # fmt: skip
+    assert "test_needs" not in names(found)
+    assert f"generated/ {IGNORED} (1 test: tests/test_good.py::test_needs)" in found.left_out[0]
+    assert "flaky: tests/test_good.py::test_flaky" in said
+    assert "fails beside others, passes alone: tests/test_good.py::test_port" in said
+    chosen = {only: names(choose_by_baseline(found, Selection(only=only))) for only in ("red", "flaky", "green")}
+    assert chosen == {"red": ["test_red"], "flaky": ["test_flaky", "test_port"], "green": ["test_green"]}
+
+
+async def test_once_each_test_is_run_in_one_of_the_copies(project: GitProject) -> None:
+    found, said = await tried(project, baseline=1)
+    assert set(found.baselines.values()) == {Baseline.GREEN}
+    assert "baseline, once: 1 green (" in said
+    with pytest.raises(UsageError, match="none is red in a fresh copy"):
+        choose_by_baseline(found, Selection(only="red"))
