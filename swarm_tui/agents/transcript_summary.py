@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from swarm_tui.agents.call_repeats import CallRepeats
 from swarm_tui.model.text import plain
 
 _LINE_LIMIT = 300
@@ -18,6 +19,7 @@ class TranscriptSummary:
         self.last_line = ""
         self.dollars: float | None = None
         self.tokens: int | None = None
+        self.repeats = CallRepeats()
         self.limited_until: float | None = None
         """When the limit that the agent's last request met is over, if its server has said it."""
 
@@ -40,6 +42,9 @@ class TranscriptSummary:
         if record.get("source") != "agent":
             return
         message, calls = record.get("message"), record.get("tool_calls")
+        for call in calls if isinstance(calls, list) else ():
+            if isinstance(call, dict):
+                self.repeats.add(call.get("function_name"), call.get("arguments"))
         if isinstance(message, str) and message.strip():
             # A question usually is at the end of a message.
             self.last_line = last_line_of(message)

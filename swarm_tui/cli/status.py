@@ -182,6 +182,8 @@ def describe_test(record: TestRecord) -> dict[str, Any]:
         "is_over_budget": record.over_budget_at is not None,
         "options": list(record.options),
         "condition": record.condition,
+        "stuck": record.stuck,
+        "commits": record.commits,
         "trouble": record.trouble.model_dump(mode="json") if record.trouble is not None else None,
         "question": record.question,
         "branch": record.branch,
@@ -260,7 +262,7 @@ def _table(opened: OpenedSweep, records: list[TestRecord]) -> Iterable[str]:
     for sentence in opened.spec.left_out:
         yield f"left out: {plain(sentence, 500)}"
     for record in records:
-        hindered = record.condition if record.is_hindered else ""
+        hindered = record.condition if record.is_hindered else record.stuck and f"stuck: {record.stuck}"
         tries = "".join(_TRY_SIGNS[made.word] for made in record.tries[-8:])
         reason = record.question if record.state.value == "waiting" else hindered or record.reason
         reason = f"held: {record.held_for}" if record.held_for else reason

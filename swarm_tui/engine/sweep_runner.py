@@ -23,6 +23,7 @@ from swarm_tui.engine.one_test_task import OneTestTask
 from swarm_tui.engine.pattern_guard import PatternGuard
 from swarm_tui.engine.schedule import back_off, choose_launches, slots_taken
 from swarm_tui.engine.stopping import Stopper
+from swarm_tui.engine.stuck_agents import StuckAgents
 from swarm_tui.engine.watch import Watch, read_new_events
 from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.model.events import LaunchFailed, ProbeFailed, ProbeRecovered, Queued
@@ -69,6 +70,7 @@ class SweepRunner:
         self.messages = MessageSender(context, self.live_agents)
         self._pattern_guard = PatternGuard(context)
         self.budget_guard = BudgetGuard(context, self.live_agents, self.messages)
+        self._stuck_agents = StuckAgents(context, self.live_agents, self.messages)
         self.hindered = HinderedAgents(context, self.live_agents, self.messages, self._relaunch)
         self.answers = Answerer(context, self.live_agents, self.messages)
         self._busy: dict[str, asyncio.Task[None]] = {}
@@ -95,6 +97,7 @@ class SweepRunner:
                     self._status_due = now + STATUS_INTERVAL
                     await self._read_statuses(now)
                     self.hindered.work(self.group, time.time())
+                    self._stuck_agents.work(self.group, time.time())
                 self._hold_to_budget(now)
                 self._watch_patterns(now)
                 self.answers.apply_rules(self.group)

@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
+from swarm_tui.agents.call_repeats import CallRepeats
 from swarm_tui.agents.contract import ARCHIVE_PATH, TRIES_PATH
 from swarm_tui.agents.judging import End
 from swarm_tui.agents.observation import AgentObserver, Observation
 from swarm_tui.agents.transcript_summary import TranscriptSummary
 from swarm_tui.engine.agent_task import AgentTask
 from swarm_tui.engine.ask_tracker import AskTracker
+from swarm_tui.engine.commit_log import CommitLog
 from swarm_tui.engine.file_tail import FileTail
 from swarm_tui.engine.observed_files import ObservedFiles
 from swarm_tui.engine.tries import TryReader
@@ -29,6 +31,8 @@ CONFIRMATIONS: Final = 2
 SEARCH_INTERVAL: Final = 1.0
 SAID_INTERVAL: Final = 1.0
 SPENT_INTERVAL: Final = 5.0
+# An agent that goes on writing is not silent, also when what it says stays the same: `uses Bash`.
+HEARD_INTERVAL: Final = 30.0
 # So long after its hand-in an agent may go on with its last turn.
 LAST_WORDS_LIMIT: Final = 15.0
 # A dialog of a full-screen program stands at the end of the screen.
@@ -62,6 +66,7 @@ class Watch:
     """When the agent's archive was seen first."""
     _tries: FileTail = field(init=False)
     _reader: TryReader = field(init=False)
+    _commit_log: CommitLog = field(init=False)
     _transcript: str | None = None
     _logs: dict[str, FileTail] = field(default_factory=dict)
     """The transcript and the logs of subagents, by their paths."""
@@ -74,6 +79,8 @@ class Watch:
     _searched_at: float = float("-inf")
     _said_at: float = float("-inf")
     _spent_at: float = float("-inf")
+    _has_written: bool = False
+    """Whether its transcript has grown since what it says was recorded last."""
     _was_active: bool = False
     _process: tuple[AgentState | None, int] = ("RUNNING", 0)
     """The last state of its process, and how often it was seen in a row."""
@@ -81,6 +88,7 @@ class Watch:
     def __post_init__(self) -> None:
         self._tries = FileTail(AgentFile(self.address, TRIES_PATH))
         self._reader = TryReader(self.task.key)
+        self._commit_log = CommitLog(self.task.key, self.address)
         kind = self.task.kind
         self._summary, self._recorded = kind.new_summary(), kind.new_summary()
         self._asks = AskTracker(self.task.key)
@@ -91,6 +99,7 @@ class Watch:
         """Continue where the journal ends for an agent that was watched before."""
         self._reader = TryReader(self.task.key, record.tries)
         self._recorded.last_line = record.last_line
+        self._commit_log.continue_from(record.commits)
         self._shown = Seen(
             test=record.test,
             state=State.RUNNING,
@@ -106,6 +115,11 @@ class Watch:
     def observer(self) -> AgentObserver | None:
         """What tells from the agent's own files what it does."""
         return self._observed_files.observer if self._observed_files is not None else None
+
+    @property
+    def repeats(self) -> CallRepeats:
+        """How often the agent has made the same call."""
+        return self._summary.repeats
 
     @property
     def has_archive(self) -> bool:
@@ -149,7 +163,8 @@ class Watch:
         """Return what is to be read of the agent's files."""
         observed = self._observed_files.requests() if self._observed_files is not None else []
         logs = [log.request for log in self._logs.values()]
-        return [ReadRequest(AgentFile(self.address, ARCHIVE_PATH)), self._tries.request, *logs, *observed]
+        archive = ReadRequest(AgentFile(self.address, ARCHIVE_PATH))
+        return [archive, self._tries.request, self._commit_log.request, *logs, *observed]
 
     def new_events(self, slices: Sequence[FileSlice | None], now: float) -> list[KnownEvent]:
         """Return the events that follow from the answers to `read_requests`."""
@@ -157,8 +172,11 @@ class Watch:
         has_archive = next(rest) is not None
         self.handed_in_at = (self.handed_in_at or now) if has_archive else None
         events: list[KnownEvent] = list(self._reader.read(self._tries.read_lines(next(rest))))
+        events += self._commit_log.read(next(rest), now)
         for log in self._logs.values():
-            self._summary.read(log.read_lines(next(rest)))
+            lines = log.read_lines(next(rest))
+            self._has_written = self._has_written or bool(lines)
+            self._summary.read(lines)
         if self._observed_files is not None:
             self._observed_files.read(rest)
             events += self._asks.new_events(self._observed_files.observer)
@@ -167,7 +185,11 @@ class Watch:
     def _transcript_events(self, now: float) -> list[KnownEvent]:
         events: list[KnownEvent] = []
         summary, recorded = self._summary, self._recorded
-        if summary.last_line != recorded.last_line and now >= self._said_at + SAID_INTERVAL:
+        is_new = summary.last_line != recorded.last_line
+        if (is_new and now >= self._said_at + SAID_INTERVAL) or (
+            self._has_written and now >= self._said_at + HEARD_INTERVAL
+        ):
+            self._has_written = False
             self._said_at, recorded.last_line = now, summary.last_line
             events.append(Said(test=self.task.key, line=summary.last_line))
         dollars = self._dollars()

@@ -7,39 +7,28 @@ from typing import Final
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.states import Result, State
 
-STUCK_AFTER: Final = 900.0
-"""A running agent that has neither written nor tried anything for this many seconds is called stuck."""
 
-
-def is_stuck(record: TestRecord, now: float) -> bool:
-    """Return whether an agent runs and has neither written nor tried anything for STUCK_AFTER seconds."""
-    if record.state is not State.RUNNING:
-        return False
-    last_sign = max(record.since, record.last_line_at, record.tries[-1].at if record.tries else 0.0)
-    return now - last_sign > STUCK_AFTER
-
-
-def needs_person(record: TestRecord, now: float) -> bool:
+def needs_person(record: TestRecord) -> bool:
     """Return whether a test is one of those that the key `w` visits."""
-    return attention_order(record, now)[0] < _RUNNING
+    return attention_order(record)[0] < _RUNNING
 
 
-def attention_order(record: TestRecord, now: float) -> tuple[int, float]:
+def attention_order(record: TestRecord) -> tuple[int, float]:
     """Return the key that sorts tests by how much they need a person: by class, then the longest in its state first."""
     if record.state is State.WAITING:
         return _WAITING, record.since
     if record.state is State.DONE and record.result in _CLASS_OF_RESULT:
         return _CLASS_OF_RESULT[record.result], record.since
-    if is_stuck(record, now):
+    if record.stuck:
         return _STUCK, record.since
     if record.state is State.DONE:
         return _DONE, record.since
     return (_RUNNING if record.state is State.RUNNING else _NOT_RUNNING), record.since
 
 
-def attention_class(record: TestRecord, now: float) -> int:
+def attention_class(record: TestRecord) -> int:
     """Return 0 for a test that waits for an answer, 1 for a blocked one, 2 for others."""
-    return min(attention_order(record, now)[0], 2)
+    return min(attention_order(record)[0], 2)
 
 
 _CLASS_OF_RESULT: Final[dict[Result | None, int]] = {Result.BLOCKED: 1, Result.FAILED: 2, Result.UNRESOLVED: 3}

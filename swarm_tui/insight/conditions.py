@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from swarm_tui.insight.attention import is_stuck
 from swarm_tui.insight.patterns import find_patterns
 from swarm_tui.journal.fold import SweepState
 from swarm_tui.model.conditions import ALERT_AT
@@ -37,7 +36,7 @@ CHECKS: Final[dict[str, Callable[[SweepState, float], bool]]] = {
     "failed": lambda state, now: bool(state.counts[Result.FAILED]),
     "blocked": lambda state, now: bool(state.counts[Result.BLOCKED]),
     "unresolved": lambda state, now: bool(state.counts[Result.UNRESOLVED]),
-    "stuck": lambda state, now: any(is_stuck(record, now) for record in state.tests()),
+    "stuck": lambda state, now: any(bool(record.stuck) for record in state.tests()),
     "alert": _has_alert,
     "over-budget": _is_over_budget,
     "held": lambda state, now: state.launches_nothing,

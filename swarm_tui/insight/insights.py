@@ -50,11 +50,11 @@ class Insights:
     def blockers(self) -> list[Blocker]:
         return find_blockers(self._open.values())
 
-    def tests_needing_person(self, now: float) -> list[TestRecord]:
+    def tests_needing_person(self) -> list[TestRecord]:
         """Return the tests that need a person, the most urgent first."""
         candidates = {**self._open, **self._active}
-        found = [record for record in candidates.values() if needs_person(record, now)]
-        return sorted(found, key=lambda record: (attention_order(record, now), record.test))
+        found = [record for record in candidates.values() if needs_person(record)]
+        return sorted(found, key=lambda record: (attention_order(record), record.test))
 
 
 def _keep(records: dict[str, TestRecord], record: TestRecord, is_kept: bool) -> None:

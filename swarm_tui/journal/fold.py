@@ -34,6 +34,7 @@ NOTHING_ASKED: Final[dict[str, Any]] = {
     "needs_terminal": False,
     "trouble": None,
     "asks": (),
+    "stuck": "",
 }
 
 
@@ -288,6 +289,14 @@ class SweepState:
 
     _host_back = _host_lost
 
+    def _stuck(self, event: happened.Stuck) -> None:
+        record = self.record_of(event.test) if event.test in self.records else TestRecord(event.test)
+        self._change(event.test, stuck=event.reason, is_nudged=record.is_nudged or event.is_nudged)
+
+    def _committed(self, event: happened.Committed) -> None:
+        record = self.records.get(event.test)
+        self._change(event.test, commits=event.commits, tokens_at_progress=record.tokens or 0 if record else 0)
+
     def _try_started(self, event: happened.TryStarted) -> None:
         self._put_try(event.test, Try(event.number, None, 0.0, event.at))
 
@@ -304,7 +313,8 @@ class SweepState:
         while place and tries[place - 1].number >= made.number:
             place -= 1
         behind = place + (place < len(tries) and tries[place].number == made.number)
-        self._change(test, tries=(*tries[:place], made, *tries[behind:])[-TRIES_KEPT:])
+        tokens = record.tokens or 0 if record else 0
+        self._change(test, tries=(*tries[:place], made, *tries[behind:])[-TRIES_KEPT:], tokens_at_progress=tokens)
 
     def _foreign_imports(self, event: happened.ForeignImports) -> None:
         self._change(event.test, foreign_imports=event.modules)

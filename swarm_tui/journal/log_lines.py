@@ -21,6 +21,7 @@ _NOT_LOGGED: Final = frozenset(
         happened.Said,
         happened.Spent,
         happened.Harvesting,
+        happened.Committed,
         happened.AgentsStopped,
         happened.HostSeen,
         happened.Asked,
@@ -84,6 +85,8 @@ def log_line_of(event: happened.Event) -> LogLine | None:
             text = f"{event.slots} slots"
         case happened.BudgetChanged() | happened.BudgetSpent() | happened.BudgetBlind() | happened.OverBudget():
             level, text, test = budget_line(event)
+        case happened.Stuck() if event.reason:
+            level, text, test = "warning", f"stuck: {event.reason}", event.test
         case happened.DialTurned() | happened.LoginLost() | happened.LoginRestored():
             level, text, test = access_line(event)
         case happened.PatternRaised():

@@ -22,9 +22,11 @@ from swarm_tui.model.failure import FailureDetail
 from swarm_tui.model.harvest import HarvestReport
 from swarm_tui.model.states import Result, State
 from swarm_tui.model.trouble import Trouble
+from swarm_tui.model.trouble_events import Committed as Committed
 from swarm_tui.model.trouble_events import DialTurned as DialTurned
 from swarm_tui.model.trouble_events import LoginLost as LoginLost
 from swarm_tui.model.trouble_events import LoginRestored as LoginRestored
+from swarm_tui.model.trouble_events import Stuck as Stuck
 
 
 class EngineStarted(EventBase):
@@ -446,6 +448,8 @@ KnownEvent = Annotated[
     | LoginLost
     | LoginRestored
     | PatternRaised
+    | Committed
+    | Stuck
     | QueueHeld
     | QueueReleased
     | MessageSent

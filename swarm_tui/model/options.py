@@ -163,6 +163,7 @@ class RunOptions:
         parse=parse_dollars,
         rule=_DOLLARS,
     )
+    is_nudging: bool = _option(False, "--nudge", "write once to an agent that is stuck; then it is left to you")
     keep_agents: bool = _option(False, "--keep-agents", "do not stop agents whose work is harvested")
     alert: float = _option(
         5.0,

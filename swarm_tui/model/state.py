@@ -99,6 +99,13 @@ class TestRecord(NamedTuple):
     """What it asks through its hook, the oldest first."""
     asked_until: float = 0.0
     """When the newest of its asks so far was made."""
+    commits: int = 0
+    tokens_at_progress: int = 0
+    """What the agent had used when it last began a try or made a commit."""
+    stuck: str = ""
+    """Why the agent does not get on."""
+    is_nudged: bool = False
+    """Whether it was told so."""
 
     @property
     def mark(self) -> str:

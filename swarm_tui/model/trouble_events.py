@@ -1,10 +1,10 @@
-"""The events about agents whose model does not answer: the dial, and a login that is lost."""
+"""The events about agents that do not get on: the dial, a login that is lost, commits, and who is stuck."""
 
 from __future__ import annotations
 
 from typing import Literal
 
-from swarm_tui.model.event_base import EventBase
+from swarm_tui.model.event_base import EventBase, TestEvent
 from swarm_tui.model.trouble import TroubleKind
 
 
@@ -34,3 +34,19 @@ class LoginRestored(EventBase):
 
     type: Literal["login_restored"] = "login_restored"
     by: str = ""
+
+
+class Committed(TestEvent):
+    """The agent has made so many commits in its copy; at most one event in five seconds for each test."""
+
+    type: Literal["committed"] = "committed"
+    commits: int
+
+
+class Stuck(TestEvent):
+    """The agent does not get on, for this reason; without one it does again."""
+
+    type: Literal["stuck"] = "stuck"
+    reason: str = ""
+    is_nudged: bool = False
+    """A message tells it so. That happens once for each agent."""

@@ -49,7 +49,7 @@ def harvested(result: Result, *tests: str) -> list[happened.Harvested]:
         (harvested(Result.BLOCKED, "a"), {"blocked"}),
         (harvested(Result.UNRESOLVED, "a"), {"unresolved"}),
         (harvested(Result.FAILED, "a", "b", "c", "d"), {"failed"}),
-        ([happened.Launched(at=NOW - 2_000, test="b")], {"stuck"}),
+        ([happened.Launched(test="b"), happened.Stuck(test="b", reason="it loops")], {"stuck"}),
         ([happened.BudgetSpent(percent=80, dollars=8, budget=10)], set()),
         ([happened.BudgetSpent(percent=100, dollars=10, budget=10)], {"over-budget", "held"}),
         ([happened.OverBudget(test="a", dollars=2, budget=1)], {"over-budget"}),

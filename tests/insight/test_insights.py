@@ -25,7 +25,7 @@ def test_updated_insights_agree_with_all_records(first: list[happened.Event], th
     assert {blocker.title for blocker in insights.blockers()} == {
         blocker.title for blocker in find_blockers(state.tests())
     }
-    assert insights.tests_needing_person(2_000.0) == computed.tests_needing_person(2_000.0)
+    assert insights.tests_needing_person() == computed.tests_needing_person()
 
 
 @given(events)

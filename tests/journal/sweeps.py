@@ -34,6 +34,8 @@ def event_of() -> st.SearchStrategy[happened.Event]:
         st.builds(happened.DialTurned, slots=st.sampled_from([None, 1, 3]), is_halved=st.booleans()),
         st.builds(happened.LoginLost, test=test_ids, reason=st.text(max_size=5)),
         st.builds(happened.LoginRestored),
+        st.builds(happened.Stuck, test=test_ids, reason=st.text(max_size=5), is_nudged=st.booleans()),
+        st.builds(happened.Committed, test=test_ids, commits=st.integers(1, 9)),
         st.builds(happened.ProbeFailed, tests=st.lists(test_ids, max_size=2).map(tuple)),
         st.builds(happened.ProbeRecovered),
         st.builds(happened.TryStarted, test=test_ids, number=st.integers(1, 3)),

@@ -78,11 +78,17 @@ FULL = TestRecord(
     needs_terminal=True,
     asks=(OpenAsk(ASK, "item", 7.0, "ann"),),
     asked_until=8.0,
+    commits=3,
+    tokens_at_progress=1,
+    stuck="it loops",
+    is_nudged=True,
 )
 
 
 NOTHING_ASKED = {"question": "", "options": (), "condition": "", "trouble": None, "needs_terminal": False, "asks": ()}
+NOTHING_ASKED |= {"stuck": ""}
 LIMITED = Trouble(kind=TroubleKind.LIMITED, until=70.0, has_given_up=True)
+PROGRESS = {"tokens_at_progress": FULL.tokens}
 NO_LOGIN = happened.LoginLost(seq=2, at=2, test=TEST, reason="403")
 
 
@@ -151,14 +157,14 @@ def test_the_record_that_is_changed_here_has_no_field_at_its_default() -> None:
             {"state": State.RUNNING, "source": "process", "reason": ""}
             | {"question": "", "options": (), "condition": "API error 429", "trouble": None, "needs_terminal": False},
         ),
-        (happened.TryStarted(at=9, test=TEST, number=2), {"tries": (*FULL.tries, Try(2, None, 0.0, 9))}),
+        (happened.TryStarted(at=9, test=TEST, number=2), {"tries": (*FULL.tries, Try(2, None, 0.0, 9)), **PROGRESS}),
         (
             happened.TryFinished(at=9, test=TEST, number=1, passed=True, seconds=3.0, failure="f"),
-            {"tries": (Try(1, True, 3.0, 9, "f"),)},
+            {"tries": (Try(1, True, 3.0, 9, "f"),), **PROGRESS},
         ),
         (
             happened.TryFinished(at=9, test=TEST, number=2, passed=False, failure="f", detail=DETAIL),
-            {"tries": (*FULL.tries, Try(2, False, 0.0, 9, "f", detail=DETAIL))},
+            {"tries": (*FULL.tries, Try(2, False, 0.0, 9, "f", detail=DETAIL)), **PROGRESS},
         ),
         (happened.ForeignImports(at=9, test=TEST, modules=("m", "n")), {"foreign_imports": ("m", "n")}),
         (happened.Said(at=9, test=TEST, line="hello"), {"last_line": "hello", "last_line_at": 9}),
@@ -230,6 +236,9 @@ def test_the_record_that_is_changed_here_has_no_field_at_its_default() -> None:
         (happened.Noted(at=9, test=TEST, text="hello"), {}),
         (happened.AgentsStopped(at=9, agents=("agent",)), {}),
         (happened.DialTurned(at=9, slots=2), {}),
+        (happened.Committed(at=9, test=TEST, commits=4), {"commits": 4, "tokens_at_progress": 2}),
+        (happened.Stuck(at=9, test=TEST, reason="it sleeps"), {"stuck": "it sleeps"}),
+        (happened.Stuck(at=9, test=TEST), {"stuck": ""}),
         (happened.LoginLost(at=9, test=TEST), {}),
         (happened.LoginRestored(at=9), {}),
     ],
@@ -443,6 +452,9 @@ def test_the_newest_answers_are_kept() -> None:
         (happened.DialTurned(slots=7, cause="limited"), ("info", "7 agents at once again", "")),
         (happened.DialTurned(), ("info", "as many agents as were asked for again", "")),
         (happened.LoginLost(test=TEST, reason="403"), ("error", "login lost, the queue is held: 403", TEST)),
+        (happened.Stuck(test=TEST, reason="it loops"), ("warning", "stuck: it loops", TEST)),
+        (happened.Stuck(test=TEST), None),
+        (happened.Committed(test=TEST, commits=1), None),
         (happened.LoginRestored(by="ada"), ("info", "ada says that the model answers again", "")),
         (happened.QueueHeld(), ("info", "the queue is held", "")),
         (happened.QueueHeld(tests=(TEST,), reason="r"), ("info", "1 test is held: r", "")),

@@ -72,7 +72,7 @@ async def test_the_cursor_stays_on_its_test_through_all_zooms(folder: SweepFolde
 async def test_w_leads_to_who_waits_then_to_who_is_blocked_then_to_the_others(folder: SweepFolder) -> None:
     async with room_on(folder, WIDE) as (app, pilot):
         grid, records = home(app).grid, app.store.state.records
-        needing = app.store.insights.tests_needing_person(app.store.clock())
+        needing = app.store.insights.tests_needing_person()
         await press(pilot, "j", "j")
         walked: list[str] = []
         for _ in needing:

@@ -92,6 +92,7 @@ class ClaudeSummary(TranscriptSummary):
                 self.last_line = last_line_of(text)
             elif block.get("type") == "tool_use":
                 self.last_line = f"uses {plain(str(block.get('name')), 60)}"
+                self.repeats.add(block.get("name"), block.get("input"))
                 asked = _asked_by(block, "name", "input")
                 if asked:
                     # A call beside it may be answered first.

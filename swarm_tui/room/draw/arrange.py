@@ -115,7 +115,7 @@ def _sort_key(sort: str, now: float) -> Callable[[TestRecord], Any] | None:
             places = {mark: place for place, mark in enumerate(MARKS)}
             return lambda record: places[record.mark]
         case "need":
-            return lambda record: attention_order(record, now)
+            return attention_order
         case "duration":
             return lambda record: -_duration(record, now)
         case "cost":

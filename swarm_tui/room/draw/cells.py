@@ -144,8 +144,8 @@ def _column_text(name: str, cell: Cell, size: int, now: float) -> tuple[str, str
         case "host":
             return cut_text(plain(record.host), size), "dim"
         case _:
-            said = record.question or record.reason or (record.is_hindered and record.condition) or record.last_line
-            return cut_text(plain(said), size), "dim"
+            said = record.question or record.reason or record.stuck or (record.is_hindered and record.condition)
+            return cut_text(plain(said or record.last_line), size), "warning" if record.stuck else "dim"
 
 
 def draw_tries(record: TestRecord, size: int) -> str:

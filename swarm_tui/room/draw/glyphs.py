@@ -47,7 +47,9 @@ def glyph_of(record: TestRecord, is_wide: bool = False) -> str:
 
 
 def role_of(record: TestRecord) -> str:
-    return "stale" if record.stale_since is not None else MARKS[record.mark].role
+    if record.stale_since is not None:
+        return "stale"
+    return "warning" if record.stuck else MARKS[record.mark].role
 
 
 def word_of(record: TestRecord) -> str:
@@ -55,6 +57,8 @@ def word_of(record: TestRecord) -> str:
     trouble = record.trouble
     if trouble is not None and record.is_hindered:
         return trouble_words(trouble.kind, trouble.until, record.trouble_at)
+    if record.stuck:
+        return "stuck"
     return MARKS[record.mark].word
 
 

@@ -31,6 +31,9 @@ def draw_side(record: TestRecord, width: int, now: float, asked: RequestKind | N
         asked_for = _paragraph("asks: ", plain_lines(record.question[:2000]), width, "waiting")
         options = _paragraph("answers: ", " · ".join(plain(option, 100) for option in record.options), width)
         lines += [(), *asked_for, *(options if record.options else []), *([()] if record.block else [])]
+    if record.stuck:
+        told = ", and was told so" if record.is_nudged else ""
+        lines += _paragraph("stuck: ", f"{plain(record.stuck, 300)}{told}", width, "warning")
     if record.condition:
         lines += _paragraph("", plain(record.condition, 300), width, "hindered")
         if record.trouble is not None and record.trouble.has_given_up:

@@ -25,7 +25,7 @@ _SCREEN = "screen:"
 def open_changes(room: RoomApp) -> None:
     """Show what has happened, and go to what is chosen."""
     absence = room.absence
-    entries = list(_entries(absence.changes, room.store.clock(), is_ascii=room.is_ascii))
+    entries = list(_entries(absence.changes, is_ascii=room.is_ascii))
 
     def go(values: tuple[str, ...] | None) -> None:
         if not values:
@@ -38,7 +38,7 @@ def open_changes(room: RoomApp) -> None:
     room.push_screen(PickScreen(absence.line, entries), go)
 
 
-def _entries(changes: Changes, now: float, *, is_ascii: bool) -> Iterator[Choosable]:
+def _entries(changes: Changes, *, is_ascii: bool) -> Iterator[Choosable]:
     for size, cause in changes.patterns:
         yield Choosable(f"{_SCREEN}patterns", f"{size} alike", plain(cause, 160))
     if changes.integrated is not None:
@@ -47,7 +47,7 @@ def _entries(changes: Changes, now: float, *, is_ascii: bool) -> Iterator[Choosa
         about = "to keep or to revert" if done else plain(changes.integrated.detail, 160)
         yield Choosable(f"{_SCREEN}fixes", text, about)
     tests = [*changes.asking, *changes.done, *changes.stopped]
-    for record in sorted(tests, key=lambda record: attention_order(record, now))[:LISTED]:
+    for record in sorted(tests, key=attention_order)[:LISTED]:
         mark = MARKS[record.mark]
         glyph = mark.ascii_glyph if is_ascii else mark.glyph
         yield Choosable(record.test, f"{glyph} {plain(short_name(record), 60)}", _about(record), role=mark.role)
