@@ -7,14 +7,13 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 
 from swarm_tui.insight.ask_groups import likeness_of
-from swarm_tui.insight.attention import STUCK_AFTER, is_stuck
 from swarm_tui.insight.causes import cause_of_text
 from swarm_tui.insight.patterns import cause_of, raw_cause
 from swarm_tui.insight.waits import is_turn_over, item_of_turn
 from swarm_tui.journal.fold import SweepState
 from swarm_tui.model.asks import Ask, AskKind, OpenAsk, identity
 from swarm_tui.model.budget import limit_text
-from swarm_tui.model.formatting import counted, duration
+from swarm_tui.model.formatting import counted
 from swarm_tui.model.outcome import EscalationKind
 from swarm_tui.model.rules import common_subject
 from swarm_tui.model.state import TestRecord
@@ -244,9 +243,10 @@ def _result(record: TestRecord, now: float) -> Iterable[Item]:
 
 
 def _stuck(record: TestRecord, now: float) -> Iterable[Item]:
-    if is_stuck(record, now):
-        title = f"has written and tried nothing for {duration(STUCK_AFTER)}"
-        yield _cause(record, ItemKind.STUCK, title, record.last_line)
+    if record.stuck:
+        # Since when it is differs from agent to agent.
+        title = f"stuck: {record.stuck.partition(' since ')[0]}"
+        yield _cause(record, ItemKind.STUCK, title, f"{record.stuck}\n{record.last_line}")
 
 
 def _budget(state: SweepState) -> Iterable[Item]:
