@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from swarm_tui.insight.causes import cause_of_failure
 from swarm_tui.insight.patterns import cause_of
-from swarm_tui.insight.traits import TraitCounts, find_lifts, shared_traits, trait_words, traits_of
+from swarm_tui.insight.traits import TraitCounts, common_traits, find_lifts, shared_traits, trait_words, traits_of
 from swarm_tui.model.alarm import PatternAlarm
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.state import TestRecord
@@ -67,7 +67,7 @@ class Held(NamedTuple):
 def what_is_shared(members: Iterable[str], records: Mapping[str, TestRecord]) -> str:
     """Return what sets tests apart from all others, as the first of the words for it; "" for nothing."""
     inside, every = _counted(members, records)
-    return next(iter(shared_traits(inside, every)), "")
+    return next(iter(shared_traits(common_traits(inside), inside.tests, every)), "")
 
 
 def choose_held(members: Iterable[str], tried: Iterable[str], records: Mapping[str, TestRecord]) -> Held | None:
@@ -95,7 +95,8 @@ def choose_held(members: Iterable[str], tried: Iterable[str], records: Mapping[s
 def _telling_trait(members: list[str], seen: TraitCounts, records: Mapping[str, TestRecord]) -> str | None:
     """Return the trait that says best which other tests would meet the cause; None without one."""
     inside, every = _counted(members, records)
-    of_all = {lift.trait: lift.share - (lift.others or 0.0) for lift in find_lifts(inside, every, LEAST_COVER)}
+    lifts = find_lifts(common_traits(inside, LEAST_COVER), inside.tests, every)
+    of_all = {lift.trait: lift.share - (lift.others or 0.0) for lift in lifts}
     candidates = []
     for trait, advance in of_all.items():
         count = inside.counts[trait]

@@ -31,6 +31,13 @@ _SIGNATURE: Final = re.compile(r"(?!__)[\w.<>]+\(\) (missing|takes|got an? (unex
 _OF_PLAIN_TYPE: Final = re.compile(
     r"'(NoneType|str|int|float|bool|bytes|list|dict|tuple|set|function|method|generator|coroutine)' object"
 )
+_SAME_WORDS: Final = {
+    "RecursionError": "maximum recursion depth exceeded",
+    "ZeroDivisionError": "division by zero",
+    "UnicodeDecodeError": "cannot be decoded",
+    "UnicodeEncodeError": "cannot be encoded",
+}
+"""Errors whose messages differ only by the data that they met."""
 _DATABASE_ERRORS: Final = frozenset(
     {"OperationalError", "ProgrammingError", "IntegrityError", "DatabaseError", "InterfaceError"}
 )
@@ -81,7 +88,7 @@ def _place_in_text(place: re.Match[str]) -> dict[str, object]:
     file = place["file"].rsplit("/", 1)[-1]
     if _TEST_FILE.search(file):
         return {"file": file, "is_test": True, "place": f"{file}:{place['line']}"}
-    return {"file": file, "statement": f"line {place['line']}"}
+    return {"file": f"{file}:{place['line']}"}
 
 
 def _cause_of_error(error: RaisedError) -> str:
@@ -95,20 +102,30 @@ def _cause_of_error(error: RaisedError) -> str:
 
 def _template_of(error: RaisedError, name: str) -> str:
     """Return what of the message belongs to the cause."""
-    if name == "RecursionError":
-        return "maximum recursion depth exceeded"
+    if name in _SAME_WORDS:
+        return _SAME_WORDS[name]
     message = error.message
+    if name == "Failed" and error.subjects:
+        message = message.replace("<class '", "").partition("DID NOT RAISE ")[1] or message
     if name == "AssertionError":
-        message = _own_words(message)
+        message = _own_words(error)
         if not has_words(message_template(message)):
             return _status_in(error.message)
     return message_template(message, values=error.values, has_names=name in _KEEPING_NAMES)
 
 
-def _own_words(message: str) -> str:
-    """Return what the author of an assertion wrote, without what pytest found in its expressions."""
-    own = re.split(r"(?:^|\n)assert\s", message, maxsplit=1)[0]
-    return own.strip()
+def _own_words(error: RaisedError) -> str:
+    """Return what the author of an assertion wrote about its cause, without what pytest found in its expressions.
+
+    Where a test itself asserts, its words are about this test; what it looks at says more.
+    """
+    if error.subjects and _is_in_test_itself(error):
+        return ""
+    return re.split(r"(?:^|\n)assert\s", error.message, maxsplit=1)[0].strip()
+
+
+def _is_in_test_itself(error: RaisedError) -> bool:
+    return not error.function or error.place == f"{error.file}::{error.function}"
 
 
 def _status_in(message: str) -> str:
@@ -125,9 +142,9 @@ def _where(error: RaisedError, name: str) -> str:
         return "" if error.is_test else error.file
     if not error.is_test:
         return _frame(error, name)
-    is_in_test_itself = not error.function or error.place == f"{error.file}::{error.function}"
+    is_in_test_itself = _is_in_test_itself(error)
     if name in _BY_SUBJECT and (is_in_test_itself or name in ("AssertionError", "Failed")):
-        if name == "AssertionError" and has_words(message_template(_own_words(error.message))):
+        if name == "AssertionError" and has_words(message_template(_own_words(error))):
             return ""
         return f"on {', '.join(error.subjects)}" if error.subjects else error.place
     # A fixture or a helper of the tests is a place like any other; a test itself only meets the cause.

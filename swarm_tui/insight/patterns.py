@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from swarm_tui.insight.causes import cause_of_failure, cause_of_text
-from swarm_tui.insight.traits import TraitCounts, shared_traits, traits_of
+from swarm_tui.insight.traits import TraitCounts, common_traits, shared_traits, traits_of
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.states import UNSOLVED_RESULTS, Result, State
 from swarm_tui.model.text import plain
@@ -95,50 +95,77 @@ class PatternIndex:
 
 
 class _Group:
-    """The tests with one cause."""
+    """The tests with one cause. What one more test costs does not depend on how many there are."""
 
     def __init__(self, cause: str) -> None:
         self.cause = cause
         self.records: dict[str, TestRecord] = {}
         self._sorted: list[str] = []
+        self._kinds: Counter[str] = Counter()
         self._traits: dict[str, tuple[str, ...]] = {}
         self._counts = TraitCounts()
+        self._latest: TestRecord | None = None
         self._pattern: Pattern | None = None
+        self._common: list[tuple[str, int]] = []
         self._version = -1
         """Of the counts over all tests that the pattern was made with."""
 
     def put(self, record: TestRecord, traits: tuple[str, ...]) -> None:
         test = record.test
-        if test not in self.records:
-            insort(self._sorted, test)
-        elif self.records[test] is record:
+        known = self.records.get(test)
+        if known is record:
             return
+        if known is None:
+            insort(self._sorted, test)
+        else:
+            self._kinds[_kind(known)] -= 1
         self.records[test] = record
-        self._counts.replace(self._traits.get(test), traits)
-        self._traits[test] = traits
+        self._kinds[_kind(record)] += 1
+        if self._traits.get(test) != traits:
+            self._counts.replace(self._traits.get(test), traits)
+            self._traits[test] = traits
+        if known is not None and known is self._latest:
+            self._latest = None
+        elif self._latest is not None and _lateness(record) > _lateness(self._latest):
+            self._latest = record
         self._pattern = None
 
     def remove(self, test: str) -> None:
-        del self.records[test]
+        record = self.records.pop(test)
         del self._sorted[bisect_left(self._sorted, test)]
+        self._kinds[_kind(record)] -= 1
         self._counts.replace(self._traits.pop(test), None)
+        if record is self._latest:
+            self._latest = None
         self._pattern = None
 
     def pattern(self, every: TraitCounts) -> Pattern:
-        if self._pattern is None or self._version != every.version:
-            self._pattern, self._version = self._made(every), every.version
+        if self._pattern is None:
+            self._common = common_traits(self._counts)
+            self._pattern = self._made(every)
+        elif self._version != every.version:
+            self._pattern = self._pattern._replace(shared=self._shared(every))
+        self._version = every.version
         return self._pattern
 
+    def _shared(self, every: TraitCounts) -> tuple[str, ...]:
+        return shared_traits(self._common, self._counts.tests, every)
+
     def _made(self, every: TraitCounts) -> Pattern:
-        representative = max(self.records.values(), key=lambda each: (each.result is not None, each.since, each.test))
+        if self._latest is None:
+            self._latest = max(self.records.values(), key=_lateness)
         return Pattern(
             cause=self.cause,
             tests=tuple(self._sorted),
-            kind=Counter(map(_kind, self.records.values())).most_common(1)[0][0],
-            shared=shared_traits(self._counts, every),
-            representative=representative.test,
-            example=plain(raw_cause(representative), 2_000),
+            kind=min(self._kinds, key=lambda kind: (-self._kinds[kind], kind)),
+            shared=self._shared(every),
+            representative=self._latest.test,
+            example=plain(raw_cause(self._latest), 2_000),
         )
+
+
+def _lateness(record: TestRecord) -> tuple[bool, float, str]:
+    return record.result is not None, record.since, record.test
 
 
 def find_patterns(records: Iterable[TestRecord]) -> list[Pattern]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from swarm_tui.model.text import plain
 
@@ -20,25 +20,44 @@ _QUOTED: Final = re.compile(
 _COMMAND: Final = re.compile(
     r"""Command '(?:\['?)?(?P<words>(?:[^'\n]|'(?! (?:returned|died|timed)))*)'(?= returned| died| timed)"""
 )
-_FORMS: Final = (
-    # Before anything else, since they hold quotes, slashes and digits.
-    (re.compile(r"\b[a-z][a-z0-9+.-]*://[^\s'\"<>)\]]+", re.I), "<url>"),
-    (re.compile(r"<class '([\w.<>]+)'>"), r"\1"),
-    (re.compile(r"\binput_value=.*?, input_type=\w+"), "input_value=…"),
-    (re.compile(r"\bat 0x[0-9a-fA-F]+"), ""),
-    (re.compile(r"\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b"), "<id>"),
-    (re.compile(r"\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+"), "<address>"),
-    (re.compile(r"(?<![\w.])(?:~|\.{1,2})?(?:/[\w.+@%$~=,-]+)+/?|\b[A-Za-z]:\\[\w.\\ -]+"), _PATH),
-    (re.compile(r"(?<![\w/])[\w.+@-]+(?:/[\w.+@-]+)+\.\w{1,5}\b"), _PATH),
-    (re.compile(r"0x[0-9a-fA-F]+"), "0x…"),
-    (re.compile(r"\b\d{4}-\d\d?-\d\d?(?:[T ]\d\d?:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?"), "<time>"),
-    (re.compile(r"\b\d\d?:\d\d(?::\d\d)?(?:[.,]\d+)?(?: ?[AaPp][Mm])?\b"), "<time>"),
-    (re.compile(r"\btmp[a-z0-9_]{6,10}\b"), "<id>"),
+
+
+class VaryingPart(NamedTuple):
+    """What varies in messages; sought only in lines that hold its needle, which saves most of the time."""
+
+    needle: str
+    pattern: re.Pattern[str]
+    placeholder: str
+
+
+_ID: Final = "<id>"
+_TIME: Final = "<time>"
+_FORMS_WITH_QUOTES: Final = (
+    VaryingPart("://", re.compile(r"\b[a-z][a-z0-9+.-]*://[^\s'\"<>)\]]+", re.I), "<url>"),
+    VaryingPart("<class '", re.compile(r"<class '([\w.<>]+)'>"), r"\1"),
+    VaryingPart("input_value=", re.compile(r"\binput_value=.*?, input_type=\w+"), "input_value=…"),
 )
-# A word of hexadecimal letters alone is a word, and of digits alone a number.
-_HEXADECIMAL: Final = re.compile(r"\b(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{7,64}\b")
-# Letters and digits in turns, as in `req_8fK2jd93`: no word is written like that.
-_MIXED: Final = re.compile(r"\b(?=\w{6,}\b)\w*\d[A-Za-z]+\d\w*\b")
+_FORMS: Final = (
+    VaryingPart("at 0x", re.compile(r"\bat 0x[0-9a-fA-F]+"), ""),
+    VaryingPart("-", re.compile(r"\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b"), _ID),
+    VaryingPart("@", re.compile(r"\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+"), "<address>"),
+    VaryingPart("/", re.compile(r"(?<![\w.])(?:~|\.{1,2})?(?:/[\w.+@%$~=,-]+)+/?"), _PATH),
+    VaryingPart("/", re.compile(r"(?<![\w/])[\w.+@-]+(?:/[\w.+@-]+)+\.\w{1,5}\b"), _PATH),
+    VaryingPart(":\\", re.compile(r"\b[A-Za-z]:\\[\w.\\ -]+"), _PATH),
+    VaryingPart("tmp", re.compile(r"\btmp[a-z0-9_]{6,10}\b"), _ID),
+)
+_FORMS_WITH_DIGITS: Final = (
+    VaryingPart("0x", re.compile(r"0x[0-9a-fA-F]+"), "0x…"),
+    VaryingPart(
+        "-", re.compile(r"\b\d{4}-\d\d?-\d\d?(?:[T ]\d\d?:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?"), _TIME
+    ),
+    VaryingPart(":", re.compile(r"\b\d\d?:\d\d(?::\d\d)?(?:[.,]\d+)?(?: ?[AaPp][Mm])?\b"), _TIME),
+    # A word of hexadecimal letters alone is a word, and of digits alone a number.
+    VaryingPart("", re.compile(r"\b(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{7,64}\b"), _ID),
+    # Letters and digits in turns, as in `req_8fK2jd93`: no word is written like that.
+    VaryingPart("", re.compile(r"\b(?=\w{6,}\b)\w*\d[A-Za-z]+\d\w*\b"), _ID),
+)
+_DIGIT: Final = re.compile(r"\d")
 # The code of an HTTP answer names a kind of failure, it is no amount.
 _NUMBER: Final = re.compile(
     r"(?P<status>(?<!exit )\b(?:HTTP(?:/\d\.\d)?|status(?:[ _]code)?)[ :=]+(?:is |was |of )?[1-5]\d\d\b)"
@@ -75,25 +94,30 @@ def has_words(template: str) -> bool:
 
 
 def _line_template(line: str, values: Iterable[str], has_names: bool) -> str:
-    line = _COMMAND.sub(_program_of, line)
-    for pattern, replacement in _FORMS[:3]:
-        line = pattern.sub(replacement, line)
+    line = _COMMAND.sub(_program_of, line) if "Command '" in line else line
+    line = _without(line, _FORMS_WITH_QUOTES)
     for value in values:
         line = re.sub(rf"(?<![\w'\"]){re.escape(value)}(?!\w)", _VALUE, line)
     if not has_names:
         line = _QUOTED.sub(_VALUE, line)
-    for pattern, replacement in _FORMS[3:]:
-        line = pattern.sub(replacement, line)
-    line = _HEXADECIMAL.sub("<id>", line)
-    line = _MIXED.sub("<id>", line)
-    line = _NUMBER.sub(lambda found: found["status"] or "N", line)
-    line = _PLURAL.sub(r"\1", line)
+    line = _without(line, _FORMS)
+    if _DIGIT.search(line):
+        line = _without(line, _FORMS_WITH_DIGITS)
+        line = _NUMBER.sub(lambda found: found["status"] or "N", line)
+        line = _PLURAL.sub(r"\1", line)
     for _ in range(3):
         shorter = _BRACKETS.sub("…", _LIST.sub("…", line))
         if shorter == line:
             break
         line = shorter
-    return re.sub(r"\s+", " ", line).strip()
+    return " ".join(line.split())
+
+
+def _without(line: str, forms: Iterable[VaryingPart]) -> str:
+    for form in forms:
+        if form.needle in line:
+            line = form.pattern.sub(form.placeholder, line)
+    return line
 
 
 def _program_of(found: re.Match[str]) -> str:

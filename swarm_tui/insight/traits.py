@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from swarm_tui.model.state import TestRecord
@@ -87,15 +87,19 @@ def _traits_of(record: TestRecord) -> Iterator[str]:
         yield f"begin {int(record.launched_at // SPAN) * SPAN}"
 
 
-def find_lifts(members: TraitCounts, every: TraitCounts, least_share: float = LEAST_SHARE) -> list[Lift]:
-    """Return the traits that set the members apart from all other tests, the most telling first."""
-    others = every.tests - members.tests
+def common_traits(members: TraitCounts, least_share: float = LEAST_SHARE) -> list[tuple[str, int]]:
+    """Return the traits that at least such a share of the members has, and how many of them."""
+    least = members.tests * least_share
+    return [(trait, count) for trait, count in members.counts.items() if count >= least]
+
+
+def find_lifts(common: Iterable[tuple[str, int]], members: int, every: TraitCounts) -> list[Lift]:
+    """Return those of the common traits that set the members apart from all other tests, the most telling first."""
+    others = every.tests - members
     lifts = []
-    for trait, count in members.counts.items():
-        if count < members.tests * least_share:
-            continue
+    for trait, count in common:
         share = (every.counts[trait] - count) / others if others > 0 else None
-        lift = Lift(trait, members.tests, count, share)
+        lift = Lift(trait, members, count, share)
         if share is None or (lift.share >= share * LEAST_LIFT and share**count <= ACCIDENT):
             lifts.append(lift)
     return sorted(lifts, key=_how_telling)
@@ -107,10 +111,10 @@ def _how_telling(lift: Lift) -> tuple[float, int, str]:
     return round((lift.others or 0.0) - lift.share, 2), order, lift.trait
 
 
-def shared_traits(members: TraitCounts, every: TraitCounts) -> tuple[str, ...]:
+def shared_traits(common: Iterable[tuple[str, int]], members: int, every: TraitCounts) -> tuple[str, ...]:
     """Return what sets the members apart, in words."""
     chosen: list[Lift] = []
-    for lift in find_lifts(members, every):
+    for lift in find_lifts(common, members, every):
         kind = lift.trait.partition(" ")[0]
         # A folder says less than the file in it.
         if not (kind == "folder" and any(each.trait.startswith(("file ", "folder ")) for each in chosen)):

@@ -34,7 +34,7 @@ def plain_lines(text: str) -> str:
 
 def plain(text: str, limit: int = 2_000) -> str:
     """Return the text as one harmless line of at most `limit` characters."""
-    if len(text) <= limit and text.isascii() and text.isprintable():
+    if len(text) <= limit and text.isprintable():
         return text
     line = " ".join(plain_lines(text[: 4 * limit]).split("\n")).strip()
     line = "".join(character for character in line if not _is_unprintable(character))

@@ -24,7 +24,6 @@ _DEPTH = 8
 
 _TEST_FILE = re.compile(r"(^test_.*|.*_tests?|^conftest|^tests?)\.py$")
 _TEST_FOLDERS = frozenset(("test", "tests", "testing", "e2e"))
-_WORD = re.compile(r"[^\s'\"`(),;:=<>\[\]{}]+")
 # Methods of plain data say nothing about the program that made the data.
 _PLAIN_CALLS = frozenset(dir(builtins)) | frozenset(
     name for kind in (str, bytes, list, dict, set, int, pathlib.Path) for name in dir(kind)
@@ -182,14 +181,15 @@ def _cycle(frames: Any) -> Any:
 
 def _values_in(message: Any, error: Any, frame: Any, statement: Any) -> Any:
     """Return the words of a message that are values of variables where it was raised."""
-    written = set(_WORD.findall(statement))
-    values = set()
+    found = set()
     for variables in (frame.f_locals, getattr(error, "__dict__", None) or {}):
         for value in list(variables.values())[:200]:
-            if type(value) is str and 2 <= len(value) <= 60:
-                values.add(value)
-    words = dict.fromkeys(word.rstrip(".!?") for word in _WORD.findall(message))
-    return [word for word in words if word in values and word not in written][:_VALUES]
+            # What is longer may be what another program has said: that is a cause, no value.
+            if type(value) is str and 2 <= len(value) <= 60 and len(value.split()) in (1, 2):
+                pattern = rf"(?<!\w){re.escape(value)}(?!\w)"
+                if re.search(pattern, message) and not re.search(pattern, statement):
+                    found.add(value)
+    return sorted(found, key=len, reverse=True)[:_VALUES]
 
 
 class _Source:
@@ -226,7 +226,9 @@ class _Source:
         function = self._function(line)
         if node is None or function is None:
             return []
-        return sorted(_Subjects(function, node, is_called).found)[:6]
+        subjects = _Subjects(function, node, is_called)
+        # A name that the test is given may also be that of a parameter: calls say more.
+        return sorted(subjects.found or subjects.fixtures)[:6]
 
     def _node(self, line: Any) -> Any:
         """Return the innermost statement at a line."""
@@ -254,6 +256,7 @@ class _Subjects:
 
     def __init__(self, function: Any, statement: Any, is_called: Any) -> None:
         self.found: Any = set()
+        self.fixtures: Any = set()
         arguments = function.args.args + function.args.kwonlyargs
         self.arguments = {argument.arg for argument in arguments} - {"self", "cls"}
         self.assigned: Any = []
@@ -347,7 +350,7 @@ class _Subjects:
                 self._look(value, line, depth + 1)
                 return
         if name in self.arguments and name not in _PLAIN_NAMES:
-            self.found.add(name[:_NAME_LIMIT])
+            self.fixtures.add(name[:_NAME_LIMIT])
 
 
 def _is_assertion(call: Any) -> bool:
@@ -372,5 +375,6 @@ def _command(call: Any) -> str:
 
 def _text(node: Any) -> str:
     """Return the text of a literal; "" for anything else."""
+    node = node.values[0] if isinstance(node, ast.JoinedStr) and node.values else node
     text = getattr(node, "s", None) if sys.version_info < (3, 8) else getattr(node, "value", None)
     return text if isinstance(text, str) else ""

@@ -1,0 +1,1 @@
+"""Failures of which the cause is known, made by running the tests of small broken projects."""
