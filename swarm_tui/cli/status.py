@@ -10,7 +10,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from swarm_tui.insight.host_lines import host_lines, is_on_hosts, text_of_host, why_slots_are_free
 from swarm_tui.model.baseline import BASELINE_WORDS
 from swarm_tui.model.states import MARKS
 from swarm_tui.model.text import plain, plain_lines
@@ -84,6 +83,8 @@ def describe_sweep(opened: OpenedSweep, records: Iterable[TestRecord] | None = N
 
 def describe_hosts(opened: OpenedSweep) -> list[dict[str, Any]]:
     """Return the hosts of a sweep as data for JSON, those with trouble first."""
+    from swarm_tui.insight.host_lines import host_lines
+
     return [
         {
             "host": line.name,
@@ -209,6 +210,8 @@ def sweep_state(opened: OpenedSweep) -> str:
 
 def _host_table(opened: OpenedSweep) -> Iterable[str]:
     """Yield a line for each host, where the agents run on other machines than this one."""
+    from swarm_tui.insight.host_lines import host_lines, is_on_hosts, text_of_host, why_slots_are_free
+
     if not is_on_hosts(opened.spec):
         return
     state, now = opened.state, opened.state.last_at

@@ -51,11 +51,6 @@ EQUIVALENT: Final[dict[tuple[str, str, str], str]] = {
         "_LIVING: Final = ({'RUNNING', 'WAITING', 'REPLACED'})",
     ): "the same set",
     (
-        "swarm_tui/engine/resume.py",
-        "LOST_ENDS: Final = frozenset({End.CRASH, End.CLOSED, End.GONE, End.NOT_LAUNCHED})",
-        "LOST_ENDS: Final = ({End.CRASH, End.CLOSED, End.GONE, End.NOT_LAUNCHED})",
-    ): "the same set",
-    (
         "swarm_tui/triage/apply.py",
         "with contextlib.suppress(ValueError, KeyError, TypeError):",
         "with (contextlib.suppress(KeyError, ValueError, TypeError)):",
