@@ -120,7 +120,9 @@ class Mngr:
         return tuple(Plugin.model_validate(plugin) for plugin in answer.get("plugins", ()))
 
     async def create(self, request: CreateRequest, timeout: float = CREATE_TIMEOUT) -> Created:
-        finished = await self._call(["create", *request.arguments()], cwd=request.source, timeout=timeout)
+        given = {name: os.environ[name] for name in request.passed_environment if name in os.environ}
+        words = ["create", *request.arguments()]
+        finished = await self._call(words, cwd=request.source, timeout=timeout, more=given)
         if finished.code != _OK and _EXISTS.search(finished.error_text):
             raise AgentExists(f"there is an agent named {request.name} already", "it can be taken over or destroyed")
         if finished.code != _OK and (failure := read_failure(finished.error_text)) is not None:
@@ -198,10 +200,17 @@ class Mngr:
         return Finished(tuple(words), _OK, b"", b"", 0.0, False), {}, tuple(missing)
 
     async def _call(
-        self, words: list[str], *, cwd: Path | None = None, stdin: bytes | None = None, timeout: float = CALL_TIMEOUT
+        self,
+        words: list[str],
+        *,
+        cwd: Path | None = None,
+        stdin: bytes | None = None,
+        timeout: float = CALL_TIMEOUT,
+        more: Mapping[str, str] | None = None,
     ) -> Finished:
+        environment = self.environment | dict(more or {})
         return await run_process(
-            [self.path, *words], cwd=cwd or self._cwd, environment=self.environment, stdin=stdin, timeout=timeout
+            [self.path, *words], cwd=cwd or self._cwd, environment=environment, stdin=stdin, timeout=timeout
         )
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import posixpath
 import re
 import sys
+import tarfile
 import threading
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +23,8 @@ INTEGRATOR_NAME: Final = "swarm-integrate"
 COMMAND_NAME: Final = "swarm-tui"
 
 _SHEBANG_LIMIT: Final = 250
+# What the offline agent and the hook import.
+_SHIPPED: Final = ("__init__.py", "errors.py", "adapters", "agents", "model")
 
 _PROGRAM: Final = """\
 #!{python} -I
@@ -32,41 +38,81 @@ main()
 """
 
 
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """The files that the agents of a sweep share on one host: where we write them, and how agents name them."""
+
+    folder: Path
+    """Where we write."""
+    seen_as: str
+    """The same folder as agents see it."""
+    python: str
+    """The Python that runs our programs there."""
+    package: str
+    """The folder there that holds the package of swarm-tui."""
+    live: str
+    """The folder there with the live plugin."""
+
+    def path(self, name: str) -> str:
+        """Return a file's path as agents see it."""
+        return posixpath.join(self.seen_as, name)
+
+
+def shelf_here(folder: Path) -> Shelf:
+    """Return the shelf of agents on this machine, who read the files where we write them."""
+    package = str(Path(__file__).resolve().parents[2])
+    return Shelf(folder, str(folder), sys.executable, package, str(live_folder()))
+
+
 def live_folder() -> Path:
     """Return the folder that must be on PYTHONPATH for pytest to find the live plugin."""
     return PLUGIN_FOLDER
 
 
-def write_offline_program(folder: Path) -> Path:
+def write_offline_program(shelf: Shelf) -> str:
     """Write the offline agent's executable; mngr takes the script's name for the name of its process."""
-    return _write_program(folder / OFFLINE_NAME, "swarm_tui.agents.offline.program")
+    return _write_program(shelf, OFFLINE_NAME, "swarm_tui.agents.offline.program")
 
 
-def write_integrator_program(folder: Path) -> Path:
-    return _write_program(folder / INTEGRATOR_NAME, "swarm_tui.agents.integrator.program")
+def write_integrator_program(shelf: Shelf) -> str:
+    return _write_program(shelf, INTEGRATOR_NAME, "swarm_tui.agents.integrator.program")
 
 
-def write_command(folder: Path) -> Path:
+def write_command(shelf: Shelf) -> str:
     """Write an executable of swarm-tui's own command line, which the environment of an agent may lack."""
-    return _write_program(folder / COMMAND_NAME, "swarm_tui.__main__")
+    return _write_program(shelf, COMMAND_NAME, "swarm_tui.__main__")
 
 
-def write_hook_settings(folder: Path) -> Path:
+def write_hook_settings(shelf: Shelf) -> str:
     """Write the settings by which Claude Code runs our hook, apart from those of the project and of the person."""
     from swarm_tui.agents.claude import hook
 
-    settings = hook.hook_settings(sys.executable, str(Path(hook.__file__).resolve()))
-    return _write_shared(folder / "claude-settings.json", json.dumps(settings, indent=1))
+    script = posixpath.join(shelf.package, "swarm_tui", "agents", "claude", "hook.py")
+    settings = hook.hook_settings(shelf.python, script)
+    _write_shared(shelf.folder / "claude-settings.json", json.dumps(settings, indent=1))
+    return shelf.path("claude-settings.json")
 
 
-def _write_program(path: Path, module: str) -> Path:
-    python = sys.executable
+def packed_package() -> bytes:
+    """Return what our programs need on another host, as an archive: `package` and `live`."""
+    root = Path(__file__).resolve().parents[1]
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz", compresslevel=6) as archive:
+        for name in _SHIPPED:
+            for path in sorted((root / name).rglob("*.py") if (root / name).is_dir() else [root / name]):
+                archive.add(path, f"package/swarm_tui/{path.relative_to(root).as_posix()}")
+        archive.add(live_folder(), "live", filter=lambda found: None if "__pycache__" in found.name else found)
+    return packed.getvalue()
+
+
+def _write_program(shelf: Shelf, name: str, module: str) -> str:
+    python, path = shelf.python, shelf.folder / name
     if re.search(r"\s", python) or len(python) > _SHEBANG_LIMIT:
         raise UsageError(
             f"{path.name} cannot be started with {python}", "install swarm-tui under a short path without spaces"
         )
-    package = str(Path(__file__).resolve().parents[2])
-    return _write_shared(path, _PROGRAM.format(python=python, package=package, module=module), mode=0o755)
+    _write_shared(path, _PROGRAM.format(python=python, package=shelf.package, module=module), mode=0o755)
+    return shelf.path(name)
 
 
 def _write_shared(path: Path, content: str, *, mode: int = 0o644) -> Path:

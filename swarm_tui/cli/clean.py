@@ -55,7 +55,8 @@ def run(arguments: argparse.Namespace) -> int:
             print_progress("nothing was removed")
             return 1
     problems = asyncio.run(remove_leftovers(opened, leftovers))
-    if arguments.folder:
+    # Only by its records what is left on other hosts can be found again.
+    if arguments.folder and not leftovers.hosts.unreached:
         shutil.rmtree(opened.folder.root, ignore_errors=True)
     for problem in problems:
         print_progress(f"could not be removed: {plain(problem, 300)}")
@@ -68,6 +69,10 @@ def _removal_lines(leftovers: Leftovers, folder: Path | None) -> list[str]:
         number = len(leftovers.agents)
         whose = "1 agent with its copy" if number == 1 else f"{number} agents with their copies"
         lines.append(f"removes {whose} of the repository")
+    if leftovers.hosts.names:
+        lines.append(f"removes its folder on {', '.join(leftovers.hosts.names)}")
+    if leftovers.hosts.unreached:
+        lines.append(f"leaves what is on {', '.join(leftovers.hosts.unreached)}, which cannot be reached now")
     if leftovers.refs:
         lines.append(f"removes {len(leftovers.refs)} refs of agents' work")
     if leftovers.private_home is not None:

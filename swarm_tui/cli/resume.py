@@ -48,9 +48,9 @@ def run(arguments: argparse.Namespace) -> int:
         )
     if arguments.slots is not None:
         append_request(folder, RequestKind.SLOTS, slots=arguments.slots)
-    missing = [name for name in spec.agent_environment if name not in os.environ]
+    missing = [name for name in spec.engine_environment if name not in os.environ]
     if missing:
         print_progress(f"not set here, so that new agents go without: {', '.join(missing)}")
-    start_engine(folder, spec.agent_environment, is_relaunching=arguments.relaunch)
+    start_engine(folder, spec.engine_environment, is_relaunching=arguments.relaunch)
     print_progress(f"sweep {folder.name} is taken up again")
     return show_sweep(folder, arguments, known=opened)

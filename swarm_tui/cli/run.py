@@ -63,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
         print_progress(f"the agents {permission.sentence}")
     if kind.unknown_facts:
         print_progress(f"of {kind.agent_type} agents, {kind.unknown_facts} are not known")
-    start_engine(folder, spec.agent_environment)
+    start_engine(folder, spec.engine_environment)
     return show_sweep(folder, arguments)
 
 

@@ -56,7 +56,7 @@ def sweep_tutorial(arguments: argparse.Namespace) -> int:
     print_progress(
         f"sweep {folder.name}: {blocks} for {counted(len(tests), 'agent')}{removed}, {counted(spec.slots, 'slot')}"
     )
-    start_engine(folder, spec.agent_environment)
+    start_engine(folder, spec.engine_environment)
     code = show_sweep(folder, arguments)
     _print_closing_lines(folder)
     return code

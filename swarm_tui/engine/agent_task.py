@@ -10,6 +10,7 @@ from swarm_tui.agents.judging import End
 from swarm_tui.agents.kinds import AgentKind
 from swarm_tui.engine.context import EngineContext
 from swarm_tui.engine.pull import Pulled, pull_work
+from swarm_tui.engine.surroundings import Surroundings
 from swarm_tui.model.events import Harvesting
 from swarm_tui.model.state import TestRecord
 from swarm_tui.places.place import AgentAddress, Place
@@ -38,7 +39,9 @@ class AgentTask(Protocol):
     def commits_ref(self, context: EngineContext) -> str:
         """Return the ref under which the agent's commits are fetched into the user's repository."""
 
-    def create_request(self, context: EngineContext, record: TestRecord, address: AgentAddress) -> CreateRequest:
+    def create_request(
+        self, context: EngineContext, record: TestRecord, address: AgentAddress, around: Surroundings
+    ) -> CreateRequest:
         """Return what mngr is asked for; the files that it names are written."""
 
     async def finish(self, context: EngineContext, pulled: Pulled, end: End) -> AgentTask | None:

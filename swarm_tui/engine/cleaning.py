@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import stat
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -15,8 +15,10 @@ from swarm_tui.adapters.mngr import Mngr, mngr_environment
 from swarm_tui.adapters.tmux import Tmux
 from swarm_tui.agents.contract import ARCHIVE_PATH, OUTPUT_FOLDER
 from swarm_tui.engine.agent_python import remove_all_agent_pythons
+from swarm_tui.engine.cleaning_hosts import HostLeftovers, clean_hosts, find_on_hosts
 from swarm_tui.engine.copy_preparation import remove_temporary_folder, temporary_folder
 from swarm_tui.engine.copy_source import base_branch
+from swarm_tui.engine.destroying import destroy_agents
 from swarm_tui.engine.names import LABEL_SWEEP, agent_id_of, harvest_ref
 from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.journal.folder import runs_folder
@@ -43,10 +45,12 @@ class Leftovers:
     """The folder of the agents' temporary folders."""
     losses: tuple[str, ...] = ()
     """Sentences: each is something that is nowhere else."""
+    hosts: HostLeftovers = field(default_factory=HostLeftovers)
 
     @property
     def is_nothing(self) -> bool:
-        return not self.agents and not self.refs and self.private_home is None and self.temporary is None
+        has_local = self.agents or self.refs or self.private_home is not None or self.temporary is not None
+        return not has_local and not self.hosts.names and not self.hosts.unreached
 
 
 async def find_leftovers(opened: OpenedSweep) -> Leftovers:
@@ -57,12 +61,21 @@ async def find_leftovers(opened: OpenedSweep) -> Leftovers:
     if original_of(opened) is not None:
         return Leftovers()
     place = place_for(opened.spec)
+    try:
+        return await _find_leftovers(opened, place)
+    finally:
+        await place.close()
+
+
+async def _find_leftovers(opened: OpenedSweep, place: Place) -> Leftovers:
+    hosts = await find_on_hosts(opened.spec, place)
     agents = await _find_agents(opened.spec, place)
     refs, losses = await asyncio.to_thread(_find_refs, opened)
     record_of = {record.agent: record for record in opened.state.tests()}
     for agent in agents:
         losses += await losses_with(place, agent, record_of.get(agent.name))
-    return Leftovers(agents, tuple(refs), private_home(opened.spec), temporary_folder(opened.spec), tuple(losses))
+    home, temporary = private_home(opened.spec), temporary_folder(opened.spec)
+    return Leftovers(agents, tuple(refs), home, temporary, tuple(losses), hosts)
 
 
 def original_of(opened: OpenedSweep) -> Path | None:
@@ -75,20 +88,26 @@ def original_of(opened: OpenedSweep) -> Path | None:
 
 async def remove_leftovers(opened: OpenedSweep, leftovers: Leftovers) -> list[str]:
     """Remove it all; return what could not be removed."""
+    place = place_for(opened.spec)
+    try:
+        return await _remove_leftovers(opened, leftovers, place)
+    finally:
+        await place.close()
+
+
+async def _remove_leftovers(opened: OpenedSweep, leftovers: Leftovers, place: Place) -> list[str]:
     problems: list[str] = []
     spec = opened.spec
     await asyncio.to_thread(remove_all_agent_pythons, opened.folder)
     environment = mngr_environment(spec.mngr)
     if leftovers.agents:
-        try:
-            mngr = Mngr(spec.mngr.path, environment, Path(spec.repository))
-            report = await mngr.destroy([agent.name for agent in leftovers.agents])
-            problems += [f"{failure.agent}: {failure.error}" for failure in report.failed]
-        except SwarmError as error:
-            problems.append(str(error))
+        addresses = [agent.address for agent in leftovers.agents]
+        failed = await destroy_agents(Mngr(spec.mngr.path, environment, Path(spec.repository)), place, addresses)
+        problems += [f"{failure.agent}: {failure.error}" for failure in failed]
         if spec.transfer == "worktree":
             repository = await asyncio.to_thread(Repository.open, Path(spec.repository))
             await asyncio.to_thread(repository.run, "worktree", "prune")
+    problems += await clean_hosts(spec, place, leftovers.hosts, list(opened.state.tests()))
     if leftovers.refs:
         problems += await asyncio.to_thread(_delete_refs, Path(spec.repository), leftovers.refs)
     remove_temporary_folder(spec)
@@ -99,7 +118,7 @@ async def remove_leftovers(opened: OpenedSweep, leftovers: Leftovers) -> list[st
 
 
 async def _find_agents(spec: SweepSpec, place: Place) -> tuple[AgentStatus, ...]:
-    if not await place.has_mngr():
+    if not spec.access and not await place.has_mngr():
         return ()
     try:
         found = await place.agent_statuses()

@@ -10,7 +10,7 @@ from typing import Final
 from swarm_tui.adapters.git import NoSpaceForGit, Repository, fetch_bundle
 from swarm_tui.agents.judging import CommitSummary
 from swarm_tui.errors import SwarmError
-from swarm_tui.places.place import AgentAddress, Place
+from swarm_tui.places.place import AgentAddress, Place, PlaceUnreachable
 
 COMMIT_LIMIT: Final = 200
 
@@ -43,7 +43,7 @@ async def fetch_agent_commits(
     try:
         tip = await place.fetch_commits(agent, repository, base=base, branch=branch, ref=ref)
         fetched = await asyncio.to_thread(_summarize, repository, base, tip) if tip else FetchedCommits()
-    except NoSpaceForGit:
+    except (NoSpaceForGit, PlaceUnreachable):
         raise
     except SwarmError as error:
         return FetchedCommits(problem=problem or str(error))

@@ -10,6 +10,7 @@ from typing import Literal
 from swarm_tui.adapters.git import Repository
 from swarm_tui.adapters.mngr import MngrAdapter, mngr_environment
 from swarm_tui.engine.copy_source import CopySource, copy_variables
+from swarm_tui.engine.host_preparation import HostPreparation
 from swarm_tui.engine.names import agent_address
 from swarm_tui.journal.append import JournalWriter
 from swarm_tui.journal.fold import SweepState
@@ -23,7 +24,10 @@ from swarm_tui.places.place import AgentAddress, Place
 def agents_environment(spec: SweepSpec, repository: Repository) -> dict[str, str]:
     """Return the environment of mngr's calls, with what the agents get from that of this process."""
     passed = {name: os.environ[name] for name in spec.agent_environment if name in os.environ}
-    return mngr_environment(spec.mngr, passed | copy_variables(repository))
+    environment = mngr_environment(spec.mngr, passed | copy_variables(repository))
+    # mngr's tmux server would hand the integrator's to every agent.
+    withheld = set(spec.integrator_environment) - set(spec.agent_environment)
+    return {name: value for name, value in environment.items() if name not in withheld}
 
 
 @dataclass(slots=True)
@@ -39,10 +43,12 @@ class EngineContext:
     repository: Repository
     """The user's repository: its objects and refs, never its checkout."""
     copy_source: CopySource = field(init=False)
+    preparation: HostPreparation = field(init=False)
     _noted: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.copy_source = CopySource(self.repository, self.spec)
+        self.preparation = HostPreparation(self.spec, self.folder, self.repository, self._note_error)
 
     def record(self, event: KnownEvent) -> None:
         """Write an event to the journal and take it into the state."""
@@ -57,6 +63,9 @@ class EngineContext:
         if text not in self._noted:
             self._noted.add(text)
             self.note(text, level=level)
+
+    def _note_error(self, text: str) -> None:
+        self.note_once(text, level="error")
 
     def address_of(self, agent: str, attempt: int, host: str = LOCAL_HOST) -> AgentAddress:
         return agent_address(self.spec, self.place.host_dir_of(host), agent, attempt, host)

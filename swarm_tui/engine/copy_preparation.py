@@ -7,11 +7,11 @@ import secrets
 import shlex
 import shutil
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from swarm_tui.adapters.set_up import set_up_script
-from swarm_tui.model.hosts import LOCAL_HOST
 from swarm_tui.model.limits import own_folder
 from swarm_tui.model.sweep import SweepSpec
 
@@ -29,13 +29,22 @@ def new_temporary_folder() -> str:
     return f"{parent}/sw-{secrets.token_hex(6)}"
 
 
-def preparation_words(spec: SweepSpec, number: int, host: str = LOCAL_HOST) -> tuple[str, ...]:
+@dataclass(frozen=True, slots=True)
+class HostSetUp:
+    """What of the preparation is different on another host."""
+
+    checkout: str
+    is_done: bool
+    """Whether the set-up was run once for all agents there."""
+
+
+def preparation_words(spec: SweepSpec, number: int, host: HostSetUp | None = None) -> tuple[str, ...]:
     """Return the words by which mngr prepares the copy of an agent, and its temporary folder."""
     commands = [_own_folder_command(spec, number)] if spec.temporary and number else []
-    if host == LOCAL_HOST:
+    if host is None:
         commands += spec.fill
-    if spec.setup:
-        commands.append(set_up_script(spec.setup, spec.repository))
+    if spec.setup and (host is None or not host.is_done):
+        commands.append(set_up_script(spec.setup, spec.repository if host is None else host.checkout))
     return tuple(word for command in commands for word in ("--extra-provision-command", command))
 
 

@@ -67,7 +67,10 @@ async def _work(folder: SweepFolder, is_relaunching: bool) -> tuple[int, Notifie
             context.note(recovery.summary, level="warning")
         notifier = notifier_of(context)
         notifying = asyncio.ensure_future(notifier.run())
-        why, reason = await _run(context, recovery.events, is_relaunching)
+        try:
+            why, reason = await _run(context, recovery.events, is_relaunching)
+        finally:
+            await context.place.close()
         notifying.cancel()
         context.record(EngineEnded(why=why, reason=reason))
         writer.sync()

@@ -125,7 +125,7 @@ class HinderedAgents:
             given_up=len(self._given_up()),
             troubles=tuple(trouble for trouble in troubles if trouble is not None and trouble.kind not in HOLDING),
             hindered_at=state.access.hindered_at,
-            machine=read_machine() if self.context.spec.provider == "local" else None,
+            machine=read_machine() if not self.context.spec.access else None,
         )
         turned = turn_dial(state.access.dial, situation)
         if turned is not None:

@@ -18,7 +18,7 @@ from swarm_tui.agents.integrator.inputs import INPUTS_FILE, IntegratorInputs
 from swarm_tui.agents.judging import End
 from swarm_tui.agents.kinds import AgentKind, kind_of, kind_of_sweep
 from swarm_tui.agents.prompting import render_integrator_prompt
-from swarm_tui.agents.shipped import INTEGRATOR_NAME, write_integrator_program
+from swarm_tui.agents.shipped import INTEGRATOR_NAME, shelf_here, write_integrator_program
 from swarm_tui.engine.agent_python import make_agent_python
 from swarm_tui.engine.agent_task import AgentTask, harvest
 from swarm_tui.engine.context import EngineContext
@@ -34,12 +34,13 @@ from swarm_tui.engine.launch import (
     environment_for,
     place_words,
     prompt_path,
-    prompt_words,
     remove_earlier_agents,
+    write_prompt,
 )
 from swarm_tui.engine.names import LABEL_ROLE, LABEL_SWEEP, integrator_of, session_of
 from swarm_tui.engine.pull import Pulled, read_output
 from swarm_tui.engine.schedule import LAUNCH_ATTEMPTS
+from swarm_tui.engine.surroundings import Surroundings
 from swarm_tui.engine.tutorial_integrate import integrate_blocks
 from swarm_tui.errors import SwarmError
 from swarm_tui.model.events import Integrating, IntegrationFailed
@@ -56,7 +57,6 @@ ROLE_INTEGRATOR: Final = "integrator"
 STOPPED: Final = "stopped; `swarm-tui resume` repeats it"
 # Besides measuring, of which the inputs say how long it may take: reading, merging, a copy, the last run.
 BUILTIN_EXTRA: Final = 900.0
-_PROMPT_FILE: Final = "prompt.md"
 _WITHOUT_OUTPUT: Final = {
     End.NO_ANSWER: "it waited for an answer, and nobody gave one",
     End.TIMEOUT: "it had not handed in its work in time",
@@ -97,21 +97,23 @@ class IntegratorTask:
         # Not under refs/swarm/: a name there makes the branch of the same name ambiguous for git.
         return f"refs/swarm-fetched/{self.spec.sweep}"
 
-    def create_request(self, context: EngineContext, record: TestRecord, address: AgentAddress) -> CreateRequest:
+    def create_request(
+        self, context: EngineContext, record: TestRecord, address: AgentAddress, around: Surroundings
+    ) -> CreateRequest:
         spec, root, folder = self.spec, context.folder.root.absolute(), self.folder(context).absolute()
-        command: tuple[str, ...] = (str(write_integrator_program(root)), str(folder / INPUTS_FILE))
+        command: tuple[str, ...] = (write_integrator_program(around.shelf), str(folder / INPUTS_FILE))
         message, environment, words = None, {}, place_words(spec, address)
         # The built-in integrator runs the project's tests, which are not to see what agents log in with.
         passed: tuple[str, ...] = ()
         if self.by == "agent":
-            prompt = folder / _PROMPT_FILE
             template = Path(spec.integrator_prompt) if spec.integrator_prompt else None
-            prompt.write_text(render_integrator_prompt(template, self.inputs, root), encoding="utf-8")
-            command = self.kind.prepare_command(agent_start(context, address, None))
+            write_prompt(Path(around.folder), render_integrator_prompt(template, self.inputs, root))
+            command = self.kind.prepare_command(agent_start(spec, around.shelf, address, None))
             message = self.kind.message(prompt_path(address))
             python = make_agent_python(spec, context.folder, folder, address.host)
-            environment, passed = environment_for(spec, address, None) | python.variables, spec.agent_environment
-            words += prompt_words(self.kind, address, prompt)
+            environment = environment_for(spec, address, around, has_task=False) | python.variables
+            passed = (*spec.agent_environment, *spec.integrator_environment)
+            words += around.prompt_words(address.work_dir) if message is not None else ()
         return CreateRequest(
             name=record.agent,
             agent_type=self.kind.mngr_type,
@@ -125,7 +127,6 @@ class IntegratorTask:
             message=message,
             environment=environment,
             passed_environment=passed,
-            provider=spec.provider,
             is_approved=True,
             extra_arguments=words,
         )
@@ -191,14 +192,14 @@ class IntegratorTask:
 
     async def _run_without_mngr(self, context: EngineContext) -> None:
         """Run the built-in integrator as a plain process in a clone of its own on this machine, and harvest it."""
-        program = write_integrator_program(context.folder.root.absolute())
+        program = write_integrator_program(shelf_here(context.folder.root.absolute()))
         with tempfile.TemporaryDirectory(prefix="swarm-integrate-") as root:
             work, state = Path(root) / "work", Path(root) / "state"
             state.mkdir()
             inputs = self.inputs
             await asyncio.to_thread(clone_into, context.repository, work, commit=inputs.base, branch=inputs.branch)
             own = {"MNGR_AGENT_STATE_DIR": str(state), "MNGR_AGENT_WORK_DIR": str(work), "MNGR_HOST_DIR": root}
-            words = [str(program), str(context.folder.integrator.absolute() / INPUTS_FILE)]
+            words = [program, str(context.folder.integrator.absolute() / INPUTS_FILE)]
             environment = scrubbed_environment(own)
             self._process = asyncio.ensure_future(
                 run_process(words, cwd=work, environment=environment, timeout=self.timeout)

@@ -13,16 +13,18 @@ from typing import Final
 from swarm_tui.adapters.mngr_messages import CreateRequest
 from swarm_tui.adapters.set_up import SetUpFailed
 from swarm_tui.agents.contract import OUTPUT_FOLDER, PROMPT_FILE, TASK_VARIABLE
-from swarm_tui.agents.kinds import AgentKind, AgentStart, kind_of_sweep
+from swarm_tui.agents.kinds import AgentStart, kind_of_sweep
 from swarm_tui.agents.prompting import MAPPER_TEMPLATE, render_prompt
-from swarm_tui.agents.shipped import live_folder, write_command
+from swarm_tui.agents.shipped import Shelf, write_command
 from swarm_tui.agents.task import Task
 from swarm_tui.engine.agent_python import make_agent_python
 from swarm_tui.engine.agent_task import AgentTask
 from swarm_tui.engine.context import EngineContext
 from swarm_tui.engine.copy_preparation import preparation_words
+from swarm_tui.engine.destroying import destroy_agents
 from swarm_tui.engine.names import LABEL_ROLE, LABEL_SWEEP, LABEL_TEST, ROLE_MAPPER
 from swarm_tui.engine.recording import record_agent
+from swarm_tui.engine.surroundings import TASK_FILE, Surroundings, surroundings_here, surroundings_on
 from swarm_tui.engine.task_file import task_for
 from swarm_tui.engine.tutorial_task import tutorial_prompt
 from swarm_tui.errors import AdapterError, AgentExists, UsageError
@@ -33,7 +35,9 @@ from swarm_tui.model.state import TestRecord
 from swarm_tui.model.states import LIVING_STATES
 from swarm_tui.model.sweep import SweepSpec
 from swarm_tui.model.text import plain
+from swarm_tui.places.many_hosts import ManyHosts
 from swarm_tui.places.place import AgentAddress, AgentFile, Place, ReadRequest
+from swarm_tui.places.ssh import SshPlace
 
 # A record of mngr has some kilobytes.
 RECORD_LIMIT: Final = 1 << 20
@@ -47,8 +51,11 @@ async def launch(context: EngineContext, task: AgentTask, attempt: int, host: st
     context.record(Launching(test=task.key, attempt=attempt, number=number, host=host))
     record = state.record_of(task.key)
     address = context.address_of(record.agent, attempt, host)
+    own = task.folder(context)
+    around = await surroundings_of(context, address, own)
     # The prompt for a tutorial's blocks reads all its tests out of git.
-    request = await asyncio.to_thread(task.create_request, context, record, address)
+    request = await asyncio.to_thread(task.create_request, context, record, address, around)
+    await around.deliver(own, address)
     is_adopted = False
     try:
         async with context.copy_source.held(request.transfer) as source:
@@ -60,7 +67,7 @@ async def launch(context: EngineContext, task: AgentTask, attempt: int, host: st
         # The create of an engine that died may have gone on without it.
         if await recorded_name(context.place, address) is not None:
             is_adopted = True
-        elif await _earlier_agents(context, record.agent, attempt):
+        elif await _earlier_agents(context, record.agent, attempt, host):
             raise AdapterError(f"the agent of an earlier attempt is still there: {record.agent}") from None
         else:
             raise UsageError(
@@ -81,18 +88,27 @@ async def launch(context: EngineContext, task: AgentTask, attempt: int, host: st
     )
 
 
+async def surroundings_of(context: EngineContext, address: AgentAddress, own: Path) -> Surroundings:
+    """Return what an agent finds on its host, which is prepared for it; HostUnusable when it cannot work there."""
+    place = context.place.of(address.host) if isinstance(context.place, ManyHosts) else context.place
+    if isinstance(place, SshPlace):
+        return surroundings_on(await context.preparation.prepared(place), address.name)
+    return surroundings_here(context.folder, own)
+
+
 async def protect(context: EngineContext, agent: AgentAddress) -> None:
     """Disable mngr's destructive keys in the agent's session, and keep its login from the sessions of others."""
     try:
         await context.place.protect_session(agent)
-        await context.place.forget_variables(agent, context.spec.agent_environment)
+        given = (*context.spec.agent_environment, *context.spec.integrator_environment)
+        await context.place.forget_variables(agent, given)
     except AdapterError as error:
         context.note(f"{agent.name} could not be kept from mngr's ctrl+q and ctrl+t: {error}", level="warning")
 
 
-async def clear_debris(context: EngineContext, agent: str, attempt: int) -> None:
-    """Remove what failed creates of ours have left; never another agent of the same name."""
-    for address in await _earlier_agents(context, agent, attempt + 1):
+async def clear_debris(context: EngineContext, agent: str, attempt: int, host: str = LOCAL_HOST) -> None:
+    """Remove what failed creates of ours have left on a host; never another agent of the same name."""
+    for address in await _earlier_agents(context, agent, attempt + 1, host):
         await destroy_agent(context, address)
 
 
@@ -108,9 +124,9 @@ async def remove_earlier_agents(context: EngineContext, agent: str, attempts: in
     return number
 
 
-async def _earlier_agents(context: EngineContext, agent: str, attempt: int) -> list[AgentAddress]:
-    """Return the agents of attempts before this one that are still there."""
-    addresses = [context.address_of(agent, number) for number in range(1, attempt)]
+async def _earlier_agents(context: EngineContext, agent: str, attempt: int, host: str) -> list[AgentAddress]:
+    """Return the agents of attempts before this one that are still on a host."""
+    addresses = [context.address_of(agent, number, host) for number in range(1, attempt)]
     return [address for address in addresses if await recorded_name(context.place, address) == agent]
 
 
@@ -128,41 +144,45 @@ async def destroy_agent(context: EngineContext, address: AgentAddress) -> None:
     """Destroy an agent of ours with its copy, and the branch that it has in the user's repository."""
     if await recorded_name(context.place, address) != address.name:
         return
-    report = await context.mngr.destroy([address.name], is_branch_deleted=context.spec.transfer == "worktree")
-    if report.failed:
-        raise AdapterError(f"mngr could not destroy {address.name}", report.failed[0].error)
+    is_branch_ours = context.spec.transfer == "worktree"
+    failed = await destroy_agents(context.mngr, context.place, [address], is_branch_deleted=is_branch_ours)
+    if failed:
+        raise AdapterError(f"mngr could not destroy {address.name}", failed[0].error)
 
 
-def create_request(context: EngineContext, record: TestRecord, address: AgentAddress) -> CreateRequest:
-    """Return what mngr is asked for; the task and the prompt are written beside."""
+def create_request(
+    context: EngineContext, record: TestRecord, address: AgentAddress, around: Surroundings | None = None
+) -> CreateRequest:
+    """Return what mngr is asked for; the task and the prompt are written into the agent's folder of the sweep."""
     spec = context.spec
     folder = context.agent_folder(record.agent).absolute()
+    around = around or surroundings_here(context.folder, folder)
     python = make_agent_python(spec, context.folder, folder, address.host)
-    task, asked = _asked_of(context, record, python.path)
-    task_file, prompt = folder / "task.json", folder / "prompt.md"
-    task.write(task_file)
-    prompt.write_text(asked, encoding="utf-8", errors="replace")
+    task, asked = _asked_of(context, record, around, python.path)
+    task.write(folder / TASK_FILE)
+    write_prompt(folder, asked)
     kind = kind_of_sweep(spec)
-    return CreateRequest(
+    prompt_words = around.prompt_words(address.work_dir) if kind.message("") is not None else ()
+    request = CreateRequest(
         name=record.agent,
         agent_type=kind.mngr_type,
-        command=kind.prepare_command(agent_start(context, address, task_file)),
+        command=kind.prepare_command(agent_start(spec, around.shelf, address, around.task_file)),
         source=Path(spec.repository),
         transfer="git-worktree" if spec.transfer == "worktree" else "git-mirror",
         base=spec.base,
         branch=record.branch,
         labels=spec.labels | {LABEL_SWEEP: spec.sweep, LABEL_TEST: plain(record.test, 500), LABEL_ROLE: ROLE_MAPPER},
         message=kind.message(prompt_path(address)),
-        environment=environment_for(spec, address, task_file, record.number) | python.variables,
+        environment=environment_for(spec, address, around, has_task=True, number=record.number) | python.variables,
         passed_environment=spec.agent_environment,
-        provider=spec.provider,
         is_approved=True,
         extra_arguments=(
             *place_words(spec, address),
-            *prompt_words(kind, address, prompt),
-            *preparation_words(spec, record.number, address.host),
+            *prompt_words,
+            *preparation_words(spec, record.number, around.host_setup),
         ),
     )
+    return around.placed(request)
 
 
 def place_words(spec: SweepSpec, address: AgentAddress) -> tuple[str, ...]:
@@ -176,47 +196,44 @@ def prompt_path(address: AgentAddress) -> str:
     return posixpath.join(address.work_dir, OUTPUT_FOLDER, PROMPT_FILE)
 
 
-def prompt_words(kind: AgentKind, address: AgentAddress, prompt: Path) -> tuple[str, ...]:
-    """Return the words by which mngr puts the prompt into the copy, where git overlooks it."""
-    if kind.message("") is None:
-        return ()
-    ignored = prompt.with_name(".gitignore")
-    ignored.write_text("*\n", encoding="utf-8")
-    in_copy = prompt_path(address)
-    uploads = ((prompt, in_copy), (ignored, posixpath.join(posixpath.dirname(in_copy), ".gitignore")))
-    return tuple(word for source, target in uploads for word in ("--upload-file", f"{source}:{target}"))
+def write_prompt(folder: Path, prompt: str) -> None:
+    """Write a prompt, and what makes git overlook it in the agent's copy."""
+    (folder / PROMPT_FILE).write_text(prompt, encoding="utf-8", errors="replace")
+    (folder / ".gitignore").write_text("*\n", encoding="utf-8")
 
 
-def agent_start(context: EngineContext, address: AgentAddress, task_file: Path | None) -> AgentStart:
+def agent_start(spec: SweepSpec, shelf: Shelf, address: AgentAddress, task_file: str | None) -> AgentStart:
     """Return what a kind needs to know of an agent that is about to be created."""
-    words, folder = agent_words(context.spec), context.folder.root.absolute()
-    return AgentStart(words, folder, address.state_dir, task_file)
+    return AgentStart(agent_words(spec), shelf, address.state_dir, task_file)
 
 
-def _asked_of(context: EngineContext, record: TestRecord, python: str) -> tuple[Task, str]:
+def _asked_of(context: EngineContext, record: TestRecord, around: Surroundings, python: str) -> tuple[Task, str]:
     """Return the task and the prompt of one agent, which runs its test with `python`."""
     spec = context.spec
     if spec.kind != "tests":
-        command = write_command(context.folder.root.absolute())
-        return tutorial_prompt(spec, context.repository, record, command)
-    task = task_for(spec, record, python)
+        return tutorial_prompt(spec, context.repository, record, write_command(around.shelf))
+    task = around.task(task_for(spec, record, python))
     template = Path(spec.mapper_prompt) if spec.mapper_prompt else MAPPER_TEMPLATE
     return task, render_prompt(template, task, block=record.block, baseline=record.baseline)
 
 
-def environment_for(spec: SweepSpec, address: AgentAddress, task_file: Path | None, number: int = 0) -> dict[str, str]:
+def environment_for(
+    spec: SweepSpec, address: AgentAddress, around: Surroundings, *, has_task: bool, number: int = 0
+) -> dict[str, str]:
     """Return the variables of an agent: its kind's, who commits, and a PYTHONPATH with its copy before the checkout.
 
-    With a task file its tries of a test are recorded; with a number it has ports and folders of its own.
+    With a task its tries of a test are recorded; with a number it has ports and folders of its own.
     """
     own = [posixpath.normpath(posixpath.join(address.work_dir, root)) for root in spec.import_roots]
-    given = [entry for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
+    # The entries of this machine mean nothing on another.
+    inherited = os.environ.get("PYTHONPATH", "") if around.host is None else ""
+    given = [entry for entry in inherited.split(os.pathsep) if entry]
     behind = [_moved(entry, spec.repository, address.work_dir) for entry in given]
-    environment = kind_of_sweep(spec).variables(agent_words(spec), is_root=os.geteuid() == 0) | {
-        "PYTHONPATH": os.pathsep.join([*([str(live_folder())] if task_file else []), *own, *behind])
+    environment = kind_of_sweep(spec).variables(agent_words(spec), is_root=around.is_root) | {
+        "PYTHONPATH": os.pathsep.join([*([around.shelf.live] if has_task else []), *own, *behind])
     }
-    if task_file is not None:
-        environment[TASK_VARIABLE] = str(task_file)
+    if has_task:
+        environment[TASK_VARIABLE] = around.task_file
     is_apart = bool(number and spec.temporary)
     environment |= own_variables(number, spec.temporary, spec.run_limits) if is_apart else spec.run_limits.variables
     name, email = spec.identity

@@ -6,11 +6,16 @@ import time
 from dataclasses import dataclass, field
 
 from swarm_tui.engine.agent_task import AgentTask
+from swarm_tui.engine.kept_transcript import KeptTranscript
 from swarm_tui.engine.names import recorded_address
 from swarm_tui.engine.watch import Watch
+from swarm_tui.journal.folder import SweepFolder
+from swarm_tui.model.hosts import LOCAL_HOST
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.states import State
 from swarm_tui.model.sweep import SweepSpec
+from swarm_tui.places.place import AgentAddress
+from swarm_tui.transcripts.locate import HARVESTED_NAME
 
 
 @dataclass(slots=True)
@@ -18,7 +23,9 @@ class LiveAgents:
     """The watches of living agents by test, and the agents that wait to be stopped, each with the time since when."""
 
     watches: dict[str, Watch] = field(default_factory=dict)
-    to_stop: dict[str, float] = field(default_factory=dict)
+    to_stop: dict[AgentAddress, float] = field(default_factory=dict)
+    folder: SweepFolder | None = None
+    """The folder of the sweep, for what is read of agents on other hosts."""
     is_urgent: bool = False
     """One of those that wait to be stopped still works."""
 
@@ -32,6 +39,7 @@ class LiveAgents:
             started=now - min(max(elapsed, 0.0), task.timeout / 2),
             timeout=task.timeout,
             wait_timeout=spec.wait_timeout,
+            kept_transcript=self._kept_transcript(record),
         )
         if is_adopted:
             watch.continue_from(record)
@@ -40,7 +48,17 @@ class LiveAgents:
         self.watches[task.key] = watch
         return watch
 
-    def stop_later(self, agent: str, *, is_working: bool = False) -> None:
+    def _kept_transcript(self, record: TestRecord) -> KeptTranscript | None:
+        if self.folder is None or record.host in ("", LOCAL_HOST):
+            return None
+        return KeptTranscript(self.folder.agent(record.agent) / HARVESTED_NAME)
+
+    def stop_later(self, agent: AgentAddress, *, is_working: bool = False) -> None:
         """Have an agent stopped with the next batch; at once when it still works."""
         self.to_stop[agent] = time.monotonic()
         self.is_urgent = self.is_urgent or is_working
+
+    def stop_not(self, agent: str) -> None:
+        """Take an agent off the list of those to be stopped: it is removed, or another gets its name."""
+        for address in [address for address in self.to_stop if address.name == agent]:
+            del self.to_stop[address]

@@ -16,6 +16,7 @@ from swarm_tui.engine.launch import create_request
 from swarm_tui.engine.names import harvest_ref
 from swarm_tui.engine.pull import Pulled, read_output
 from swarm_tui.engine.schedule import LAUNCH_ATTEMPTS
+from swarm_tui.engine.surroundings import Surroundings
 from swarm_tui.engine.tutorial_harvest import judge_batch
 from swarm_tui.model.events import Harvested, Stopped
 from swarm_tui.model.harvest import HarvestReport, report_of
@@ -48,8 +49,10 @@ class OneTestTask:
     def commits_ref(self, context: EngineContext) -> str:
         return harvest_ref(self.spec, context.state.record_of(self.key).branch)
 
-    def create_request(self, context: EngineContext, record: TestRecord, address: AgentAddress) -> CreateRequest:
-        return create_request(context, record, address)
+    def create_request(
+        self, context: EngineContext, record: TestRecord, address: AgentAddress, around: Surroundings
+    ) -> CreateRequest:
+        return create_request(context, record, address, around)
 
     async def finish(self, context: EngineContext, pulled: Pulled, end: End) -> AgentTask | None:
         record = context.state.record_of(self.key)

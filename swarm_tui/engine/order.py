@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import posixpath
 import shutil
 import time
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final
@@ -14,24 +16,27 @@ from typing import Any, Final
 from swarm_tui.adapters.git import Repository
 from swarm_tui.adapters.git.parts import fill_commands
 from swarm_tui.adapters.mngr import Mngr, current_settings, mngr_environment
+from swarm_tui.adapters.mngr_hosts import find_host, read_hosts
 from swarm_tui.adapters.mngr_settings import AgentTypes
 from swarm_tui.adapters.packages import how_to_get
 from swarm_tui.adapters.provision import find_mngr
 from swarm_tui.agents.kinds import AgentKind, Login, kind_of
 from swarm_tui.agents.login import check_login, check_program
 from swarm_tui.agents.prompting import MAPPER_TEMPLATE, check_template, render_prompt
+from swarm_tui.agents.shipped import shelf_here
 from swarm_tui.engine.collect import Found, Progress, Selection, choose_by_baseline, find_tests
 from swarm_tui.engine.copy_preparation import new_temporary_folder
 from swarm_tui.engine.launch import environment_for
 from swarm_tui.engine.names import agent_address
 from swarm_tui.engine.notify_settings import read_notify_settings
 from swarm_tui.engine.start import new_sweep_name, time_stamp, write_sweep
+from swarm_tui.engine.surroundings import Surroundings
 from swarm_tui.engine.task_file import task_for
 from swarm_tui.engine.trial import Live, TrialWishes, begin_trial
 from swarm_tui.errors import JournalError, ProgramMissing, UsageError
 from swarm_tui.journal.folder import SweepFolder, runs_folder
 from swarm_tui.model.baseline import Baseline
-from swarm_tui.model.hosts import LOCAL_HOST
+from swarm_tui.model.hosts import LOCAL_HOST, HostAccess
 from swarm_tui.model.limits import RunLimits
 from swarm_tui.model.options import OPTIONS, RunOptions, check_options
 from swarm_tui.model.state import TestRecord
@@ -66,11 +71,13 @@ class Preconditions:
     needed_environment: tuple[str, ...] = ()
     fill: tuple[str, ...] = ()
     """Shell commands that bring into a copy on this machine what git leaves out."""
+    access: tuple[HostAccess, ...] = ()
 
 
 async def check_preconditions(order: Order) -> Preconditions:
     check_order(order)
     check_provider(order.provider)
+    _check_hosts(order)
     repository = await asyncio.to_thread(Repository.open, order.folder)
     base = await asyncio.to_thread(repository.head)
     if order.provider != "local" and await asyncio.to_thread(lambda: repository.is_shallow):
@@ -82,6 +89,7 @@ async def check_preconditions(order: Order) -> Preconditions:
     _check_paths(order)
     settings = await _settings(order)
     host_dir = Path(settings.host_dir or "~/.mngr").expanduser()
+    access = tuple(_access(order, host_dir, repository.root))
     parents = AgentTypes(host_dir, repository.root).parents()
     kind = kind_of(order.agent_type, parents.get(order.agent_type, ""))
     needed = kind.needed_variables(os.environ)
@@ -90,7 +98,8 @@ async def check_preconditions(order: Order) -> Preconditions:
     person = (identity.name, identity.email)
     parent_type = parents.get(order.agent_type, "")
     fill = await asyncio.to_thread(fill_commands, repository, base) if order.provider == "local" else ()
-    return Preconditions(repository, base, person, settings, parent_type, login.is_subscription, needed, fill)
+    imputed = login.is_subscription
+    return Preconditions(repository, base, person, settings, parent_type, imputed, needed, fill, access)
 
 
 async def prepare_sweep(
@@ -182,14 +191,37 @@ def check_order(order: Order) -> None:
     """Refuse what no project could change: numbers that make no sense, programs that are missing."""
     check_options(order)
     read_notify_settings()
-    unset = [name for name in order.passed_environment if name not in os.environ]
-    if unset:
-        raise UsageError(f"--pass-env names {', '.join(unset)}, which is not set here", "export it, or leave it out")
+    for flag, names in (("--pass-env", order.passed_environment), ("--integrator-env", order.integrator_environment)):
+        unset = [name for name in names if name not in os.environ]
+        if unset:
+            raise UsageError(f"{flag} names {', '.join(unset)}, which is not set here", "export it, or leave it out")
     if order.integrator_prompt is not None:
         check_template(Path(order.integrator_prompt))
     for program in _NEEDED_PROGRAMS:
         if shutil.which(program) is None:
             raise ProgramMissing(f"{program} is not installed", how_to_get(program))
+
+
+def _check_hosts(order: Order) -> None:
+    if not order.hosts:
+        return
+    if order.transfer != "mirror":
+        raise UsageError("--transfer worktree needs the repository itself", "leave it out: hosts get copies")
+    repeated = [name for name, count in Counter(order.hosts).items() if count > 1]
+    if repeated:
+        raise UsageError(f"--host {repeated[0]} is given twice", "--per-host says how many agents it gets")
+
+
+def _access(order: Order, host_dir: Path, repository: Path) -> Iterator[HostAccess]:
+    """Return how each host is reached; UsageError for one that mngr does not know."""
+    known = read_hosts(host_dir, repository) if order.hosts else []
+    for name in order.hosts:
+        host = find_host(known, name)
+        if not posixpath.isabs(host.host_dir):
+            raise UsageError(
+                f"the provider {host.provider} has the host_dir {host.host_dir!r}", "mngr needs an absolute path there"
+            )
+        yield host.access
 
 
 def _check_paths(order: Order) -> None:
@@ -265,6 +297,7 @@ def compose_spec(order: Order, found: Found, preconditions: Preconditions) -> Sw
         "is_cost_imputed": preconditions.is_cost_imputed,
         "needed_environment": preconditions.needed_environment,
         "fill": preconditions.fill,
+        "access": preconditions.access,
     }
     return SweepSpec.model_validate(options | found_out)
 
@@ -281,10 +314,10 @@ def check_request(spec: SweepSpec, test: SweptTest) -> None:
     """Raise UsageError for names, labels and paths of a sweep that cannot be given to an agent."""
     from swarm_tui.adapters.mngr_messages import CreateRequest
 
-    task_file = SweepFolder(runs_folder(Path(spec.repository)) / spec.sweep).agent(test.agent) / "task.json"
-    environment = environment_for(
-        spec, agent_address(spec, place_for(spec).host_dir_of(LOCAL_HOST), test.agent, 1), task_file
-    )
+    agent_folder = SweepFolder(runs_folder(Path(spec.repository)) / spec.sweep).agent(test.agent).absolute()
+    around = Surroundings(shelf_here(agent_folder.parent), str(agent_folder), is_root=False)
+    address = agent_address(spec, place_for(spec).host_dir_of(LOCAL_HOST), test.agent, 1)
+    environment = environment_for(spec, address, around, has_task=True)
     CreateRequest(
         name=test.agent,
         source=Path(spec.repository),

@@ -19,7 +19,7 @@ from swarm_tui.errors import AdapterError, JournalError, SwarmError
 from swarm_tui.journal.folder import write_beside
 from swarm_tui.model.outcome import OUTCOME_SIZE_LIMIT, Outcome
 from swarm_tui.model.text import plain
-from swarm_tui.places.place import AgentAddress, AgentFile, Place, ReadRequest
+from swarm_tui.places.place import AgentAddress, AgentFile, Place, PlaceUnreachable, ReadRequest
 from swarm_tui.transcripts.entries import record_time
 from swarm_tui.transcripts.locate import (
     HARVESTED_NAME,
@@ -68,7 +68,8 @@ async def pull_work(
 ) -> Pulled:
     """Pull output, commits, transcript, screen and uncommitted work of one agent into a folder of the sweep.
 
-    JournalError says that there is no room for it here, and nothing about the agent: it can be pulled again.
+    JournalError says that there is no room for it here, PlaceUnreachable that its host is lost, and neither says
+    anything about the agent: it can be pulled again.
     """
     notes: list[str] = []
     try:
@@ -152,7 +153,7 @@ async def _pull_uncommitted(place: Place, agent: AgentAddress, folder: Path, not
         patch = await place.uncommitted_patch(agent, without=OUTPUT_FOLDER, limit=PATCH_LIMIT)
         if patch:
             write_beside(folder / "uncommitted.patch", patch)
-    except (JournalError, NoSpaceForGit):
+    except (JournalError, NoSpaceForGit, PlaceUnreachable):
         raise
     except SwarmError as error:
         notes.append(f"its uncommitted work could not be kept: {plain(str(error), 200)}")

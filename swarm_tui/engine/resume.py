@@ -15,6 +15,7 @@ from swarm_tui.agents.contract import ARCHIVE_PATH
 from swarm_tui.agents.judging import ENDED_BY_ITSELF, End
 from swarm_tui.engine.agent_task import pull_for
 from swarm_tui.engine.context import EngineContext
+from swarm_tui.engine.destroying import destroy_agents
 from swarm_tui.engine.integrator_task import continued_integration
 from swarm_tui.engine.launch import protect
 from swarm_tui.engine.names import agent_id_of, recorded_address
@@ -23,7 +24,7 @@ from swarm_tui.engine.sweep_runner import SWEEP_STOPPED, SweepRunner
 from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.journal.folder import SweepFolder, is_newer_format, runs_folder
 from swarm_tui.model.events import AgentsStopped, Event, Launched, Queued
-from swarm_tui.model.hosts import LOCAL_HOST
+from swarm_tui.model.hosts import LOCAL_HOST, mngr_address
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.states import State
 from swarm_tui.model.sweep import INTEGRATOR_KEY, SweepSpec
@@ -47,7 +48,7 @@ async def check_continued(folder: SweepFolder, spec: SweepSpec) -> None:
         raise UsageError(f"{folder.root} is a copy: it can be looked at", f"the sweep itself is {expected}")
     place = place_for(spec)
     # A sweep without agents may be the first of all, and mngr makes its folder with its first agent.
-    has_agents = (folder.root / "agents").is_dir()
+    has_agents = (folder.root / "agents").is_dir() and not spec.access
     if has_agents and not await place.has_mngr():
         raise UsageError(
             f"mngr's folder {place.host_dir_of(LOCAL_HOST)} is not on this machine",
@@ -73,9 +74,25 @@ class Resumer:
         except PlaceUnreachable as error:
             raise SwarmError(f"what the agents do cannot be seen: {error.message}", error.hint) from error
         for record in self._records():
-            await self._resume_agent(record, found.agents)
+            if record.host in found.lost:
+                self._resume_unseen(record, found.lost[record.host])
+            else:
+                await self._resume_agent(record, found.agents)
         await self._queue_again()
         self._stop_left_over(events, found.agents)
+        for host in self.runner.pool.hosts:
+            for agent in self.runner.hosts.stale_agents(host, found.agents):
+                if agent.state != "STOPPED" and not self.context.spec.keep_agents:
+                    self.runner.live_agents.stop_later(agent.address, is_working=True)
+
+    def _resume_unseen(self, record: TestRecord, reason: str) -> None:
+        """Resume a test whose agent's host does not answer: what is known of it is believed until the host is back."""
+        if record.state in (State.RUNNING, State.WAITING, State.HARVESTING):
+            self._watch(record.test)
+        elif record.state is State.LAUNCHING:
+            self._queued_again.append((record, None, f"its launch was interrupted, and {reason}"))
+        elif record.state is State.STOPPED and record.reason == SWEEP_STOPPED:
+            self._queued_again.append((record, None, "the sweep was resumed"))
 
     def _records(self) -> list[TestRecord]:
         integrator = self.context.state.integrator
@@ -83,7 +100,8 @@ class Resumer:
 
     async def _wait_for_creates(self) -> None:
         """Wait for `mngr create` commands that outlived their engine: their agents belong to this sweep."""
-        names = {record.agent for record in self._records() if record.state is State.LAUNCHING}
+        launching = [record for record in self._records() if record.state is State.LAUNCHING]
+        names = {mngr_address(record.agent, record.host) for record in launching}
         deadline = time.monotonic() + CREATE_DEADLINE
         while names and time.monotonic() < deadline:
             listed = await run_process(["ps", "-e", "-ww", "-o", "args="], environment=scrubbed_environment())
@@ -158,15 +176,13 @@ class Resumer:
 
     async def _queue_again(self) -> None:
         """Remove the old agents with one call, and queue their tests."""
-        names = [agent.name for _, agent, _ in self._queued_again if agent is not None]
-        if names:
-            try:
-                is_branch_ours = self.context.spec.transfer == "worktree"
-                report = await self.context.mngr.destroy(names, is_branch_deleted=is_branch_ours)
-                for failure in report.failed:
-                    self.context.note(f"{failure.agent} could not be removed: {failure.error}", level="warning")
-            except SwarmError as error:
-                self.context.note(f"old agents could not be removed: {error}", level="warning")
+        agents = [agent.address for _, agent, _ in self._queued_again if agent is not None]
+        if agents:
+            is_branch_ours = self.context.spec.transfer == "worktree"
+            for failure in await destroy_agents(
+                self.context.mngr, self.context.place, agents, is_branch_deleted=is_branch_ours
+            ):
+                self.context.note(f"{failure.agent} could not be removed: {failure.error}", level="warning")
         for record, _, reason in self._queued_again:
             if reason and record.test != INTEGRATOR_KEY:
                 self.context.record(Queued(test=record.test, reason=reason))
@@ -189,7 +205,7 @@ class Resumer:
         for record in self._records():
             agent = self._own_agent(record, agents)
             if record.is_finished and agent is not None and agent.state != "STOPPED":
-                self.runner.live_agents.stop_later(record.agent, is_working=record.agent not in stopped)
+                self.runner.live_agents.stop_later(agent.address, is_working=record.agent not in stopped)
 
     async def _has_archive(self, agent: AgentAddress) -> bool:
         """Return whether an agent has handed in its work, also when an engine pulled it and then died."""

@@ -21,6 +21,7 @@ def choose_launches(
     slots: int,
     taken: int,
     creating: int,
+    creates_at_once: int = CREATES_AT_ONCE,
     not_before: Mapping[str, float],
     now: float,
 ) -> list[str]:
@@ -29,7 +30,7 @@ def choose_launches(
     `taken` slots are in use, `creating` of them by launches; a held test, one that backs off, or one of whose group
     another is at work, lets others pass.
     """
-    free = min(slots - taken, CREATES_AT_ONCE - creating)
+    free = min(slots - taken, creates_at_once - creating)
     chosen: list[str] = []
     groups_at_work: set[str] | None = None
     for test in queue:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Sequence
 from typing import Final
 
 from swarm_tui.adapters.git.names import branch_ref
@@ -11,6 +12,7 @@ from swarm_tui.engine.context import EngineContext
 from swarm_tui.engine.live_agents import LiveAgents
 from swarm_tui.errors import JournalError, SwarmError
 from swarm_tui.model.events import AgentsStopped
+from swarm_tui.places.place import AgentAddress
 
 BATCH: Final = 32
 BATCH_AGE: Final = 60.0
@@ -22,7 +24,7 @@ class Stopper:
     def __init__(self, context: EngineContext, live_agents: LiveAgents) -> None:
         self._context = context
         self._live_agents = live_agents
-        self._stopping: frozenset[str] = frozenset()
+        self._stopping: frozenset[AgentAddress] = frozenset()
 
     @property
     def is_busy(self) -> bool:
@@ -30,7 +32,7 @@ class Stopper:
 
     def is_stopping(self, agent: str) -> bool:
         """Return whether a call is under way that would stop any agent of this name."""
-        return agent in self._stopping
+        return any(address.name == agent for address in self._stopping)
 
     def work(self, group: asyncio.TaskGroup, *, is_last: bool) -> None:
         """Begin to stop a batch when it is large, old or urgent enough."""
@@ -48,12 +50,18 @@ class Stopper:
         self._stopping = frozenset()
 
     async def _stop(self) -> None:
-        """Stop a batch; what cannot be stopped is noted, and no reason for a sweep to end."""
-        names = sorted(self._stopping)
+        """Stop a batch, with a call for each host: one that does not answer holds up no other."""
+        by_host: dict[str, list[AgentAddress]] = {}
+        for address in sorted(self._stopping, key=lambda address: address.name):
+            by_host.setdefault(address.host, []).append(address)
+        await asyncio.gather(*map(self._stop_on_host, by_host.values()))
+
+    async def _stop_on_host(self, agents: Sequence[AgentAddress]) -> None:
+        """Stop agents of one host; what cannot be stopped is noted, and no reason for a sweep to end."""
         try:
-            report = await self._context.mngr.stop(names)
-            failed = {failure.agent for failure in report.failed}
-            stopped = [name for name in names if name not in failed]
+            report = await self._context.mngr.stop([agent.mngr_name for agent in agents])
+            failed = {failure.agent.partition("@")[0] for failure in report.failed}
+            stopped = [agent.name for agent in agents if agent.name not in failed]
             if stopped:
                 self._context.record(AgentsStopped(agents=tuple(stopped)))
             if self._context.spec.transfer == "worktree":
@@ -61,7 +69,7 @@ class Stopper:
         except JournalError:
             raise
         except SwarmError as error:
-            self._context.note(f"{len(names)} agents could not be stopped: {error}", level="warning")
+            self._context.note(f"{len(agents)} agents could not be stopped: {error}", level="warning")
             return
         for failure in report.failed:
             self._context.note(f"{failure.agent} could not be stopped: {failure.error}", level="warning")

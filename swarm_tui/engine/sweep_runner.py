@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Sequence
 from typing import Any, Final, Protocol
 
 from swarm_tui.agents.judging import ENDED_BY_ITSELF, End
@@ -13,7 +13,12 @@ from swarm_tui.engine.agent_task import AgentTask, harvest, pull_for
 from swarm_tui.engine.answers import Answerer
 from swarm_tui.engine.budget_guard import BudgetGuard
 from swarm_tui.engine.context import EngineContext
+from swarm_tui.engine.doubtful_screens import DoubtfulScreens
 from swarm_tui.engine.hindered_agents import HinderedAgents
+from swarm_tui.engine.host_changes import leave_hosts, take_up_again
+from swarm_tui.engine.host_keeper import HostKeeper
+from swarm_tui.engine.host_pool import HostPool
+from swarm_tui.engine.host_preparation import HostUnusable
 from swarm_tui.engine.integrator_task import IntegratorTask, begin_integrator, prepare_integration
 from swarm_tui.engine.launch import clear_debris, destroy_agent, launch
 from swarm_tui.engine.live_agents import LiveAgents
@@ -27,6 +32,7 @@ from swarm_tui.engine.stuck_agents import StuckAgents
 from swarm_tui.engine.watch import Watch, read_new_events
 from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.model.events import LaunchFailed, ProbeFailed, ProbeRecovered, Queued
+from swarm_tui.model.hosts import LOCAL_HOST
 from swarm_tui.model.states import State
 from swarm_tui.model.sweep import INTEGRATOR_KEY
 from swarm_tui.model.trouble import WORDS
@@ -54,7 +60,7 @@ class SweepRunner:
 
     def __init__(self, context: EngineContext, *, tick: float = TICK, is_integrating_only: bool = False) -> None:
         self.context = context
-        self.live_agents = LiveAgents()
+        self.live_agents = LiveAgents(folder=context.folder)
         self.queue: dict[str, None] = {}
         if not is_integrating_only:
             self.queue |= dict.fromkeys(rec.test for rec in context.state.tests() if rec.state is State.QUEUED)
@@ -74,7 +80,11 @@ class SweepRunner:
         self.hindered = HinderedAgents(context, self.live_agents, self.messages, self._relaunch)
         self.answers = Answerer(context, self.live_agents, self.messages)
         self._busy: dict[str, asyncio.Task[None]] = {}
-        self._creating: set[str] = set()
+        self._creating: dict[str, str] = {}
+        """Agents that are being created, each with its host."""
+        self.pool = HostPool([access.name for access in context.spec.access], context.spec.per_host)
+        self.hosts = HostKeeper(context, self.live_agents)
+        self._screens = DoubtfulScreens(context.place)
         self._is_integrator_queued = False
         self._failures: dict[str, int] = {}
         self._not_before: dict[str, float] = {}
@@ -95,6 +105,7 @@ class SweepRunner:
                 await self._read_files(now)
                 if now >= self._status_due:
                     self._status_due = now + STATUS_INTERVAL
+                    self._look_at_hosts(now)
                     await self._read_statuses(now)
                     self.hindered.work(self.group, time.time())
                     self._stuck_agents.work(self.group, time.time())
@@ -135,8 +146,8 @@ class SweepRunner:
             if self._is_integrator_unpaid or self._not_before.get(INTEGRATOR_KEY, 0.0) > now:
                 return
             self._is_integrator_queued = False
-            self._creating.add(INTEGRATOR_KEY)
-            self._begin(INTEGRATOR_KEY, self._create(INTEGRATOR_KEY))
+            self._creating[INTEGRATOR_KEY] = LOCAL_HOST
+            self._begin(INTEGRATOR_KEY, self._create(INTEGRATOR_KEY, LOCAL_HOST))
         elif (
             self.is_integration_due
             and self.context.spec.integrator != "none"
@@ -164,7 +175,7 @@ class SweepRunner:
             task.record_stop(self.context, self.stop_reason)
             return
         self.integrator = task
-        self.live_agents.to_stop.pop(integrator_of(self.context.spec), None)
+        self.live_agents.stop_not(integrator_of(self.context.spec))
         await begin_integrator(self.context, task)
         self._failures.pop(INTEGRATOR_KEY, None)
         self._not_before.pop(INTEGRATOR_KEY, None)
@@ -187,7 +198,12 @@ class SweepRunner:
 
     async def _read_files(self, now: float) -> None:
         """Record what is new in the files of all living agents; begin to harvest those that are done or overdue."""
-        watches = [watch for test, watch in self.live_agents.watches.items() if test not in self._busy]
+        lost, busy = self.hosts.lost, self._busy
+        watches = [
+            watch
+            for test, watch in self.live_agents.watches.items()
+            if test not in busy and watch.address.host not in lost
+        ]
         await self._record_new_events(watches, now)
         clock = time.time()
         for watch in watches:
@@ -227,7 +243,8 @@ class SweepRunner:
             self._is_stale = False
             self.context.record(ProbeRecovered())
         clock = time.time()
-        screens = await self._capture_doubtful(now, clock)
+        doubtful = [watch.address for watch in self.live_agents.watches.values() if watch.needs_screen(now, clock)]
+        screens = await self._screens.read(doubtful)
         for test, watch in list(self.live_agents.watches.items()):
             if test in self._busy or statuses.is_unknown(watch.address):
                 continue
@@ -241,16 +258,6 @@ class SweepRunner:
                     self.messages.answer_question(self.group, watch)
             if end is not None:
                 self._begin(test, self._harvest(test, end))
-
-    async def _capture_doubtful(self, now: float, clock: float) -> Mapping[str, str | None]:
-        """Return the screens of the agents whose files do not say what they do."""
-        doubtful = [watch.address for watch in self.live_agents.watches.values() if watch.needs_screen(now, clock)]
-        if not doubtful:
-            return {}
-        try:
-            return await self.context.place.capture_screens(doubtful)
-        except SwarmError:
-            return {}
 
     def _launch(self, now: float) -> None:
         state = self.context.state
@@ -268,35 +275,75 @@ class SweepRunner:
             slots=slots,
             taken=slots_taken(state.active, waiting, slots),
             creating=len(self._creating),
+            creates_at_once=self.pool.creates_at_once,
             not_before=self._not_before,
             now=now,
         )
         for test in chosen:
+            host = self.pool.choose(self.hosts.uses(self._creating), self.hosts.unreachable, now)
+            if host is None:
+                self._give_up_hopeless()
+                return
             if test not in self._busy:
                 del self.queue[test]
-                self._creating.add(test)
-                self._begin(test, self._create(test))
+                self._creating[test] = host
+                self._begin(test, self._create(test, host))
 
-    async def _create(self, key: str) -> None:
+    def _look_at_hosts(self, now: float) -> None:
+        changes = self.hosts.look(now)
+        for host in changes.back:
+            self.group.create_task(take_up_again(self, host))
+        if changes.gone:
+            leave_hosts(self, changes.gone)
+
+    def _give_up_hopeless(self) -> None:
+        """Give up all queued tests when no host takes an agent any more."""
+        reason = self.pool.why_hopeless(self.hosts.gone)
+        for test in [test for test in self.queue if reason and test not in self._busy]:
+            del self.queue[test]
+            self._begin(test, self._give_up_queued(test, reason))
+
+    async def _give_up_queued(self, test: str, reason: str) -> None:
+        await self.task_of(test).give_up(self.context, self.context.state.record_of(test).attempt, reason)
+
+    def is_busy_with(self, test: str) -> bool:
+        """Return whether something is being done with a test."""
+        return test in self._busy
+
+    async def _create(self, key: str, host: str) -> None:
         task, record = self.task_of(key), self.context.state.record_of(key)
         attempt = record.attempt + 1
         try:
-            await launch(self.context, task, attempt)
+            await launch(self.context, task, attempt, host)
+        except (HostUnusable, PlaceUnreachable) as error:
+            self._after_host_failure(key, attempt, host, str(error))
         except UsageError as error:
             # The request itself is wrong, so that another attempt would fail too.
             await self._give_up(task, attempt, str(error))
         except SwarmError as error:
-            await self._after_failure(task, attempt, str(error))
+            self.pool.note_failure(host, str(error), time.monotonic())
+            if host in self.hosts.unreachable:
+                self._after_host_failure(key, attempt, host, str(error))
+            else:
+                await self._after_failure(task, attempt, host, str(error))
         else:
+            self.pool.note_success(host)
             self._failures.pop(key, None)
             self.live_agents.watch_agent(self.context.spec, task, self.context.state.record_of(key), is_adopted=False)
         finally:
-            self._creating.discard(key)
+            self._creating.pop(key, None)
 
-    async def _after_failure(self, task: AgentTask, attempt: int, reason: str) -> None:
+    def _after_host_failure(self, key: str, attempt: int, host: str, reason: str) -> None:
+        """Queue a test again that cannot be launched for a reason which is its host's."""
+        if host not in self.hosts.unreachable:
+            self.pool.note_failure(host, reason, time.monotonic())
+        self.context.record(LaunchFailed(test=key, reason=reason, attempt=attempt))
+        self.queue[key] = None
+
+    async def _after_failure(self, task: AgentTask, attempt: int, host: str, reason: str) -> None:
         key = task.key
         try:
-            await clear_debris(self.context, self.context.state.record_of(key).agent, attempt)
+            await clear_debris(self.context, self.context.state.record_of(key).agent, attempt, host)
         except SwarmError as error:
             self.context.note(f"what the failed launch left could not be removed: {error}", level="warning", test=key)
         failures = self._failures[key] = self._failures.get(key, 0) + 1
@@ -332,14 +379,19 @@ class SweepRunner:
             self._not_before[test] = time.monotonic() + self.hindered.pause_before_relaunch(test)
             await self._stop(test, f"its agent ended while in trouble: {WORDS[trouble.kind]}", is_retried=True)
             return
-        instead = await harvest(self.context, watch.task, watch.address, end)
+        try:
+            instead = await harvest(self.context, watch.task, watch.address, end)
+        except PlaceUnreachable as error:
+            # It is harvested when its host is back.
+            self.context.note(f"its work cannot be had now: {error}", level="warning", test=test)
+            return
         if test != INTEGRATOR_KEY:
             self.is_integration_due = True
         del self.live_agents.watches[test]
         if instead is not None:
             await self._do_instead(instead)
         elif not self.context.spec.keep_agents:
-            self.live_agents.stop_later(watch.address.name, is_working=end in _STILL_WORKING)
+            self.live_agents.stop_later(watch.address, is_working=end in _STILL_WORKING)
 
     def _relaunch(self, test: str, reason: str) -> None:
         self.request_stop(test, reason, is_retried=True)
@@ -382,26 +434,37 @@ class SweepRunner:
         if watch.has_archive and not is_retried:
             await self._harvest(test, End.ARCHIVE)
             return
+        try:
+            await self._keep_work(watch)
+        except PlaceUnreachable as error:
+            self.context.note(f"what it has made so far cannot be had: {error}", level="warning", test=test)
+        watch.task.record_stop(self.context, reason)
+        del self.live_agents.watches[test]
+        if is_retried:
+            await self._retry(test, reason)
+        else:
+            self.live_agents.stop_later(watch.address, is_working=True)
+
+    async def _keep_work(self, watch: Watch) -> None:
+        """Pull what an agent has made so far."""
+        test = watch.task.key
         pulled = await pull_for(self.context, watch.task, watch.address)
         for note in pulled.notes:
             self.context.note(note, test=test)
         if pulled.fetched.tip and test != INTEGRATOR_KEY:
             kept = watch.task.commits_ref(self.context)
             self.context.note(f"its {len(pulled.fetched.commits)} commits are kept as {kept}", test=test)
-        watch.task.record_stop(self.context, reason)
-        del self.live_agents.watches[test]
-        if is_retried:
-            await self._retry(test, reason)
-        else:
-            self.live_agents.stop_later(watch.address.name, is_working=True)
 
     async def _retry(self, test: str, reason: str) -> None:
         """Queue a test again after removing its old agent, which has the same name."""
         record = self.context.state.record_of(test)
-        self.live_agents.to_stop.pop(record.agent, None)
+        self.live_agents.stop_not(record.agent)
         try:
             if record.state_dir:
                 await destroy_agent(self.context, recorded_address(self.context.spec, record))
+        except PlaceUnreachable as error:
+            # It is stopped when its host is back, for another has taken its place.
+            self.context.note(f"its old agent stays for now: {error}", level="warning", test=test)
         except SwarmError as error:
             self.context.note(f"its old agent could not be removed: {error}", level="error", test=test)
             return

@@ -166,5 +166,6 @@ def _checked_material(path: Path) -> str:
 def _check_launch(spec: SweepSpec, repository: Repository, test: SweptTest) -> None:
     """Find out now what would make every launch fail: the prompt, and paths that cannot be given to an agent."""
     record = TestRecord(test=test.test, agent=test.agent, branch=test.branch, file=test.file, block=test.block)
-    tutorial_prompt(spec, repository, record, runs_folder(Path(spec.repository)) / spec.sweep / "swarm-tui")
+    command = runs_folder(Path(spec.repository)) / spec.sweep / "swarm-tui"
+    tutorial_prompt(spec, repository, record, str(command))
     check_request(spec, test)

@@ -40,16 +40,16 @@ def items_of(spec: SweepSpec, tutorial: CommittedTutorial, record: TestRecord) -
     return items_of_batch(action, find_open_work(action, tutorial), record.block)
 
 
-def tutorial_task(spec: SweepSpec, record: TestRecord, items: Sequence[OpenBlock], command: Path) -> Task:
+def tutorial_task(spec: SweepSpec, record: TestRecord, items: Sequence[OpenBlock], command: str) -> Task:
     """Return the content of the task file for one batch; its command checks the batch's blocks."""
     tutorial = tutorial_of(spec)
     blocks = [f"--block={item.block.title}" for item in items]
     folder = [spec.tests_folder] if spec.tests_folder else []
-    check = (str(command), "tutorial", "check", *blocks, "--", tutorial, *folder)
+    check = (command, "tutorial", "check", *blocks, "--", tutorial, *folder)
     return replace(task_for(spec, record), file=tutorial, folder="", pytest=check)
 
 
-def tutorial_prompt(spec: SweepSpec, repository: Repository, record: TestRecord, command: Path) -> tuple[Task, str]:
+def tutorial_prompt(spec: SweepSpec, repository: Repository, record: TestRecord, command: str) -> tuple[Task, str]:
     """Return the task of a batch, and the prompt for it."""
     found = reader_of(spec, repository).read(spec.base)
     items = items_of(spec, found, record)

@@ -16,6 +16,7 @@ from swarm_tui.engine.agent_task import AgentTask
 from swarm_tui.engine.ask_tracker import AskTracker
 from swarm_tui.engine.commit_log import CommitLog
 from swarm_tui.engine.file_tail import FileTail
+from swarm_tui.engine.kept_transcript import KeptTranscript
 from swarm_tui.engine.observed_files import ObservedFiles
 from swarm_tui.engine.tries import TryReader
 from swarm_tui.model.events import KnownEvent, Said, Seen, Spent
@@ -62,6 +63,8 @@ class Watch:
     """How long the agent has waited for a person or for its model: its time limit does not count that."""
     _excused_since: float | None = None
     questions: int = 0
+    kept_transcript: KeptTranscript | None = None
+    """Where the transcript is kept, if its file is not on this machine."""
     handed_in_at: float | None = None
     """When the agent's archive was seen first."""
     _tries: FileTail = field(init=False)
@@ -173,10 +176,12 @@ class Watch:
         self.handed_in_at = (self.handed_in_at or now) if has_archive else None
         events: list[KnownEvent] = list(self._reader.read(self._tries.read_lines(next(rest))))
         events += self._commit_log.read(next(rest), now)
-        for log in self._logs.values():
+        for path, log in self._logs.items():
             lines = log.read_lines(next(rest))
             self._has_written = self._has_written or bool(lines)
             self._summary.read(lines)
+            if self.kept_transcript is not None and path == self._transcript:
+                self.kept_transcript.append(lines)
         if self._observed_files is not None:
             self._observed_files.read(rest)
             events += self._asks.new_events(self._observed_files.observer)

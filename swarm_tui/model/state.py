@@ -9,6 +9,7 @@ from swarm_tui.model.asks import OpenAsk
 from swarm_tui.model.baseline import Baseline
 from swarm_tui.model.failure import FailureDetail
 from swarm_tui.model.harvest import NOT_HARVESTED, HarvestReport
+from swarm_tui.model.hosts import LOCAL_HOST
 from swarm_tui.model.spending import NOTHING_SPENT, Spending, spending_of_agent
 from swarm_tui.model.states import FINISHED_STATES, HINDERED, Result, State, mark_of
 from swarm_tui.model.trouble import Trouble
@@ -121,6 +122,11 @@ class TestRecord(NamedTuple):
     def spending(self) -> Spending:
         """What all agents of this test have used."""
         return self.spent_before.plus(spending_of_agent(self.dollars, self.tokens))
+
+    @property
+    def state_dir_here(self) -> str:
+        """mngr's folder of the agent if it is on this machine, else nothing."""
+        return self.state_dir if self.host in ("", LOCAL_HOST) else ""
 
     @property
     def is_finished(self) -> bool:

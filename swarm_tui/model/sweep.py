@@ -87,6 +87,11 @@ class SweepSpec(BaseModel, RunOptions, frozen=True, extra="allow"):
         """The names of all variables that the agents get from the engine's environment."""
         return tuple(dict.fromkeys((*self.passed_environment, *self.needed_environment)))
 
+    @property
+    def engine_environment(self) -> tuple[str, ...]:
+        """The names of all variables that the engine keeps for agents, with those for the integrator alone."""
+        return tuple(dict.fromkeys((*self.agent_environment, *self.integrator_environment)))
+
 
 class SweptTest(BaseModel):
     """One test of a sweep and the names derived for it; a resumed engine derives the same."""

@@ -14,13 +14,14 @@ import swarm_tui
 from swarm_tui.agents.claude import hook
 from swarm_tui.agents.claude.observer import DEBUG_PATH
 from swarm_tui.agents.kinds import DEFAULT_AGENT_TYPE, AgentKind, AgentStart, Login, kind_of, kind_of_sweep
+from swarm_tui.agents.shipped import shelf_here
 from swarm_tui.model.sweep import MngrSettings, SweepSpec
 
 ALL = ("offline", "command", "claude", "code-guardian", "codex")
 
 
 def start_of(folder: Path, *arguments: str) -> AgentStart:
-    return AgentStart(arguments, folder, "/state", Path("/task.json"))
+    return AgentStart(arguments, shelf_here(folder), "/state", "/task.json")
 
 
 def test_claude_runs_our_hook_and_logs_its_requests(tmp_path: Path) -> None:

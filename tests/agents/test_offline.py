@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from swarm_tui.agents.contract import ARCHIVE_PATH
-from swarm_tui.agents.shipped import live_folder, write_offline_program
+from swarm_tui.agents.shipped import live_folder, shelf_here, write_offline_program
 from swarm_tui.agents.task import Task
 from tests.engine.endings import FILE, make_endings
 from tests.git_project import GitProject, quiet_environment
@@ -55,7 +55,7 @@ class Stage:
             "SWARM_TASK": str(self.root / "task.json"),
             "PYTHONPATH": str(live_folder()),
         }
-        words = [str(write_offline_program(self.root)), str(self.root / "task.json")]
+        words = [write_offline_program(shelf_here(self.root)), str(self.root / "task.json")]
         return subprocess.run(
             words, cwd=self.project.root, env=environment, input=heard, capture_output=True, text=True, timeout=120
         )

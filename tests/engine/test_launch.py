@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from swarm_tui.agents.shipped import live_folder
+from swarm_tui.agents.shipped import live_folder, shelf_here
 from swarm_tui.engine.launch import create_request, environment_for, launch
 from swarm_tui.engine.names import agent_address, agent_id_of, harvest_ref
 from swarm_tui.engine.one_test_task import OneTestTask
+from swarm_tui.engine.surroundings import Surroundings
 from swarm_tui.engine.task_file import task_for
 from swarm_tui.model.state import TestRecord as Record
 from swarm_tui.model.sweep import MngrSettings, SweepSpec
@@ -29,6 +30,7 @@ SPEC = SweepSpec(
     mngr=MngrSettings(path="mngr", host_dir="/home/.mngr"),
 )
 ADDRESS = AgentAddress("a", "agent-1", "mngr-a", "/home/.mngr/agents/agent-1", "/home/.mngr/copies/a-1")
+AROUND = Surroundings(shelf_here(Path("/sweep")), "/sweep/agents/a", is_root=False)
 RECORD = Record(
     "tests/test_a.py::TestB::test_c[x]", agent="swarm-20261118-061200-test-c", branch="b", file="tests/test_a.py"
 )
@@ -39,7 +41,7 @@ def spec(**changes: object) -> SweepSpec:
 
 
 def path_of(given: SweepSpec) -> list[str]:
-    return environment_for(given, ADDRESS, Path("/task.json"))["PYTHONPATH"].split(os.pathsep)
+    return environment_for(given, ADDRESS, AROUND, has_task=True)["PYTHONPATH"].split(os.pathsep)
 
 
 def test_the_copys_own_modules_come_before_all_others(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -55,9 +57,9 @@ def test_the_copys_own_modules_come_before_all_others(monkeypatch: pytest.Monkey
 
 
 def test_who_commits_is_told_when_a_shell_can_take_it() -> None:
-    told = environment_for(spec(identity=("Ada Lovelace", "ada@example.org")), ADDRESS, Path("/t"))
+    told = environment_for(spec(identity=("Ada Lovelace", "ada@example.org")), ADDRESS, AROUND, has_task=True)
     assert (told["GIT_AUTHOR_NAME"], told["GIT_COMMITTER_EMAIL"]) == ("Ada Lovelace", "ada@example.org")
-    assert "GIT_AUTHOR_NAME" not in environment_for(spec(identity=("A $(x)", "a@b")), ADDRESS, Path("/t"))
+    assert "GIT_AUTHOR_NAME" not in environment_for(spec(identity=("A $(x)", "a@b")), ADDRESS, AROUND, has_task=True)
 
 
 def test_the_task_holds_the_command_with_the_options_of_the_sweep() -> None:

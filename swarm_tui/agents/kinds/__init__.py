@@ -12,10 +12,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
-from pathlib import Path
 from typing import ClassVar, Final
 
 from swarm_tui.agents.observation import AgentObserver
+from swarm_tui.agents.shipped import Shelf
 from swarm_tui.agents.transcript_summary import TranscriptSummary
 from swarm_tui.model.options import RunOptions
 from swarm_tui.model.sweep import SweepSpec
@@ -30,10 +30,10 @@ class AgentStart:
 
     arguments: tuple[str, ...]
     """Of its command line: for what it may do, and those that a person gave."""
-    folder: Path
-    """The sweep's folder, for files that all its agents share."""
+    shelf: Shelf
+    """For files that all agents of a sweep share."""
     state_dir: str
-    task_file: Path | None = None
+    task_file: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

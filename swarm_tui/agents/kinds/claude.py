@@ -70,7 +70,7 @@ class ClaudeKind(AgentKind):
         given = {word.partition("=")[0] for word in start.arguments}
         words = start.arguments
         if "--settings" not in given:
-            words += ("--settings", str(write_hook_settings(start.folder)))
+            words += ("--settings", write_hook_settings(start.shelf))
         if "--debug-file" not in given:
             words += ("--debug-file", f"{start.state_dir}/{DEBUG_PATH}")
         return words

@@ -25,7 +25,7 @@ class OfflineKind(AgentKind):
         return ""
 
     def prepare_command(self, start: AgentStart) -> tuple[str, ...]:
-        return (str(write_offline_program(start.folder)), str(start.task_file))
+        return (write_offline_program(start.shelf), str(start.task_file))
 
     def message(self, prompt: str) -> str | None:
         """Return None: everything is in its task file."""

@@ -40,7 +40,7 @@ class AgentTranscript:
         """Open the transcript when there is one, or another one than before."""
         agents = self._screen.room.agents
         self.lines.set_live(not record.is_finished)
-        path = find_transcript(record.state_dir, folder, agents.kind.transcript_sources, record.agent_id)
+        path = find_transcript(record.state_dir_here, folder, agents.kind.transcript_sources, record.agent_id)
         if path is not None:
             if path != self._source:
                 self._source = path

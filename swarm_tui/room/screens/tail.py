@@ -93,7 +93,7 @@ class TailScreen(StreamScreen[MergedEntry]):
         agents = self.room.agents
         for record in self.store.records_of(tests):
             folder = self.store.folder.agent(record.agent)
-            path = find_transcript(record.state_dir, folder, agents.kind.transcript_sources, record.agent_id)
+            path = find_transcript(record.state_dir_here, folder, agents.kind.transcript_sources, record.agent_id)
             if path is not None:
                 sources[record.test] = FileSource(path)
                 self.names[record.test] = short_name(record)

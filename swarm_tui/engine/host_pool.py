@@ -1,0 +1,81 @@
+"""Decides on which host an agent is launched: evenly, within each host's slots, and past those that refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from swarm_tui.engine.schedule import CREATES_AT_ONCE, slots_taken
+from swarm_tui.model.hosts import LOCAL_HOST
+
+CREATES_ON_HOST: Final = 2
+"""mngr makes the agents of one host one after the other."""
+CREATES_ON_HOSTS: Final = 8
+REFUSALS: Final = 3
+"""A host that so many launches in a row have failed on gets no further one."""
+_PAUSES: Final = (10.0, 30.0)
+
+
+@dataclass(frozen=True, slots=True)
+class HostUse:
+    """How many agents of a sweep are on a host."""
+
+    active: int = 0
+    waiting: int = 0
+    creating: int = 0
+
+
+@dataclass(slots=True)
+class _Health:
+    refusals: int = 0
+    not_before: float = float("-inf")
+    reason: str = ""
+
+
+class HostPool:
+    """The hosts of a sweep; without any, this machine."""
+
+    def __init__(self, hosts: Sequence[str] = (), per_host: int = 0) -> None:
+        self.hosts = tuple(hosts)
+        self.creates_at_once = CREATES_ON_HOSTS if hosts else CREATES_AT_ONCE
+        self._per_host = per_host
+        self._health = {host: _Health() for host in hosts}
+
+    def choose(self, uses: Mapping[str, HostUse], lost: Collection[str], now: float) -> str | None:
+        """Return the host with the most free slots that takes an agent now; None when none does."""
+        if not self.hosts:
+            return LOCAL_HOST
+        free = []
+        for position, host in enumerate(self.hosts):
+            use, health = uses.get(host, HostUse()), self._health[host]
+            if host in lost or health.refusals >= REFUSALS or now < health.not_before:
+                continue
+            taken = slots_taken(use.active + use.creating, use.waiting, self._per_host)
+            if use.creating < CREATES_ON_HOST and taken < self._per_host:
+                free.append((taken, position, host))
+        return min(free)[2] if free else None
+
+    def note_success(self, host: str) -> None:
+        if host in self._health:
+            self._health[host] = _Health()
+
+    def note_failure(self, host: str, reason: str, now: float) -> None:
+        """Let a host rest on which a launch has failed."""
+        if host in self._health:
+            health = self._health[host]
+            health.not_before = now + _PAUSES[min(health.refusals, len(_PAUSES) - 1)]
+            health.refusals += 1
+            health.reason = reason
+
+    def why_hopeless(self, gone: Collection[str]) -> str:
+        """Return why no host will take an agent any more; empty as long as one may."""
+        reasons = []
+        for host, health in self._health.items():
+            if host in gone:
+                reasons.append(f"{host} does not answer any more")
+            elif health.refusals >= REFUSALS:
+                reasons.append(health.reason)
+            else:
+                return ""
+        return "; ".join(dict.fromkeys(reasons))

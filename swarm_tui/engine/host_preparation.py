@@ -1,0 +1,222 @@
+"""Prepares a host for a sweep, once: our files, the repository's objects, the project's environment."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import io
+import posixpath
+import shlex
+import tarfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from swarm_tui.adapters.git import Repository
+from swarm_tui.adapters.git.command import GitError
+from swarm_tui.adapters.set_up import SetUpFailed, read_failure, set_up_script
+from swarm_tui.adapters.ssh import target_of
+from swarm_tui.adapters.threads import finish_in_thread
+from swarm_tui.agents.kinds import kind_of_sweep
+from swarm_tui.agents.shipped import Shelf, packed_package
+from swarm_tui.errors import AdapterError
+from swarm_tui.journal.folder import SweepFolder
+from swarm_tui.model.hosts import HostAccess
+from swarm_tui.model.sweep import SweepSpec
+from swarm_tui.model.text import plain
+from swarm_tui.places.ssh import SshPlace
+
+SETUP_TIMEOUT: Final = 1800.0
+PUSH_TIMEOUT: Final = 1800
+# The offline agent is a program of ours.
+OUR_PYTHON: Final = (3, 11)
+_NEEDED: Final = ("git", "tmux", "ps")
+_LOOK_FOR_PROGRAMS: Final = 'for name in "$@"; do command -v "$name" >/dev/null 2>&1 || echo "$name"; done'
+_LOOK_AT_PYTHONS: Final = r"""
+for python in "$@"; do
+  "$python" -c 'import importlib.util as u, sys
+print("\t".join([sys.argv[1], "%d.%d" % sys.version_info[:2], str(u.find_spec("pytest") is not None)]))' "$python"
+done 2>/dev/null
+exit 0
+"""
+
+
+class HostUnusable(AdapterError):
+    """A host answers, and no agent of this sweep can work on it."""
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedHost:
+    """What a host has for the agents of one sweep."""
+
+    place: SshPlace
+    folder: str
+    """The sweep's folder there."""
+    project: str
+    """A checkout of the base commit there, in which `--setup` was run; no agent works in it."""
+    python: str
+    """The interpreter that runs the tests."""
+    shelf: Shelf
+    records: str
+    is_set_up: bool
+    """Whether `--setup` has made the interpreter, so that it need not be repeated in every copy."""
+
+    @property
+    def access(self) -> HostAccess:
+        return self.place.access
+
+    @property
+    def seed(self) -> str:
+        return posixpath.join(self.folder, "seed.git")
+
+
+def far_folder(access: HostAccess, sweep: str) -> str:
+    """Return the folder of a sweep on a host."""
+    return posixpath.join(access.host_dir, "swarm", sweep)
+
+
+class HostPreparation:
+    """Prepares each host before the first agent there, and once for all that wait for it."""
+
+    def __init__(
+        self, spec: SweepSpec, folder: SweepFolder, repository: Repository, note: Callable[[str], None]
+    ) -> None:
+        self._spec, self._folder, self._repository = spec, folder, repository
+        self._note = note
+        """Writes a sentence into the log of the sweep."""
+        self._prepared: dict[str, PreparedHost] = {}
+        self._locks: dict[str, asyncio.Lock] = {}
+
+    async def prepared(self, place: SshPlace) -> PreparedHost:
+        """Return what is there; HostUnusable when no agent can work on this host, PlaceUnreachable when it is lost."""
+        name = place.access.name
+        async with self._locks.setdefault(name, asyncio.Lock()):
+            if name not in self._prepared:
+                try:
+                    self._prepared[name] = await self._prepare(place)
+                except OSError as error:
+                    where = error.filename or place.access.host_dir
+                    raise HostUnusable(f"{where} cannot be written on {name}", error.strerror or str(error)) from error
+            return self._prepared[name]
+
+    async def _prepare(self, place: SshPlace) -> PreparedHost:
+        spec, access, link = self._spec, place.access, place.link
+        await self._check_programs(place)
+        folder = far_folder(access, spec.sweep)
+        project = posixpath.join(folder, "project")
+        await self._checked(place, ["mkdir", "-p", f"{folder}/agents"], "make its folder")
+        await self._checked(place, ["tar", "-xzf", "-", "-C", folder], "unpack our files", stdin=packed_package())
+        if spec.records:
+            records = await asyncio.to_thread(_packed_folder, Path(spec.records), "records")
+            await self._checked(place, ["tar", "-xzf", "-", "-C", folder], "unpack the records", stdin=records)
+        await self._push_seed(access, folder, place)
+        await self._check_out(place, folder, project)
+        await self._set_up(place, folder, project)
+        found = await link.run(
+            ["sh", "-c", _LOOK_AT_PYTHONS, "look", *self._candidates(project)], cwd=project, timeout=120
+        )
+        python, ours = self._choose_pythons(access.name, [line.split("\t") for line in found.text.splitlines()])
+        staging = self._folder.root.absolute() / "hosts" / access.name
+        staging.mkdir(parents=True, exist_ok=True)
+        return PreparedHost(
+            place,
+            folder,
+            project,
+            python,
+            Shelf(staging, folder, ours, f"{folder}/package", f"{folder}/live"),
+            f"{folder}/records" if spec.records else "",
+            python.startswith(f"{project}/"),
+        )
+
+    async def _check_programs(self, place: SshPlace) -> None:
+        kind = kind_of_sweep(self._spec)
+        wanted = [*_NEEDED, *([kind.program] if kind.program else [])]
+        missing = (await place.link.run(["sh", "-c", _LOOK_FOR_PROGRAMS, "look", *wanted])).text.split()
+        if missing:
+            raise HostUnusable(f"{place.access.name} has no {' and no '.join(missing)}", "install it there")
+
+    async def _push_seed(self, access: HostAccess, folder: str, place: SshPlace) -> None:
+        """Bring the repository's objects to the host, so that its agents' copies share them."""
+        if self._repository.is_shallow:
+            return
+        seed = f"{folder}/seed.git"
+        await self._checked(place, ["git", "init", "--quiet", "--bare", seed], "make a repository")
+        target = target_of(access)
+        words = target.words()
+        address = f"[{target.address}]" if ":" in target.address else target.address
+        variables = {"GIT_SSH_COMMAND": shlex.join(words[: words.index("-p")]), "GIT_SSH_VARIANT": "ssh"}
+        variables["GIT_ALLOW_PROTOCOL"] = "ssh"
+        repository = self._repository.with_environment(variables, self._repository.root)
+        url = f"ssh://{target.user}@{address}:{target.port}{seed}"
+        refs = ("+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*", f"+{self._spec.base}:refs/swarm/base")
+        try:
+            await finish_in_thread(
+                lambda: repository.run("push", "--quiet", "--no-verify", url, *refs, timeout=PUSH_TIMEOUT)
+            )
+        except GitError as error:
+            what = f"the repository cannot be brought to {access.name}: {error.message}"
+            raise HostUnusable(what, error.hint) from error
+
+    async def _check_out(self, place: SshPlace, folder: str, project: str) -> None:
+        if self._repository.is_shallow:
+            await self._checked(place, ["mkdir", "-p", project], "make its folder")
+            return
+        if (await place.link.run(["test", "-e", f"{project}/.git"])).code != 0:
+            clone = ["git", "clone", "--quiet", "--shared", "--no-checkout", f"{folder}/seed.git", project]
+            await self._checked(place, clone, "clone the repository")
+        checkout = ["git", "-C", project, "checkout", "--quiet", "--force", "--detach", self._spec.base]
+        await self._checked(place, checkout, "check out the repository", timeout=600)
+
+    async def _set_up(self, place: SshPlace, folder: str, project: str) -> None:
+        """Run `--setup` in the checkout; when it fails, the log shows what it said."""
+        if not self._spec.setup:
+            return
+        mark = f"{folder}/set-up-{hashlib.sha256(self._spec.setup.encode()).hexdigest()[:16]}"
+        if (await place.link.run(["test", "-e", mark])).code == 0:
+            return
+        script = set_up_script(self._spec.setup, project)
+        finished = await place.link.run(["sh", "-c", script], cwd=project, timeout=SETUP_TIMEOUT)
+        if finished.code != 0:
+            failure = read_failure(finished.error_text) or SetUpFailed(finished.code, finished.error_text)
+            lines = "\n".join(failure.lines)
+            self._note(f"on {place.access.name} {failure.message}\n{lines}")
+            raise HostUnusable(f"on {place.access.name} {failure.message}", failure.hint)
+        await self._checked(place, ["touch", mark], "note that it is set up")
+
+    def _candidates(self, project: str) -> list[str]:
+        """Return the interpreters that may be the project's on a host, the likeliest first."""
+        path = Path(self._spec.python)
+        if path.is_relative_to(self._spec.repository):
+            path = path.relative_to(self._spec.repository)
+        own = [str(path) if path.is_absolute() else posixpath.join(project, path.as_posix())]
+        made = [posixpath.join(project, venv, "bin/python") for venv in (".venv", "venv")]
+        return list(dict.fromkeys([*own, *made, "python3", "python3.14", "python3.13", "python3.12", "python3.11"]))
+
+    def _choose_pythons(self, host: str, found: list[list[str]]) -> tuple[str, str]:
+        """Return the interpreter of the tests, and that of our programs."""
+        pythons = [(row[0], tuple(map(int, row[1].split("."))), row[2] == "True") for row in found if len(row) == 3]
+        python = next((path for path, _, has_pytest in pythons if has_pytest), None)
+        if python is None:
+            raise HostUnusable(
+                f"no Python on {host} has pytest", "--setup makes the project's environment, --python names its Python"
+            )
+        ours = next((path for path, version, _ in pythons if version >= OUR_PYTHON), None)
+        if ours is None and kind_of_sweep(self._spec).is_ours:
+            raise HostUnusable(f"{host} has no Python 3.11", "the offline agent needs it")
+        return python, ours or "python3"
+
+    async def _checked(
+        self, place: SshPlace, words: list[str], doing: str, *, stdin: bytes | None = None, timeout: float = 120.0
+    ) -> None:
+        finished = await place.link.run(words, stdin=stdin, timeout=timeout)
+        if finished.code != 0:
+            said = plain(finished.error_text.strip().splitlines()[-1] if finished.error_text.strip() else "", 300)
+            raise HostUnusable(f"{place.access.name} cannot {doing}: {said or f'code {finished.code}'}")
+
+
+def _packed_folder(folder: Path, name: str) -> bytes:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz", compresslevel=6) as archive:
+        archive.add(folder, name)
+    return packed.getvalue()

@@ -1,0 +1,28 @@
+"""Keeps what is read of a transcript that lies on another host, so that the room shows it without asking there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+SIZE_LIMIT: Final = 500_000_000
+
+
+class KeptTranscript:
+    """A file of the sweep that grows with the transcript; the harvest replaces it by the whole one."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._size = -1
+
+    def append(self, lines: Sequence[bytes]) -> None:
+        """Append lines; the first ones begin the file anew, for an earlier attempt may have left one."""
+        content = b"".join(line + b"\n" for line in lines)
+        if not content or self._size + len(content) > SIZE_LIMIT:
+            return
+        is_first = self._size < 0
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        with self._path.open("wb" if is_first else "ab") as file:
+            file.write(content)
+        self._size = max(self._size, 0) + len(content)
