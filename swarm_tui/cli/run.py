@@ -46,12 +46,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from swarm_tui.agents.kinds import kind_of_sweep
+    from swarm_tui.cli.cost_forecast import say_cost
     from swarm_tui.cli.progress import print_passing, print_progress
     from swarm_tui.engine.order import begin_sweep, prepare_sweep
     from swarm_tui.engine.schedule import slots_without_tests
     from swarm_tui.engine.start import start_engine
 
     spec, tests = asyncio.run(prepare_sweep(_order(arguments), print_progress, print_passing))
+    spec = say_cost(spec, [test.test for test in tests], print_progress)
     folder = begin_sweep(spec, tests)
     count = counted(len(tests), "test")
     print_progress(f"sweep {folder.name}: {count} on {spec.base_name or spec.base[:10]}, {spec.slots} slots")

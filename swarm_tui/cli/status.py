@@ -111,6 +111,7 @@ def cost_of(opened: OpenedSweep) -> dict[str, Any]:
         "dollars": rounded(spent.known_dollars),
         "tokens": spent.tokens if spent.is_known else None,
         "unpriced_agents": spent.unpriced,
+        "estimated_dollars": [rounded(dollars) for dollars in opened.spec.estimated_cost or ()] or None,
         "is_cost_imputed": opened.spec.is_cost_imputed,
         "budget": budget.total or None,
         "budget_each": budget.each or None,

@@ -30,6 +30,7 @@ def add_sweep_arguments(parser: argparse.ArgumentParser) -> None:
 
 def sweep_tutorial(arguments: argparse.Namespace) -> int:
     """Begin a sweep over a tutorial's blocks and show it; 0 when nothing is left to do."""
+    from swarm_tui.cli.cost_forecast import say_cost
     from swarm_tui.cli.progress import print_progress
     from swarm_tui.engine.order import begin_sweep
     from swarm_tui.engine.start import start_engine
@@ -50,6 +51,7 @@ def sweep_tutorial(arguments: argparse.Namespace) -> int:
         print_progress(f"{name}: {done}; nothing is to be done")
         return 0
     spec, tests, loop = prepared
+    spec = say_cost(spec, [test.test for test in tests], print_progress)
     folder = begin_sweep(spec, tests)
     blocks = counted(len(loop.items), "block")
     removed = f", {len(loop.removed)} tests of removed blocks" if loop.removed else ""

@@ -75,12 +75,18 @@ class SweepSpec(BaseModel, RunOptions, frozen=True, extra="allow"):
     """The type of agent that mngr's settings derive `agent_type` from; empty for one that is not derived."""
     is_cost_imputed: bool = False
     """The agents' work is paid by a subscription: dollars are what it would cost without one."""
+    estimated_cost: tuple[float, float, float] | None = None
+    """What it was expected to cost before it began, in dollars, and from where to where; None when that was unknown."""
     labels: dict[str, str] = Field(default_factory=dict)
 
     @property
     def run_limits(self) -> RunLimits:
         """What one run of tests may use."""
         return RunLimits(self.test_timeout, self.memory_limit, self.has_own_home)
+
+    @property
+    def has_budget(self) -> bool:
+        return self.budget is not None or self.budget_each is not None
 
     @property
     def agent_environment(self) -> tuple[str, ...]:

@@ -69,6 +69,9 @@ class AgentKind:
     has_model: ClassVar[bool] = True
     """Whether it is a coding agent, which by default also integrates, or a program without a model."""
 
+    says_cost: ClassVar[bool] = False
+    """Whether it is known that its transcript says what it costs."""
+
     can_integrate: ClassVar[bool] = True
 
     is_ours: ClassVar[bool] = False

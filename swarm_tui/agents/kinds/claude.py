@@ -23,6 +23,7 @@ class ClaudeKind(AgentKind):
 
     AGENT_TYPES = ("claude", "code-guardian", "fixme-fairy")
     title = "Claude"
+    says_cost = True
     program = "claude"
     process = "claude"
     environment_patterns = (

@@ -1,0 +1,72 @@
+"""Before a sweep begins it is said what it will cost, as far as earlier sweeps of the repository tell."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from swarm_tui.cli.cost_forecast import say_cost
+from swarm_tui.engine.context import EngineContext
+from swarm_tui.engine.start import write_sweep
+from swarm_tui.journal.folder import SweepFolder
+from swarm_tui.model.events import Harvested, Integrating, Spent
+from swarm_tui.model.states import Result
+from swarm_tui.model.sweep import INTEGRATOR_KEY, derive_tests
+from tests.engine.rehearsal import QuickMngr, rehearse
+
+TESTS = [f"tests/test_{number}.py::test_{number}" for number in range(4)]
+
+
+@pytest.fixture
+def earlier(tmp_path: Path) -> EngineContext:
+    """Return a sweep by Claude whose four agents have cost a dollar each, and its integrator two."""
+    context = rehearse(tmp_path, 4, QuickMngr(tmp_path / "mngr"), agent_type="claude", integrator="agent")
+    context.record(Integrating(by="agent", agent="i"))
+    for test in TESTS:
+        context.record(Spent(test=test, dollars=1.0, tokens=9))
+        context.record(Harvested(test=test, result=Result.CLEAN))
+    context.record(Spent(test=INTEGRATOR_KEY, dollars=2.0, tokens=9))
+    return context
+
+
+def said(context: EngineContext, tests: list[str] = TESTS, **changes: Any) -> list[str]:
+    lines: list[str] = []
+    spec = context.spec.model_copy(update=changes)
+    assert (say_cost(spec, tests, lines.append).estimated_cost is not None) == any("about" in line for line in lines)
+    return lines
+
+
+def test_it_is_said_with_its_range(earlier: EngineContext) -> None:
+    about = "cost: about $6.00 ($6.00 to $6.00), from 1 earlier sweep, 4 agents"
+    assert said(earlier) == [about]
+    assert said(earlier, is_cost_imputed=True) == [f"{about} imputed"]
+    spent = "the budget of $5 will most likely be spent before the last test is launched"
+    assert said(earlier, budget=5.0) == [about, spent]
+    assert said(earlier, budget=50.0, budget_each=2.0) == [about]
+
+
+def test_unknown_is_said_to_be_unknown(earlier: EngineContext) -> None:
+    unknown = "cost: unknown, for no earlier sweep here says it"
+    assert said(earlier, agent_type="codex") == [unknown]
+    cannot = "codex may not say what it costs: then the budget cannot hold"
+    assert said(earlier, agent_type="codex", budget=3.0) == [cannot, unknown]
+    assert said(earlier, kind="fill") == [unknown]
+    assert said(earlier, repository=str(Path(earlier.spec.repository).parent)) == [unknown]
+
+
+def test_agents_without_a_model_cost_nothing(earlier: EngineContext) -> None:
+    assert said(earlier, agent_type="offline") == []
+    assert said(earlier, agent_type="offline", budget_each=1.0) == [
+        "these agents cost nothing: the budget has nothing to hold"
+    ]
+
+
+def test_sweeps_that_cannot_be_read_or_say_nothing_are_passed_over(earlier: EngineContext) -> None:
+    runs = earlier.folder.root.parent
+    (runs / "20261119-000000").mkdir()
+    (runs / "20261119-000000" / "sweep.json").write_text("{")
+    later = earlier.spec.model_copy(update={"sweep": "20261119-000001"})
+    write_sweep(SweepFolder(runs / later.sweep), later, derive_tests(later.sweep, [(test, "", 1) for test in TESTS]))
+    assert said(earlier)[0].startswith("cost: about $6.00")
