@@ -15,6 +15,7 @@ from swarm_tui.model.states import MARKS
 from swarm_tui.model.text import plain, plain_lines
 
 if TYPE_CHECKING:
+    from swarm_tui.insight.patterns import Pattern
     from swarm_tui.journal.open import OpenedSweep
     from swarm_tui.model.alarm import PatternAlarm
     from swarm_tui.model.outcome import Escalation
@@ -52,6 +53,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def describe_sweep(opened: OpenedSweep, records: Iterable[TestRecord] | None = None) -> dict[str, Any]:
     """Return a sweep as data for JSON."""
+    from swarm_tui.insight.patterns import find_patterns
+
     state, spec = opened.state, opened.spec
     tests = list(state.tests() if records is None else records)
     return {
@@ -72,6 +75,7 @@ def describe_sweep(opened: OpenedSweep, records: Iterable[TestRecord] | None = N
         "reason": state.ended_reason,
         "counts": {mark: count for mark, count in state.counts.items() if count},
         "alarms": [_describe_alarm(alarm, state.records) for alarm in state.alarms.values()],
+        "patterns": [_describe_pattern(pattern, opened) for pattern in find_patterns(state.tests())],
         "hard_to_use": [
             {"test": test, "title": each.title, "detail": each.detail_markdown} for test, each in hard_to_use(opened)
         ],
@@ -104,14 +108,32 @@ def describe_hosts(opened: OpenedSweep) -> list[dict[str, Any]]:
     ]
 
 
+def _describe_pattern(pattern: Pattern, opened: OpenedSweep) -> dict[str, Any]:
+    from swarm_tui.insight.costs import spending_of
+
+    spent = spending_of(opened.state.records[test] for test in pattern.tests)
+    return {
+        "cause": pattern.cause,
+        "kind": pattern.kind,
+        "tests": list(pattern.tests),
+        "shared": list(pattern.shared),
+        "dollars": rounded(spent.known_dollars),
+    }
+
+
 def cost_of(opened: OpenedSweep) -> dict[str, Any]:
     """Return what all agents of a sweep have used, the integrator included; None where none of them says it."""
+    from swarm_tui.triage.store import count_kept, review_of_sweep
+
     spent, budget = opened.state.spending, opened.state.budget
+    kept = count_kept(review_of_sweep(opened.folder.root))
     return {
         "dollars": rounded(spent.known_dollars),
         "tokens": spent.tokens if spent.is_known else None,
         "unpriced_agents": spent.unpriced,
         "estimated_dollars": [rounded(dollars) for dollars in opened.spec.estimated_cost or ()] or None,
+        "kept_fixes": kept,
+        "dollars_per_kept_fix": rounded(spent.dollars / kept) if kept and spent.priced else None,
         "is_cost_imputed": opened.spec.is_cost_imputed,
         "budget": budget.total or None,
         "budget_each": budget.each or None,
@@ -241,11 +263,15 @@ def _table(opened: OpenedSweep, records: list[TestRecord]) -> Iterable[str]:
     from swarm_tui.cli.sweep_summary import integration_lines
     from swarm_tui.insight.alarm import alarm_lines
     from swarm_tui.insight.budget import cost_text
+    from swarm_tui.insight.costs import cost_of_each
     from swarm_tui.journal.budget_events import BUDGET_CANNOT_HOLD
+    from swarm_tui.triage.store import count_kept, review_of_sweep
 
     state = opened.state
     counts = " · ".join(f"{count} {MARKS[mark].word}" for mark, count in sorted(state.counts.items()) if count)
+    kept = count_kept(review_of_sweep(opened.folder.root))
     cost = cost_text(state, is_imputed=opened.spec.is_cost_imputed)
+    cost = "  ".join(filter(None, (cost, cost_of_each(state.spending, kept, state.integration.fixes))))
     yield "  ".join(word for word in (opened.folder.name, sweep_state(opened), counts, cost) if word)
     if state.budget.is_used_up and opened.has_running_engine:
         more = f"swarm-tui request budget {2 * state.budget.total:g}"

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from swarm_tui.insight.patterns import find_patterns
 from swarm_tui.journal.fold import SweepState
-from swarm_tui.model.conditions import ALERT_AT
 from swarm_tui.model.states import Result, State
 
 
@@ -18,11 +16,6 @@ def _asks(state: SweepState, now: float) -> bool:
 
 def _is_over_budget(state: SweepState, now: float) -> bool:
     return state.budget.is_used_up or any(record.over_budget_at is not None for record in state.tests())
-
-
-def _has_alert(state: SweepState, now: float) -> bool:
-    patterns = find_patterns(state.tests())
-    return bool(patterns) and len(patterns[0].tests) >= ALERT_AT
 
 
 def _has_fixes(state: SweepState, now: float) -> bool:
@@ -37,8 +30,10 @@ CHECKS: Final[dict[str, Callable[[SweepState, float], bool]]] = {
     "blocked": lambda state, now: bool(state.counts[Result.BLOCKED]),
     "unresolved": lambda state, now: bool(state.counts[Result.UNRESOLVED]),
     "stuck": lambda state, now: any(bool(record.stuck) for record in state.tests()),
-    "alert": _has_alert,
+    "alert": lambda state, now: bool(state.alarms),
     "over-budget": _is_over_budget,
+    "login-lost": lambda state, now: bool(state.access.lost),
+    "host-lost": lambda state, now: any(host.lost_since is not None for host in state.hosts.values()),
     "held": lambda state, now: state.launches_nothing,
     "fixes": _has_fixes,
 }

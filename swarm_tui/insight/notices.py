@@ -47,6 +47,12 @@ def _kind_of(event: happened.Event) -> str | None:
             return "failed"
         case happened.Harvested(result=Result.BLOCKED):
             return "blocked"
+        case happened.PatternRaised():
+            return "alert"
+        case happened.LoginLost():
+            return "login-lost"
+        case happened.HostLost():
+            return "host-lost"
         case happened.BudgetSpent() | happened.BudgetBlind() | happened.OverBudget():
             return "over-budget"
         case happened.Integrated() if event.fixes:
@@ -76,7 +82,7 @@ def message_of(notices: Sequence[Notice], changes: Changes) -> str:
     return plain(", ".join([*said, *words]) or ", ".join(f"{number} {kind}" for kind, number in kinds.items()), 500)
 
 
-_SAID_IN_FULL: Final = frozenset({"alert", "stuck"})
+_SAID_IN_FULL: Final = frozenset({"alert", "stuck", "login-lost", "host-lost"})
 
 
 def describe_notices(spec: SweepSpec, state: SweepState, notices: Iterable[Notice], text: str) -> dict[str, Any]:

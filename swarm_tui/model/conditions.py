@@ -11,8 +11,6 @@ from typing import Final, NamedTuple
 
 from swarm_tui.errors import UsageError
 
-ALERT_AT: Final = 5
-"""So many tests with one cause are an alert."""
 _TOKEN: Final = re.compile(r"[()]|[^\s()]+")
 _DEEPEST: Final = 50
 
@@ -24,8 +22,10 @@ CONDITIONS: Final = {
     "blocked": "a test is blocked",
     "unresolved": "an agent tried and could not",
     "stuck": "an agent runs, and nothing comes of it",
-    "alert": f"{ALERT_AT} tests or more have one cause",
+    "alert": "as many tests have met one cause as `--alert` says",
     "over-budget": "the budget is spent, or that of an agent",
+    "login-lost": "the agents' login is lost, so that nothing is launched",
+    "host-lost": "a host of agents does not answer",
     "held": "the queue waits for a person",
     "fixes": "there is an integrated branch with fixes to review",
 }

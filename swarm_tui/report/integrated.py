@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from swarm_tui.errors import SwarmError
+from swarm_tui.insight.costs import cost_of_each, cost_words
 from swarm_tui.journal.open import OpenedSweep
 from swarm_tui.model.fixes import Fix, IntegratedBranch
 from swarm_tui.model.outcome import Escalation, IntegratorOutcome
+from swarm_tui.model.state import TestRecord
+from swarm_tui.model.verdicts import Verdict
 from swarm_tui.report.diffs import CommitDiffs
 from swarm_tui.report.safe_text import safe_line, safe_lines
 from swarm_tui.triage.measurements import MeasuredEffect, read_measured_effects
@@ -67,14 +70,15 @@ def _add_fixes(
     diffs: CommitDiffs,
     write_data: Callable[[str, object], None],
 ) -> None:
-    tests = {safe_line(record.branch): index for index, record in enumerate(sweep.state.tests()) if record.branch}
+    records = list(sweep.state.tests())
+    tests = {safe_line(record.branch): index for index, record in enumerate(records) if record.branch}
     measured = read_measured_effects(review.outcome)
-    section["fixes"] = [_fix(fix, review, measured.get(fix.id), tests) for fix in review.fixes]
+    section["fixes"] = [_fix(fix, review, measured.get(fix.id), tests, records) for fix in review.fixes]
     section["squashed"] = _squashed(review.branch, review.outcome)
     section["doubts"] += [
         safe_line(doubt) for doubt in review.branch.doubts if safe_line(doubt) not in section["doubts"]
     ]
-    section["plan"] = _plan(review)
+    section["plan"] = ", ".join(filter(None, (_plan(review), _cost_of_each(review, sweep))))
     for commit in (*(fix.id for fix in review.fixes), review.branch.squashed):
         if commit:
             write_data(f"commit-{commit}", diffs.diff(commit)._asdict())
@@ -88,8 +92,20 @@ def _plan(review: Review) -> str:
     return safe_line(f"{review.closing_line()}; the plan conflicts at {conflicts}")
 
 
-def _fix(fix: Fix, review: Review, measured: MeasuredEffect | None, tests: Mapping[str, int]) -> dict[str, Any]:
+def _cost_of_each(review: Review, sweep: OpenedSweep) -> str:
+    kept = sum(review.verdict(fix) is Verdict.KEEP for fix in review.fixes)
+    return cost_of_each(sweep.state.spending, kept, len(review.fixes))
+
+
+def _fix(
+    fix: Fix,
+    review: Review,
+    measured: MeasuredEffect | None,
+    tests: Mapping[str, int],
+    records: Sequence[TestRecord],
+) -> dict[str, Any]:
     verdict = review.verdict_line(fix)
+    made_for = [tests[branch] for branch in map(safe_line, fix.branches) if branch in tests]
     return {
         "rank": fix.rank,
         "commit": fix.id,
@@ -102,7 +118,8 @@ def _fix(fix: Fix, review: Review, measured: MeasuredEffect | None, tests: Mappi
         "removed": fix.removed,
         "turned_green": len(measured.turned_green) if measured else 0,
         "why": safe_line(measured.why) if measured else "",
-        "tests": [tests[branch] for branch in map(safe_line, fix.branches) if branch in tests],
+        "tests": made_for,
+        "cost": cost_words(records[index] for index in made_for),
     }
 
 

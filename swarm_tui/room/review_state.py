@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
+from swarm_tui.insight.costs import cost_of_each
 from swarm_tui.journal.fold import SweepState
 from swarm_tui.model.fixes import Conflict, Fix, Preview
 from swarm_tui.model.outcome import LeftOut
@@ -130,6 +131,7 @@ class ReviewState:
             running=self.test_runner.running.progress if self.test_runner.running else "",
             tests=self._plan_test_result(),
             doubt="" if not review.branch.doubts else review.branch.doubts[0],
+            cost=cost_of_each(self._state().spending, words.count(Verdict.KEEP), len(self.fixes)),
         )
 
     def _plan_test_result(self) -> str:

@@ -13,7 +13,7 @@ from typing import Final
 from swarm_tui.adapters.git.trees import TreeEntry
 from swarm_tui.journal.append import append_line
 from swarm_tui.journal.follow import LineFollower
-from swarm_tui.model.verdicts import VerdictLine, parse_verdict
+from swarm_tui.model.verdicts import Verdict, VerdictLine, parse_verdict
 
 VERDICTS_FILE: Final = "verdicts.jsonl"
 RESOLUTIONS_FILE: Final = "resolutions.jsonl"
@@ -113,6 +113,12 @@ class VerdictStore:
             except ValueError:
                 self.damaged += bool(line.strip())
         return found
+
+
+def count_kept(folder: ReviewFolder) -> int:
+    """Return how many fixes are kept by their last verdicts; one that was integrated again counts once."""
+    last = {line.content or line.commit: line.verdict for line in VerdictStore(folder).lines}
+    return sum(verdict is Verdict.KEEP for verdict in last.values())
 
 
 def read_resolutions(folder: ReviewFolder) -> dict[str, dict[str, TreeEntry | None]]:

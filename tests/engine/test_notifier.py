@@ -24,14 +24,18 @@ from swarm_tui.model.events import (
     BudgetSpent,
     EngineEnded,
     Harvested,
+    HostLost,
     Integrated,
     Launched,
+    LoginLost,
     OverBudget,
+    PatternRaised,
     Said,
     Seen,
     Spent,
 )
 from swarm_tui.model.states import Result, State
+from swarm_tui.model.trouble import TroubleKind
 from tests.engine.rehearsal import QuickMngr, rehearse
 
 
@@ -135,6 +139,18 @@ async def test_while_nobody_comes_the_pauses_grow(tmp_path: Path) -> None:
     await away.pass_time(1.0)
     await away.pass_time(APART)
     assert len(away.messages) == len(sent) + 1
+
+
+async def test_an_alarm_goes_the_same_way_in_its_own_words(tmp_path: Path) -> None:
+    away = Away(tmp_path)
+    away.context.record(PatternRaised(cause="no port \x1b[31m", tests=tuple(away.tests[:5])))
+    for test in away.tests[:5]:
+        away.fail(test)
+    await away.pass_time(1.0)
+    await away.pass_time(APART)
+    (message,) = away.messages
+    assert message["kinds"] == {"alert": 1, "failed": 5}
+    assert message["text"].startswith("5 tests met the same: no port, 5 done (5 failed)")
 
 
 async def test_what_a_room_has_shown_is_not_told(tmp_path: Path) -> None:
@@ -309,6 +325,9 @@ def test_what_cannot_be_a_way_is_refused(tmp_path: Path, line: str, told: str) -
         (lambda: Said(test="a", line="x"), None),
         (lambda: Harvested(test="a", result=Result.CLEAN), None),
         (lambda: Harvested(test="a", result=Result.BLOCKED), "blocked"),
+        (lambda: PatternRaised(cause="no port", tests=("a", "b")), "alert"),
+        (lambda: LoginLost(kind=TroubleKind.LOGIN_LOST, test="a", reason="401"), "login-lost"),
+        (lambda: HostLost(host="one", reason="no route"), "host-lost"),
         (lambda: BudgetSpent(percent=80, dollars=8, budget=10), "over-budget"),
         (lambda: OverBudget(test="a", dollars=8, budget=10), "over-budget"),
         (lambda: Integrated(branch="b", fixes=3), "fixes"),

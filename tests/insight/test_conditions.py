@@ -17,6 +17,7 @@ from swarm_tui.model import events as happened
 from swarm_tui.model.conditions import CONDITIONS, parse_expression
 from swarm_tui.model.states import Result, State
 from swarm_tui.model.sweep import INTEGRATOR_KEY
+from swarm_tui.model.trouble import TroubleKind
 
 NOW = 10_000.0
 BEGUN: list[happened.Event] = [
@@ -54,6 +55,9 @@ def harvested(result: Result, *tests: str) -> list[happened.Harvested]:
         ([happened.BudgetSpent(percent=100, dollars=10, budget=10)], {"over-budget", "held"}),
         ([happened.OverBudget(test="a", dollars=2, budget=1)], {"over-budget"}),
         ([happened.QueueHeld()], {"held"}),
+        ([happened.PatternRaised(cause="no port", tests=("a", "b"))], {"alert"}),
+        ([happened.HostLost(host="one", reason="no route")], {"host-lost"}),
+        ([happened.LoginLost(kind=TroubleKind.LOGIN_LOST, test="a", reason="401")], {"login-lost"}),
         ([happened.Integrated(branch="b", fixes=2)], {"fixes"}),
         ([happened.Integrated(branch="b", fixes=0)], set()),
     ],
@@ -65,15 +69,6 @@ def test_what_is_so(events: list[happened.Event], words: set[str]) -> None:
 
 def test_every_word_can_be_checked() -> None:
     assert list(CHECKS) == list(CONDITIONS)
-
-
-def test_five_that_fail_alike_are_an_alert() -> None:
-    state = SweepState().apply_all(BEGUN)
-    failures = [happened.Harvested(at=NOW, test=test, result=Result.FAILED, reason="no port 7") for test in "abcde"]
-    state.apply_all(failures[:4])
-    assert not is_so(state, NOW)("alert")
-    state.apply_all(failures[4:])
-    assert is_so(state, NOW)("alert")
 
 
 WORDS = ("done", "asks", "failed")

@@ -71,6 +71,7 @@ function makeFix(fix) {
     const found = await load(`commit-${fix.commit}`);
     return [
       fix.verdict_note && element("p", {}, `${fix.verdict}: ${fix.verdict_note}`),
+      fix.cost && element("p", { class: "dim" }, fix.cost),
       fix.why && element("p", { class: "dim" }, `why rank ${fix.rank}: ${fix.why}`),
       element("pre", { class: "message" }, fix.message),
       fix.tests.length && block(fix.tests.length === 1 ? "Made by the agent of" : "Made by the agents of", testLinks(fix.tests)),

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from swarm_tui.insight.costs import cost_words
 from swarm_tui.model.diff import Diff, DiffFile
 from swarm_tui.model.formatting import age
 from swarm_tui.model.outcome import IntegratorOutcome, LeftOut
@@ -71,6 +72,8 @@ class PlanFacts:
     tests: str = ""
     """How the tests of the whole plan went, when they were run."""
     doubt: str = ""
+    cost: str = ""
+    """Such as "$4.13 a kept fix"."""
 
 
 def draw_plan(facts: PlanFacts, width: int) -> Line:
@@ -85,6 +88,7 @@ def draw_plan(facts: PlanFacts, width: int) -> Line:
         plan.append(Part(f"conflict {', '.join(facts.conflicts)}", "error"))
     else:
         plan += [Part("clean", "good"), Part(f", {facts.commits} commits", "dim")]
+    cost = [Part(facts.cost, "dim"), Part("   ")] if facts.cost else []
     end: list[Part] = []
     if facts.tests:
         plan += [Part(" · ", "faint"), Part(facts.tests, "warning" if "red" in facts.tests else "good")]
@@ -97,7 +101,7 @@ def draw_plan(facts: PlanFacts, width: int) -> Line:
     else:
         end = [Part("  not applied", "dim")]
     # Parts that do not fit beside the counts are left out, the least important first.
-    for right in ([*plan, *end, Part(" ")], [*plan, Part(" ")], plan[:2]):
+    for right in ([*cost, *plan, *end, Part(" ")], [*plan, *end, Part(" ")], [*plan, Part(" ")], plan[:2]):
         if width_of(left) + width_of(right) + 2 <= width:
             return spread(left, right, width)
     return cut_line(left, width)
@@ -194,7 +198,9 @@ def draw_evidence(evidence: FixEvidence, width: int) -> list[Line]:
         lines += [[Part(word, role), Part(f"{who}{when}", "dim")]]
         lines += _wrapped(evidence.verdict_why, width)
     lines += _wrapped(evidence.message, width)
-    lines.append([Part(plain(evidence.author, 100), "dim")])
+    author = [Part(plain(evidence.author, 100), "dim")]
+    cost = cost_words(evidence.agents)
+    lines.append([*author, Part(f" · {cost}", "dim")] if cost else author)
     lines += _impact(evidence, width)
     for number, agent in enumerate(evidence.agents):
         lines += ([], *_agent_lines(agent, width)) if number or lines else _agent_lines(agent, width)

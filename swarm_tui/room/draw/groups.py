@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from swarm_tui.insight.blockers import Blocker
+from swarm_tui.insight.costs import cost_words
 from swarm_tui.insight.patterns import Pattern
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.state import TestRecord
@@ -46,7 +47,8 @@ def draw_pattern_row(pattern: Pattern, width: int) -> Line:
 def draw_pattern_detail(pattern: Pattern, records: Sequence[TestRecord], width: int) -> list[Line]:
     """Return the details of a pattern: an example of its cause, what its tests have in common, and the tests."""
     lines: list[Line] = [[Part(text, "strong")] for text in wrap_text(pattern.example, width, 12)]
-    lines += [cut_line([Part("· ", "faint"), Part(shared, "dim")], width) for shared in pattern.shared]
+    about = (*pattern.shared, *filter(None, [cost_words(records)]))
+    lines += [cut_line([Part("· ", "faint"), Part(words, "dim")], width) for words in about]
     lines.append(())
     for record in records:
         name = cut_middle(plain(record.test, 1000), max(8, width - 2))
