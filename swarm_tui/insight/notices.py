@@ -49,6 +49,8 @@ def _kind_of(event: happened.Event) -> str | None:
             return "blocked"
         case happened.PatternRaised():
             return "alert"
+        case happened.Stuck() if event.reason:
+            return "stuck"
         case happened.LoginLost():
             return "login-lost"
         case happened.HostLost():
@@ -66,10 +68,12 @@ def _kind_of(event: happened.Event) -> str | None:
 
 def is_still_news(notice: Notice, state: SweepState) -> bool:
     """Return whether a notice is worth sending now: a question may have been answered since."""
-    if notice.kind != "asks":
+    if notice.kind not in ("asks", "stuck"):
         return True
     record = state.records.get(notice.test) or state.integrator
-    return record is not None and record.state is State.WAITING
+    if record is None:
+        return False
+    return record.state is State.WAITING if notice.kind == "asks" else bool(record.stuck)
 
 
 def message_of(notices: Sequence[Notice], changes: Changes) -> str:

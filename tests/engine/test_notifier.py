@@ -33,6 +33,7 @@ from swarm_tui.model.events import (
     Said,
     Seen,
     Spent,
+    Stuck,
 )
 from swarm_tui.model.states import Result, State
 from swarm_tui.model.trouble import TroubleKind
@@ -328,6 +329,8 @@ def test_what_cannot_be_a_way_is_refused(tmp_path: Path, line: str, told: str) -
         (lambda: PatternRaised(cause="no port", tests=("a", "b")), "alert"),
         (lambda: LoginLost(kind=TroubleKind.LOGIN_LOST, test="a", reason="401"), "login-lost"),
         (lambda: HostLost(host="one", reason="no route"), "host-lost"),
+        (lambda: Stuck(test="a", reason="the same call five times"), "stuck"),
+        (lambda: Stuck(test="a"), None),
         (lambda: BudgetSpent(percent=80, dollars=8, budget=10), "over-budget"),
         (lambda: OverBudget(test="a", dollars=8, budget=10), "over-budget"),
         (lambda: Integrated(branch="b", fixes=3), "fixes"),
