@@ -7,12 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from swarm_tui.insight.causes import cause_of_failure
-from swarm_tui.insight.patterns import cause_of
+from swarm_tui.insight.patterns import Pattern, cause_of
 from swarm_tui.insight.traits import TraitCounts, common_traits, find_lifts, shared_traits, trait_words, traits_of
 from swarm_tui.model.alarm import PatternAlarm
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.states import State
+from swarm_tui.model.text import plain
 
 LIKELY: Final = 0.6
 """The breaker holds tests of which at least so many meet the cause, as those that were tried say."""
@@ -130,6 +131,21 @@ def still_held(alarm: PatternAlarm, records: Mapping[str, TestRecord]) -> list[T
     """Return the tests that the breaker holds for this cause, as of now."""
     found = (records.get(test) for test in alarm.held)
     return [record for record in found if record is not None and record.held_for == alarm.cause]
+
+
+def with_held(
+    patterns: list[Pattern], alarms: Mapping[str, PatternAlarm], records: Mapping[str, TestRecord]
+) -> list[Pattern]:
+    """Return the patterns, and those alarms of which tests are held though no test fails like that any more."""
+    known = {pattern.cause for pattern in patterns}
+    more = [alarm for alarm in alarms.values() if alarm.cause not in known and still_held(alarm, records)]
+    return patterns + [
+        Pattern(alarm.cause, alarm.tests, "held", _shared_words(alarm), "", plain(alarm.cause, 400)) for alarm in more
+    ]
+
+
+def _shared_words(alarm: PatternAlarm) -> tuple[str, ...]:
+    return (plain(alarm.shared, 200),) if alarm.shared else ()
 
 
 def alarm_lines(alarms: Mapping[str, PatternAlarm], records: Mapping[str, TestRecord]) -> Iterator[str]:

@@ -6,15 +6,13 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from swarm_tui.insight.patterns import find_patterns
 from swarm_tui.journal.fold import SweepState
+from swarm_tui.model.alarm import PatternAlarm
 from swarm_tui.model.formatting import counted, money
 from swarm_tui.model.spending import Spending
 from swarm_tui.model.state import Integration, TestRecord
 from swarm_tui.model.states import Result, State
 
-PATTERN_OF: Final = 3
-"""Fewer tests that fail alike are no news."""
 _SAID_APART: Final = (Result.FAILED, Result.BLOCKED, Result.UNRESOLVED)
 
 
@@ -28,6 +26,7 @@ class Moment(NamedTuple):
     spending: Spending
     budget_percent: int
     ended_why: str | None
+    alarms: Mapping[str, PatternAlarm]
 
 
 def moment_of(state: SweepState) -> Moment:
@@ -40,6 +39,7 @@ def moment_of(state: SweepState) -> Moment:
         state.spending,
         state.budget.percent,
         state.ended_why,
+        state.alarms,
     )
 
 
@@ -52,7 +52,7 @@ class Changes(NamedTuple):
     """Tests whose agents ask since then; one that was answered in between asks no more."""
     stopped: tuple[TestRecord, ...] = ()
     patterns: tuple[tuple[int, str], ...] = ()
-    """Causes that tests have in common now and had not before: how many tests, and the cause."""
+    """The causes that have set off the alarm since then: how many tests had met each."""
     integrated: Integration | None = None
     """The new integrated branch, or the new failure to make one."""
     budget_percent: int = 0
@@ -108,10 +108,9 @@ def _asking(changed: list[TestRecord], before: Moment, after: Moment) -> Iterato
 
 
 def _new_patterns(before: Moment, after: Moment) -> Iterator[tuple[int, str]]:
-    known = {pattern.cause: len(pattern.tests) for pattern in find_patterns(before.records.values())}
-    for pattern in find_patterns(after.records.values()):
-        if len(pattern.tests) >= PATTERN_OF > known.get(pattern.cause, 0):
-            yield len(pattern.tests), pattern.cause
+    for cause, alarm in after.alarms.items():
+        if cause not in before.alarms:
+            yield len(alarm.tests), cause
 
 
 def change_words(changes: Changes) -> list[str]:

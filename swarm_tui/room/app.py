@@ -266,7 +266,8 @@ class RoomApp(App[str]):
             screen.apply_change(change)
             self._show_answers(screen, change)
         if is_second and self.store.is_loaded:
-            self.notices.update(self.store.state)
+            if alarm := self.notices.update(self.store.state):
+                screen.show_message(f"{alarm} · 4 shows it", "warning")
             self._keep_seen()
 
     def _keep_seen(self) -> None:

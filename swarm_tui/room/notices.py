@@ -24,20 +24,28 @@ class Notices:
         self._sweep = plain(sweep, 60)
         self._waiting: int | None = None
         self._ended: str | None = None
+        self._alarms = 0
         self._title = ""
 
-    def update(self, state: SweepState) -> None:
-        """Notify of what differs from the state before; the first call only remembers."""
+    def update(self, state: SweepState) -> str:
+        """Notify of what differs from the state before, and return the alarm in it; the first call only remembers."""
         waiting, ended = state.counts["waiting"], state.ended_why
         is_first = self._waiting is None
         before = self._waiting or 0
         is_ended_now = ended is not None and ended != self._ended
-        self._waiting, self._ended = waiting, ended
+        new_alarms = len(state.alarms) - self._alarms
+        self._waiting, self._ended, self._alarms = waiting, ended, len(state.alarms)
         if not is_first and waiting > before:
             self._notify(f"{counted(waiting, 'test')} {'waits' if waiting == 1 else 'wait'} for an answer")
         if not is_first and is_ended_now:
             self._notify(f"the sweep is over: {ended}")
+        alarm_text = ""
+        if not is_first and new_alarms > 0:
+            alarm = list(state.alarms.values())[-1]
+            alarm_text = f"{counted(len(alarm.tests), 'test')} met the same: {plain(alarm.cause, 120)}"
+            self._notify(alarm_text)
         self._set_title(state)
+        return alarm_text
 
     def _notify(self, text: str) -> None:
         if self._kind == "bell":

@@ -14,6 +14,7 @@ from enum import Enum, StrEnum
 from typing import Any, Final, TypeVar, cast
 
 from swarm_tui.errors import JournalError
+from swarm_tui.insight.alarm import with_held
 from swarm_tui.insight.blockers import Blocker
 from swarm_tui.insight.host_lines import HostLine
 from swarm_tui.insight.insights import Insights
@@ -203,7 +204,8 @@ class Store:
 
     def patterns(self) -> list[Pattern]:
         """Return the patterns, computed at most once a second."""
-        return self._cached("patterns", self.insights.patterns)
+        state = self.state
+        return self._cached("patterns", lambda: with_held(self.insights.patterns(), state.alarms, state.records))
 
     def blockers(self) -> list[Blocker]:
         """Return the blockers, computed at most once a second."""

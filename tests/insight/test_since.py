@@ -62,7 +62,10 @@ def harvested(test: str, result: Result, at: float = 10, reason: str = "") -> ha
         ),
         ([happened.Stopped(at=9, test="a")], ["1 stopped"]),
         (
-            [harvested(test, Result.FAILED, reason=f"no port {n}") for n, test in enumerate("abcde")],
+            [
+                *(harvested(test, Result.FAILED, reason=f"no port {n}") for n, test in enumerate("abcde")),
+                happened.PatternRaised(at=9, cause="no port N", tests=tuple("abcde")),
+            ],
             ["5 done (5 failed)", "1 pattern of 5"],
         ),
         ([happened.Integrated(at=9, branch="b", fixes=6)], ["6 fixes to review"]),
@@ -142,6 +145,7 @@ def test_a_moment_is_named_as_shortly_as_it_can_be(at: float, now: float, words:
 def test_all_of_it_is_one_line() -> None:
     later = [
         *(harvested(test, Result.FAILED, reason="no port 1") for test in "bcdef"),
+        happened.PatternRaised(at=9, cause="no port N", tests=tuple("bcdef")),
         happened.Seen(at=9, test="a", state=State.WAITING),
         happened.Seen(at=9, test="g", state=State.WAITING),
         happened.Spent(at=9, test="a", dollars=4.1, tokens=9),

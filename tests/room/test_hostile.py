@@ -6,10 +6,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from swarm_tui.insight.alarm import with_held
 from swarm_tui.insight.insights import Insights
 from swarm_tui.journal.append import JournalWriter
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.model import events as happened
+from swarm_tui.model.alarm import PatternAlarm
 from swarm_tui.model.harvest import HarvestedChange, HarvestReport
 from swarm_tui.model.outcome import Escalation
 from swarm_tui.model.requests import RequestKind
@@ -20,12 +22,10 @@ from swarm_tui.room.draw.cells import Cell, draw_chips, draw_dots, draw_table_ro
 from swarm_tui.room.draw.groups import (
     draw_blocker_detail,
     draw_blocker_row,
-    draw_pattern_detail,
-    draw_pattern_row,
-    draw_strip,
 )
 from swarm_tui.room.draw.layout import CellRun
 from swarm_tui.room.draw.parts import Line, Part, text_of, width_of
+from swarm_tui.room.draw.patterns import draw_pattern_detail, draw_pattern_row, draw_strip
 from swarm_tui.room.draw.side import draw_side, side_title
 from swarm_tui.room.draw.streams import draw_log_line
 from tests.room.scenes import Scene, press, room_on, text_on_screen
@@ -92,16 +92,22 @@ def assert_harmless(lines: list[Line], width: int) -> None:
 def test_no_panel_passes_on_what_acts_on_a_terminal(record: TestRecord, width: int) -> None:
     cell = Cell(record, "marked")
     run = CellRun("label", 0, 5, 6, 20, (record.test,), 1)
+    held = record._replace(is_held=True, held_for=record.reason)
+    all_records = {record.test: held}
+    alarm = PatternAlarm(record.reason, 5.0, (record.test,), record.reason, (record.test,), record.reason)
+    alarms = {alarm.cause: alarm}
     ledger = Insights()
     ledger.update([record, record._replace(test=record.test + "2")])
+    patterns = with_held(ledger.patterns(), alarms, all_records)
     lines = [draw_table_row(cell, width, 5.0), draw_dots((run,), lambda _: cell, width)]
     lines += [draw_chips(run, lambda _: cell), *draw_side(record, width, 5.0, RequestKind.STOP)]
     lines += [
         draw_log_line(LogLine(1.0, "error", record.reason, record.test), width),
-        *draw_strip(ledger.patterns(), width),
+        *draw_strip(patterns, alarms, all_records, width),
     ]
-    for pattern in ledger.patterns():
-        lines += [draw_pattern_row(pattern, width), *draw_pattern_detail(pattern, [record], width)]
+    for pattern in patterns:
+        lines.append(draw_pattern_row(pattern, alarms, all_records, width))
+        lines += draw_pattern_detail(pattern, alarms, all_records, width)
     for blocker in ledger.blockers():
         lines += [draw_blocker_row(blocker, width), *draw_blocker_detail(blocker, width)]
     assert_harmless(lines, width)

@@ -9,13 +9,16 @@ from typing import ClassVar, Generic, Protocol, TypeVar
 from textual.containers import Container
 from textual.widget import Widget
 
+from swarm_tui.insight.alarm import still_held
 from swarm_tui.insight.blockers import Blocker, blockers_as_markdown
 from swarm_tui.insight.patterns import Pattern
 from swarm_tui.model.formatting import counted
+from swarm_tui.model.requests import RequestKind
 from swarm_tui.room.actions import Action
 from swarm_tui.room.draw.arrange import fits_words
-from swarm_tui.room.draw.groups import draw_blocker_detail, draw_blocker_row, draw_pattern_detail, draw_pattern_row
+from swarm_tui.room.draw.groups import draw_blocker_detail, draw_blocker_row
 from swarm_tui.room.draw.parts import Line, Part, wrap_text
+from swarm_tui.room.draw.patterns import draw_pattern_detail, draw_pattern_row
 from swarm_tui.room.screens.base import RoomScreen
 from swarm_tui.room.store import VIEW_CHANGED, SweepChanged
 from swarm_tui.room.widgets.lines import Lines, TextLines
@@ -143,6 +146,8 @@ class PatternsScreen(GroupListScreen[Pattern]):
                    self.show_tests, self.why_no_entry, is_listed=False, rank=0),
             Action("patterns.act", ("x",), "act on all", "Stop, retry, hold or release all tests of this pattern",
                    self.requests.choose, self.why_no_entry),
+            Action("patterns.release", ("r",), "release held", "Release what the breaker holds for this pattern",
+                   self.release_held, self.why_nothing_held),
             Action("patterns.mark", ("space",), "mark", "Mark the tests of this pattern in the grid", self.mark_tests,
                    self.why_no_entry),
         )  # fmt: skip
@@ -154,13 +159,13 @@ class PatternsScreen(GroupListScreen[Pattern]):
         return entry.cause
 
     def draw_row(self, entry: Pattern, width: int) -> Line:
-        return draw_pattern_row(entry, width)
+        return draw_pattern_row(entry, self.store.state.alarms, self.store.state.records, width)
 
     def detail_title(self, entry: Pattern) -> str:
         return f"{len(entry.tests):,} {entry.kind} alike"
 
     def draw_detail(self, entry: Pattern, width: int) -> list[Line]:
-        return draw_pattern_detail(entry, self.store.records_of(entry.tests), width)
+        return draw_pattern_detail(entry, self.store.state.alarms, self.store.state.records, width)
 
     def name_to_copy(self) -> str:
         pattern = self.current()
@@ -169,6 +174,18 @@ class PatternsScreen(GroupListScreen[Pattern]):
     def show_tests(self) -> None:
         tests = self.current_tests()
         self.room.show_only(tests, f"these {len(tests)} alike")
+
+    def held_tests(self) -> list[str]:
+        """Return the tests that the breaker holds for this pattern."""
+        entry, state = self.current(), self.store.state
+        alarm = state.alarms.get(entry.cause) if entry is not None else None
+        return [record.test for record in still_held(alarm, state.records)] if alarm is not None else []
+
+    def why_nothing_held(self) -> str:
+        return self.why_no_entry() or ("" if self.held_tests() else "the breaker holds no test for this pattern")
+
+    def release_held(self) -> None:
+        self.requests.send(RequestKind.RELEASE, self.held_tests())
 
     def mark_tests(self) -> None:
         """Mark the tests of this pattern in the grid, or unmark them when all of them are marked."""

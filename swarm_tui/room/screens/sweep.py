@@ -13,7 +13,7 @@ from textual.widget import Widget
 
 from swarm_tui.model.state import TestRecord
 from swarm_tui.room.actions import Action, screen_entry
-from swarm_tui.room.draw.groups import draw_strip
+from swarm_tui.room.draw.patterns import draw_strip
 from swarm_tui.room.screens.attention_walk import AttentionWalk
 from swarm_tui.room.screens.base import RoomScreen
 from swarm_tui.room.screens.grid_commands import GridCommands
@@ -88,7 +88,10 @@ class SweepScreen(RoomScreen):
         self.tests.show_change(change)
         self.set_class(not self.side.is_wanted, "-alone")
         self.side.show(self.store.record(self.grid.test))
-        self.patterns.show(draw_strip(self.store.patterns(), self.size.width) if self.size.height >= 12 else [])
+        patterns, state = self.store.patterns(), self.store.state
+        self.patterns.show(
+            draw_strip(patterns, state.alarms, state.records, self.size.width) if self.size.height >= 12 else []
+        )
         self.tests.draw_title()
 
     def on_test_grid_test_changed(self, event: TestGrid.TestChanged) -> None:
