@@ -60,10 +60,10 @@ def _held_for(pattern: Pattern, alarms: Alarms, records: Records) -> int:
 def draw_pattern_detail(pattern: Pattern, alarms: Alarms, records: Records, width: int) -> list[Line]:
     """Return a pattern in full: an example, what its tests share, its alarm, its cost, and the tests."""
     lines: list[Line] = [[Part(text, "strong")] for text in wrap_text(pattern.example, width, 12)]
-    if pattern.cause != pattern.example:
-        lines += [[Part(text, "dim")] for text in wrap_text(plain(pattern.cause, 400), width, 4)]
     members = [records[test] for test in pattern.tests if test in records]
-    facts = [(shared, "dim") for shared in pattern.shared]
+    where = plain(pattern.cause, 400).partition(" · ")[2]
+    facts = [(where, "dim")] if where else []
+    facts += [(shared, "dim") for shared in pattern.shared]
     facts += [(fact, "warning") for fact in _alarm_facts(alarms.get(pattern.cause), records)]
     facts += [(words, "dim") for words in filter(None, [cost_words(members)])]
     for fact, role in facts:

@@ -146,10 +146,10 @@ class PatternsScreen(GroupListScreen[Pattern]):
                    self.show_tests, self.why_no_entry, is_listed=False, rank=0),
             Action("patterns.act", ("x",), "act on all", "Stop, retry, hold or release all tests of this pattern",
                    self.requests.choose, self.why_no_entry),
-            Action("patterns.release", ("r",), "release held", "Release what the breaker holds for this pattern",
-                   self.release_held, self.why_nothing_held),
             Action("patterns.mark", ("space",), "mark", "Mark the tests of this pattern in the grid", self.mark_tests,
                    self.why_no_entry),
+            Action("patterns.release", ("r",), "release held", "Release what the breaker holds for this pattern",
+                   self.release_held, self.why_nothing_held),
         )  # fmt: skip
 
     def find_entries(self) -> Sequence[Pattern]:
