@@ -54,12 +54,12 @@ def isolate_mngr(path: str) -> Iterator[IsolatedMngr]:
     """Return a real mngr in a home of its own; its tmux server and its files are gone afterwards."""
     # A tmux socket's path must stay under 107 bytes: pytest's own folders are too long.
     root = Path(tempfile.mkdtemp(dir="/tmp", prefix="sw"))
-    for name in ("home", "t", "repo", "bin"):
+    for name in ("home", "t", "tmp", "repo", "bin"):
         (root / name).mkdir()
     settings = MngrSettings(
         path=path, host_dir=str(root / "home" / ".mngr"), tmux_tmpdir=str(root / "t"), home=str(root / "home")
     )
-    environment = mngr_environment(settings, {"SHELL": "/bin/bash", "LANG": "C.UTF-8"})
+    environment = mngr_environment(settings, {"SHELL": "/bin/bash", "LANG": "C.UTF-8", "TMPDIR": str(root / "tmp")})
     agent = root / "bin" / "scripted"
     agent.write_text(SCRIPTED_AGENT)
     agent.chmod(0o755)

@@ -21,9 +21,12 @@ _PLAIN_PATH: Final = re.compile(r"/[\w./@+-]*")
 _OURS: Final = re.compile(r"sw-[0-9a-f]{12}")
 
 
-def new_temporary_folder() -> str:
+def new_temporary_folder(spec: SweepSpec) -> str:
     """Return a path that nobody has, for the temporary folders of a sweep's agents; it is made by the first one."""
     parent = tempfile.gettempdir()
+    if spec.is_private and spec.mngr.tmux_tmpdir is not None:
+        # It goes with the home that was made for this sweep alone.
+        parent = spec.mngr.tmux_tmpdir
     if len(parent) > _LONGEST_PARENT or not _PLAIN_PATH.fullmatch(parent):
         parent = "/tmp"
     return f"{parent}/sw-{secrets.token_hex(6)}"

@@ -15,6 +15,7 @@ from swarm_tui.adapters.git import Repository
 from swarm_tui.adapters.mngr import Mngr
 from swarm_tui.agents.kinds import kind_of_sweep
 from swarm_tui.engine.context import EngineContext, agents_environment
+from swarm_tui.engine.copy_preparation import remove_temporary_folder
 from swarm_tui.engine.notifier import Notifier, notifier_of
 from swarm_tui.engine.request_handler import RequestHandler
 from swarm_tui.engine.resume import Resumer, check_continued
@@ -71,6 +72,8 @@ async def _work(folder: SweepFolder, is_relaunching: bool) -> tuple[int, Notifie
             why, reason = await _run(context, recovery.events, is_relaunching)
         finally:
             await context.place.close()
+        if why == "finished" and not spec.keep_agents:
+            await asyncio.to_thread(remove_temporary_folder, spec)
         notifying.cancel()
         context.record(EngineEnded(why=why, reason=reason))
         writer.sync()

@@ -61,7 +61,7 @@ async def launch(context: EngineContext, task: AgentTask, attempt: int, host: st
         async with context.copy_source.held(request.transfer) as source:
             await context.mngr.create(request.model_copy(update={"source": source}))
     except SetUpFailed as error:
-        context.note_once("\n".join([error.message, *error.lines]), level="error")
+        context.note_once(" | ".join([error.message, *error.lines]), level="error")
         raise
     except AgentExists:
         # The create of an engine that died may have gone on without it.

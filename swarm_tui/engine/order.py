@@ -178,7 +178,7 @@ def begin_sweep(spec: SweepSpec, tests: list[SweptTest]) -> SweepFolder:
         for new, test in zip(derive_tests(name, named), tests, strict=True)
     ]
     try:
-        named_spec = spec.model_copy(update={"sweep": name, "temporary": new_temporary_folder()})
+        named_spec = spec.model_copy(update={"sweep": name, "temporary": new_temporary_folder(spec)})
         write_sweep(folder, named_spec, derived)
     except JournalError:
         # A sweep that could not be written down is none; half of it would be in the way.

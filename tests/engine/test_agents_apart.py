@@ -44,8 +44,9 @@ def test_nothing_is_removed_that_we_did_not_make(temporary: str, tmp_path: Path)
 
 
 async def test_clean_removes_the_temporary_folders(tmp_path: Path) -> None:
-    folder = Path(new_temporary_folder())
-    context = rehearse(tmp_path, 1, QuickMngr(tmp_path / "mngr"), temporary=str(folder))
+    mngr = QuickMngr(tmp_path / "mngr")
+    folder = tmp_path / Path(new_temporary_folder(rehearse(tmp_path / "a", 1, mngr).spec)).name
+    context = rehearse(tmp_path, 1, mngr, temporary=str(folder))
     (folder / "1").mkdir(parents=True)
     opened = open_sweep(context.folder)
     leftovers = await find_leftovers(opened)
@@ -63,7 +64,7 @@ async def test_a_set_up_that_fails_is_told_once_for_the_sweep(tmp_path: Path) ->
         with pytest.raises(SetUpFailed):
             await launch(context, OneTestTask(record.test, context.spec), 1)
     lines = [line.text for line in context.state.log if "set-up" in line.text]
-    assert lines == ["the set-up command failed with code 3 in a fresh copy\ncc1: not found\nmake: *** [all] Error 1"]
+    assert lines == ["the set-up command failed with code 3 in a fresh copy | cc1: not found | make: *** [all] Error 1"]
 
 
 def test_groups_come_from_marks_and_from_globs() -> None:
