@@ -6,6 +6,7 @@ The server keeps no conversation, since every request of Claude Code carries all
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import threading
@@ -129,6 +130,10 @@ class ScriptedModel(ThreadingHTTPServer):
     def __init__(self, play: Play) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.play = play
+        self.guard: Callable[[Request], Trouble | None] = lambda request: None
+        """Returns what an agent's request gets in place of its turn."""
+        self.in_flight = 0
+        """How many requests of agents are being answered, the present one included."""
         self.requests: list[Request] = []
         self.served: list[tuple[str, Json]] = []
         """The model and the usage of every turn of the agents that was told whole; titles are not among them."""
@@ -155,6 +160,9 @@ class ScriptedModel(ThreadingHTTPServer):
         request = Request(json.loads(raw))
         if not request.has_tools:
             return Turn('{"title": "Scripted work"}')
+        refused = self.guard(request)
+        if refused is not None:
+            return refused
         with self._lock:
             self.requests.append(request)
             key = json.dumps(request.messages, sort_keys=True).encode()
@@ -162,6 +170,17 @@ class ScriptedModel(ThreadingHTTPServer):
         turns = self.play(request)
         turn = turns[request.turns_taken] if request.turns_taken < len(turns) else Turn("There is nothing left to do.")
         return turn.before[tries] if tries < len(turn.before) else turn
+
+    @contextlib.contextmanager
+    def answering(self) -> Iterator[None]:
+        """Count a request as long as it is answered."""
+        with self._lock:
+            self.in_flight += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self.in_flight -= 1
 
     def events_of(self, turn: Turn, model: str, input_tokens: int) -> Iterator[tuple[str, Json]]:
         """Return the events by which the API streams a turn."""
@@ -217,7 +236,8 @@ class _Handler(BaseHTTPRequestHandler):
         raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         path = self.path.partition("?")[0]
         if path.endswith("/v1/messages"):
-            self._answer(raw)
+            with self.server.answering():
+                self._answer(raw)
         elif path.endswith("/count_tokens"):
             self._send(200, {"input_tokens": len(raw) // 4})
         else:
