@@ -116,7 +116,7 @@ class HinderedAgents:
                 del self._told[test]
 
     def _turn_dial(self, clock: float) -> None:
-        state = self.context.state
+        state, spec = self.context.state, self.context.spec
         troubles = (self._trouble_of(record) for record in self._hindered())
         situation = Situation(
             now=clock,
@@ -125,7 +125,7 @@ class HinderedAgents:
             given_up=len(self._given_up()),
             troubles=tuple(trouble for trouble in troubles if trouble is not None and trouble.kind not in HOLDING),
             hindered_at=state.access.hindered_at,
-            machine=read_machine() if not self.context.spec.access else None,
+            machine=None if spec.is_load_ignored or spec.access else read_machine(),
         )
         turned = turn_dial(state.access.dial, situation)
         if turned is not None:

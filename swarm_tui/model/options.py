@@ -163,6 +163,9 @@ class RunOptions:
         parse=parse_dollars,
         rule=_DOLLARS,
     )
+    is_load_ignored: bool = _option(
+        False, "--ignore-load", "launch no fewer agents when this machine has little memory or much to do"
+    )
     is_nudging: bool = _option(False, "--nudge", "write once to an agent that is stuck; then it is left to you")
     keep_agents: bool = _option(False, "--keep-agents", "do not stop agents whose work is harvested")
     alert: float = _option(

@@ -3,7 +3,7 @@
     python -m tests.bench.weather limit --tests 40 --slots 24 --at-once 8
     python -m tests.bench.weather login --tests 20 --slots 4 --dies-at 10
 
-Prints how the dial was turned, and what became of the tests. Nothing is asked of a person but one request in the second.
+Prints how the dial was turned, and what became of the tests. A person is needed once, in the second.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def try_login(lab: ClaudeLab, arguments: argparse.Namespace) -> None:
 
 
 def _words(arguments: argparse.Namespace) -> list[str]:
-    words = ["--agent", "claude", "--slots", str(arguments.slots), "--integrator", "none"]
+    words = ["--agent", "claude", "--slots", str(arguments.slots), "--integrator", "none", "--ignore-load"]
     return ["run", "--headless", *words]
 
 
@@ -125,10 +125,10 @@ def main() -> None:
     if claude is None:
         parser.exit(1, "Claude Code cannot be installed here\n")
     tests = [f"vat_{number}_{arguments.play}" for number in range(arguments.tests)]
-    with isolate_mngr(asyncio.run(find_mngr()).path) as mngr:
-        with claude_lab(mngr, claude, Path(mngr.root) / "shop", tests) as lab:
-            (try_limit if arguments.what == "limit" else try_login)(lab, arguments)
-            events = recover_journal(lab.program.newest().events).events
+    path = asyncio.run(find_mngr()).path
+    with isolate_mngr(path) as mngr, claude_lab(mngr, claude, Path(mngr.root) / "shop", tests) as lab:
+        (try_limit if arguments.what == "limit" else try_login)(lab, arguments)
+        events = recover_journal(lab.program.newest().events).events
     print(f"{arguments.tests} tests, {arguments.slots} slots, load {os.getloadavg()[0]:.1f}")
     print_story(list(events))
 
