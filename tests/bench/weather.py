@@ -1,6 +1,7 @@
-"""Sweeps by the real Claude Code whose model bears only so many requests at once, or loses the login in the middle.
+"""Sweeps by the real Claude Code, or by small programs, whose model bears only so many requests at once, or loses the login in the middle.
 
     python -m tests.bench.weather limit --tests 40 --slots 24 --at-once 8
+    python -m tests.bench.weather limit --agent command
     python -m tests.bench.weather login --tests 20 --slots 4 --dies-at 10
 
 Prints how the dial was turned, and what became of the tests. A person is needed once, in the second.
@@ -11,6 +12,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
+import sys
 import threading
 import time
 from collections import Counter
@@ -20,13 +22,16 @@ from swarm_tui.adapters.provision import find_mngr
 from swarm_tui.journal.recover import recover_journal
 from swarm_tui.model.events import DialTurned, Event, Harvested, LoginLost, LoginRestored, MessageSent, Queued
 from swarm_tui.model.trouble import time_of_day
+from tests.bench import asking_agent
 from tests.claude.installed import claude_folder
 from tests.claude.lab import ClaudeLab, claude_lab
-from tests.claude.scripted_model import Refusal, Request, ScriptedModel
+from tests.claude.scripted_model import Refusal, Request, ScriptedModel, Turn
 from tests.isolation import isolate_mngr
 from tests.waiting import until
 
 PATIENCE = 3_600.0
+# Of a small program, each answered after so many seconds: one that works for a minute and a half.
+REQUESTS, SECONDS = 9, 10.0
 
 
 def bear_only(model: ScriptedModel, at_once: int) -> None:
@@ -61,14 +66,16 @@ class DyingLogin:
 
 def try_limit(lab: ClaudeLab, arguments: argparse.Namespace) -> None:
     bear_only(lab.model, arguments.at_once)
-    process = lab.program.start(*_words(arguments))
+    if arguments.agent == "command":
+        lab.model.play = lambda request: [Turn("Yes.", seconds=SECONDS)]
+    process = lab.program.start(*_words(lab, arguments))
     process.wait(timeout=PATIENCE)
 
 
 def try_login(lab: ClaudeLab, arguments: argparse.Namespace) -> None:
     login = DyingLogin(arguments.dies_at)
     lab.model.guard = login.guard
-    process = lab.program.start(*_words(arguments))
+    process = lab.program.start(*_words(lab, arguments))
     until(lambda: login.is_dead, "the end of the login", seconds=PATIENCE)
     until(lambda: lab.program.opened().state.access.lost, "the notice", seconds=60.0)
     died = time.monotonic()
@@ -82,9 +89,12 @@ def try_login(lab: ClaudeLab, arguments: argparse.Namespace) -> None:
     process.wait(timeout=PATIENCE)
 
 
-def _words(arguments: argparse.Namespace) -> list[str]:
-    words = ["--agent", "claude", "--slots", str(arguments.slots), "--integrator", "none", "--ignore-load"]
-    return ["run", "--headless", *words]
+def _words(lab: ClaudeLab, arguments: argparse.Namespace) -> list[str]:
+    words = ["run", "--headless", "--slots", str(arguments.slots), "--integrator", "none", "--ignore-load"]
+    if arguments.agent == "claude":
+        return [*words, "--agent", "claude"]
+    command = (sys.executable, asking_agent.__file__, lab.model.url, str(REQUESTS))
+    return [*words, "--agent", "command", *(f"--agent-argument={word}" for word in command)]
 
 
 def print_story(events: list[Event]) -> None:
@@ -120,6 +130,7 @@ def main() -> None:
     parser.add_argument("--dies-at", type=int, default=10)
     parser.add_argument("--mended-after", type=float, default=60.0)
     parser.add_argument("--play", default="slow")
+    parser.add_argument("--agent", choices=["claude", "command"], default="claude")
     arguments = parser.parse_args()
     claude = claude_folder()
     if claude is None:

@@ -1,0 +1,226 @@
+"""Agents whose model does not answer: nothing is launched in vain, none is failed for it, and all go on afterwards."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from swarm_tui.adapters.mngr_messages import AgentFailure, Created, CreateRequest, MessageReport
+from swarm_tui.agents.contract import CONDITION_PATH
+from swarm_tui.engine.context import EngineContext
+from swarm_tui.engine.hindered_agents import (
+    FIRST_PAUSE,
+    GOES_ON_WITHIN,
+    OURS,
+    PROVEN_AFTER,
+    TOLD_AGAIN_AFTER,
+    HinderedAgents,
+)
+from swarm_tui.engine.live_agents import LiveAgents
+from swarm_tui.engine.messages import MessageSender
+from swarm_tui.engine.one_test_task import OneTestTask
+from swarm_tui.engine.request_handler import RequestHandler
+from swarm_tui.engine.sweep_runner import SweepRunner
+from swarm_tui.journal.recover import recover_journal
+from swarm_tui.journal.requests import append_request
+from swarm_tui.model.events import Event, Launched, LoginLost, MessageSent, Seen
+from swarm_tui.model.requests import RequestKind
+from swarm_tui.model.states import Result, State
+from swarm_tui.model.trouble import Trouble, TroubleKind
+from tests.engine.rehearsal import QuickMngr, packed_outcome, rehearse
+from tests.waiting import eventually
+
+LOST = Trouble(kind=TroubleKind.LOGIN_LOST, has_given_up=True)
+LIMITED = Trouble(kind=TroubleKind.LIMITED, has_given_up=True)
+
+
+class Idle(QuickMngr):
+    """Creates agents that do nothing; messages may be refused."""
+
+    refuses = False
+
+    async def create(self, request: CreateRequest, timeout: float = 0.0) -> Created:
+        created = await super().create(request, timeout)
+        (self.agents[request.name].state_dir / "plugin/swarm/outputs.tar.gz").unlink()
+        return created
+
+    async def message(self, names: Sequence[str], text: str) -> MessageReport:
+        if self.refuses:
+            return MessageReport(failed=tuple(AgentFailure(agent=name, error="busy") for name in names))
+        return await super().message(names, text)
+
+
+class Trial:
+    """Some agents that live, and what sees to them."""
+
+    def __init__(self, root: Path, agents: int, queued: int = 0) -> None:
+        self.mngr = Idle(root / "mngr")
+        self.context = rehearse(
+            root, agents + queued, self.mngr, agent_type="command", agent_arguments=["x"], is_load_ignored=True
+        )
+        self.live = LiveAgents()
+        self.relaunched: list[str] = []
+        messages = MessageSender(self.context, self.live)
+        self.hindered = HinderedAgents(
+            self.context, self.live, messages, lambda test, reason: self.relaunched.append(test)
+        )
+        self.tests = [record.test for record in self.context.state.tests()][:agents]
+
+    async def launch(self) -> None:
+        for test in self.tests:
+            record = self.context.state.records[test]
+            address = self.context.address_of(record.agent, 1)
+            words = ("--id", address.agent_id, "--target-path", address.work_dir)
+            await self.mngr.create(CreateRequest(name=record.agent, source=self.mngr.root, extra_arguments=words))
+            self.context.record(
+                Launched(test=test, agent_id=address.agent_id, work_dir=address.work_dir, state_dir=address.state_dir)
+            )
+            task = OneTestTask(test, self.context.spec)
+            self.live.watch_agent(self.context.spec, task, self.context.state.records[test], is_adopted=False)
+
+    def see(self, trouble: Trouble | None, *numbers: int) -> None:
+        for number in numbers:
+            self.context.record(
+                Seen(test=self.tests[number], state=State.RUNNING, condition="refused", trouble=trouble)
+            )
+
+    async def work(self, after: float) -> list[str]:
+        """Do what is due so many seconds from now; return who was told to go on since the start."""
+        async with asyncio.TaskGroup() as group:
+            self.hindered.work(group, time.time() + after)
+        return [event.test for event in events_of(self.context) if isinstance(event, MessageSent)]
+
+
+def events_of(context: EngineContext) -> list[Event]:
+    return list(recover_journal(context.folder.events).events)
+
+
+async def test_a_lost_login_is_one_notice_and_holds_the_queue_until_it_is_released(tmp_path: Path) -> None:
+    trial = Trial(tmp_path, 5, queued=3)
+    await trial.launch()
+    assert trial.hindered.may_launch(time.time())
+    for number in range(5):
+        trial.see(LOST, number)
+        assert await trial.work(0.0) == []
+    assert sum(isinstance(event, LoginLost) for event in events_of(trial.context)) == 1
+    assert trial.context.state.access.lost_words == "login lost"
+    assert not trial.hindered.may_launch(time.time())
+    assert trial.context.state.open_slots == trial.context.state.slots
+    assert await trial.hindered.release("ada") == ""
+    assert await trial.work(0.1) == [trial.tests[0]]
+    # The first shows whether the others can go on too.
+    assert await trial.work(1.0) == [trial.tests[0]]
+    trial.see(None, 0)
+    for number in range(1, 5):
+        told = await trial.work(PROVEN_AFTER + 2.0 * number)
+        assert told == trial.tests[: number + 1]
+        trial.see(None, number)
+    assert trial.hindered.may_launch(time.time())
+    sent = [event for event in events_of(trial.context) if isinstance(event, MessageSent)]
+    assert {(event.by, event.error) for event in sent} == {(OURS, "")}
+
+
+async def test_agents_whose_limit_has_an_end_are_left_alone_until_then(tmp_path: Path) -> None:
+    trial = Trial(tmp_path, 2, queued=2)
+    await trial.launch()
+    trial.see(LIMITED.model_copy(update={"until": time.time() + 500.0}), 0, 1)
+    assert await trial.work(0.1) == []
+    assert (trial.context.state.open_slots, trial.hindered.may_launch(time.time())) == (1, False)
+    assert await trial.work(499.0) == []
+    assert len(await trial.work(501.0 + GOES_ON_WITHIN)) == 1
+
+
+async def test_a_person_may_say_that_the_limit_is_over(tmp_path: Path) -> None:
+    trial = Trial(tmp_path, 1)
+    await trial.launch()
+    trial.see(LIMITED.model_copy(update={"until": time.time() + 500.0}), 0)
+    await trial.work(0.1)
+    assert await trial.hindered.release("ada") == ""
+    assert trial.context.state.access.dial.until is None
+    assert await trial.work(FIRST_PAUSE + 1.0) == [trial.tests[0]]
+
+
+async def test_after_a_limit_one_agent_is_told_at_a_time_and_less_often_when_it_is_in_vain(tmp_path: Path) -> None:
+    trial = Trial(tmp_path, 3)
+    await trial.launch()
+    trial.see(LIMITED, 0, 1, 2)
+    assert await trial.work(1.0) == []
+    first = await trial.work(FIRST_PAUSE + 1.0)
+    assert first == [trial.tests[0]]
+    in_vain = time.time() + FIRST_PAUSE + 2.0
+    seen = Seen(test=trial.tests[0], state=State.RUNNING, trouble=LIMITED, at=in_vain)
+    trial.context.state.apply(seen)
+    assert await trial.work(2 * FIRST_PAUSE + 3.0) == first
+    assert await trial.work(3 * FIRST_PAUSE + 3.0) == [*first, trial.tests[1]]
+
+
+async def test_an_agent_that_cannot_be_told_is_launched_again(tmp_path: Path) -> None:
+    trial = Trial(tmp_path, 1)
+    await trial.launch()
+    trial.mngr.refuses = True
+    trial.see(LIMITED, 0)
+    for time_of_try in range(1, 4):
+        assert trial.relaunched == []
+        await trial.work(FIRST_PAUSE + time_of_try * (TOLD_AGAIN_AFTER + 1.0))
+    assert trial.relaunched == trial.tests
+
+
+class Dying(QuickMngr):
+    """Creates agents of which the first ones end because their model refuses them."""
+
+    def __init__(self, root: Path, times: int) -> None:
+        super().__init__(root)
+        self._times = times
+
+    async def create(self, request: CreateRequest, timeout: float = 0.0) -> Created:
+        created = await super().create(request, timeout)
+        if len(self.created) <= self._times:
+            agent = self.agents[request.name]
+            (agent.state_dir / "plugin/swarm/outputs.tar.gz").unlink()
+            report = agent.state_dir / CONDITION_PATH
+            report.write_text(json.dumps({"trouble": "overloaded", "words": "529 Overloaded"}))
+            agent.state = "STOPPED"
+        return created
+
+
+async def test_an_agent_that_ends_in_trouble_is_launched_again_and_never_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("swarm_tui.engine.hindered_agents.FIRST_PAUSE", 0.1)
+    mngr = Dying(tmp_path / "mngr", times=2)
+    context = rehearse(tmp_path, 3, mngr, agent_type="command", agent_arguments=["x"], is_load_ignored=True)
+    runner = SweepRunner(context, tick=0.02)
+    async with asyncio.timeout(60):
+        await runner.run(RequestHandler(context, runner))
+    assert {record.result for record in context.state.tests()} == {Result.CLEAN}
+    assert len(mngr.created) == 5
+    reasons = {line.text for line in context.state.log if "in trouble" in line.text}
+    assert "queued again: its agent ended while in trouble: API busy" in reasons
+
+
+async def test_one_request_releases_a_lost_login(tmp_path: Path) -> None:
+    mngr = Idle(tmp_path / "mngr")
+    context = rehearse(tmp_path, 2, mngr, agent_type="command", agent_arguments=["x"], slots=1, is_load_ignored=True)
+    runner = SweepRunner(context, tick=0.02)
+    working = asyncio.ensure_future(runner.run(RequestHandler(context, runner)))
+    async with asyncio.timeout(60):
+        await eventually(lambda: mngr.created, "the first agent")
+        agent = mngr.agents[mngr.created[0]]
+        report = agent.state_dir / CONDITION_PATH
+        report.write_text(json.dumps({"trouble": "login_lost", "words": "401", "has_given_up": True}))
+        await eventually(lambda: context.state.access.lost, "the notice")
+        released = append_request(context.folder, RequestKind.RELEASE)
+        await eventually(lambda: agent.received, "the message")
+        report.write_text("{}")
+        (agent.state_dir / "plugin/swarm/outputs.tar.gz").write_bytes(packed_outcome())
+        await eventually(lambda: len(mngr.created) == 2, "the second agent")
+        other = mngr.agents[mngr.created[1]]
+        (other.state_dir / "plugin/swarm/outputs.tar.gz").write_bytes(packed_outcome())
+        await working
+    assert context.state.answers[released.id].is_done
+    assert {record.result for record in context.state.tests()} == {Result.CLEAN}
