@@ -53,6 +53,7 @@ def hand_in() -> None:
 
 def main() -> None:
     ARCHIVE.parent.mkdir(parents=True, exist_ok=True)
+    (STATE / "active").touch()
     for number in range(int(sys.argv[2])):
         ask(sys.argv[1], number)
     hand_in()

@@ -1,4 +1,4 @@
-"""Sweeps by the real Claude Code, or by small programs, whose model bears only so many requests at once, or loses the login in the middle.
+"""Sweeps by the real Claude Code, or by small programs, under a model with a limit or a login that dies.
 
     python -m tests.bench.weather limit --tests 40 --slots 24 --at-once 8
     python -m tests.bench.weather limit --agent command
