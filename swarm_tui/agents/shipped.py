@@ -10,6 +10,7 @@ import re
 import sys
 import tarfile
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -83,12 +84,12 @@ def write_command(shelf: Shelf) -> str:
     return _write_program(shelf, COMMAND_NAME, "swarm_tui.__main__")
 
 
-def write_hook_settings(shelf: Shelf) -> str:
+def write_hook_settings(shelf: Shelf, disabled_servers: Sequence[str] = ()) -> str:
     """Write the settings by which Claude Code runs our hook, apart from those of the project and of the person."""
     from swarm_tui.agents.claude import hook
 
     script = posixpath.join(shelf.package, "swarm_tui", "agents", "claude", "hook.py")
-    settings = hook.hook_settings(shelf.python, script)
+    settings = hook.hook_settings(shelf.python, script) | {"disabledMcpjsonServers": list(disabled_servers)}
     _write_shared(shelf.folder / "claude-settings.json", json.dumps(settings, indent=1))
     return shelf.path("claude-settings.json")
 

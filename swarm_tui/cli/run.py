@@ -51,6 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
     from swarm_tui.engine.order import begin_sweep, prepare_sweep
     from swarm_tui.engine.schedule import slots_without_tests
     from swarm_tui.engine.start import start_engine
+    from swarm_tui.model.text import plain
 
     spec, tests = asyncio.run(prepare_sweep(_order(arguments), print_progress, print_passing))
     spec = say_cost(spec, [test.test for test in tests], print_progress)
@@ -63,6 +64,8 @@ def run(arguments: argparse.Namespace) -> int:
     permission = kind.permission(spec.permissions, spec.agent_arguments)
     if permission.sentence:
         print_progress(f"the agents {permission.sentence}")
+    if servers := ", ".join(plain(name, 40) for name in spec.unapproved_servers[:10]):
+        print_progress(f"they do without MCP servers that .claude/settings.json does not approve: {servers}")
     if kind.unknown_facts:
         print_progress(f"of {kind.agent_type} agents, {kind.unknown_facts} are not known")
     start_engine(folder, spec.engine_environment)

@@ -204,7 +204,7 @@ def write_prompt(folder: Path, prompt: str) -> None:
 
 def agent_start(spec: SweepSpec, shelf: Shelf, address: AgentAddress, task_file: str | None) -> AgentStart:
     """Return what a kind needs to know of an agent that is about to be created."""
-    return AgentStart(agent_words(spec), shelf, address.state_dir, task_file)
+    return AgentStart(agent_words(spec), shelf, address.state_dir, task_file, spec.unapproved_servers)
 
 
 def _asked_of(context: EngineContext, record: TestRecord, around: Surroundings, python: str) -> tuple[Task, str]:

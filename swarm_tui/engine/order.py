@@ -72,6 +72,7 @@ class Preconditions:
     fill: tuple[str, ...] = ()
     """Shell commands that bring into a copy on this machine what git leaves out."""
     access: tuple[HostAccess, ...] = ()
+    unapproved_servers: tuple[str, ...] = ()
 
 
 async def check_preconditions(order: Order) -> Preconditions:
@@ -98,8 +99,9 @@ async def check_preconditions(order: Order) -> Preconditions:
     person = (identity.name, identity.email)
     parent_type = parents.get(order.agent_type, "")
     fill = await asyncio.to_thread(fill_commands, repository, base) if order.provider == "local" else ()
+    servers = await asyncio.to_thread(kind.unapproved_servers, lambda path: repository.read_file(base, path))
     imputed = login.is_subscription
-    return Preconditions(repository, base, person, settings, parent_type, imputed, needed, fill, access)
+    return Preconditions(repository, base, person, settings, parent_type, imputed, needed, fill, access, servers)
 
 
 async def prepare_sweep(
@@ -296,6 +298,7 @@ def compose_spec(order: Order, found: Found, preconditions: Preconditions) -> Sw
         "parent_type": preconditions.parent_type,
         "is_cost_imputed": preconditions.is_cost_imputed,
         "needed_environment": preconditions.needed_environment,
+        "unapproved_servers": preconditions.unapproved_servers,
         "fill": preconditions.fill,
         "access": preconditions.access,
     }

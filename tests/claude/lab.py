@@ -78,6 +78,8 @@ def make_project(
             "conftest.py": "",
             "pytest.ini": "[pytest]\n",
             ".claude/settings.json": settings,
+            # Claude Code would ask at its start whether it may use this.
+            ".mcp.json": '{"mcpServers": {"notes": {"command": "cat"}}}',
             ".gitignore": textwrap.dedent("""\
                 __pycache__/
                 .pytest_cache/

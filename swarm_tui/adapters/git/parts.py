@@ -81,8 +81,7 @@ def _has_commit(repository: Repository, store: Path, commit: str) -> bool:
 
 def uses_lfs(repository: Repository, commit: str) -> bool:
     """Return whether a commit has files that Git LFS keeps apart, as far as its top .gitattributes says."""
-    attributes = repository.run("cat-file", "blob", f"{commit}:.gitattributes", codes=(0, 128))
-    return "filter=lfs" in attributes.text
+    return b"filter=lfs" in repository.read_file(commit, ".gitattributes")
 
 
 def fill_commands(repository: Repository, commit: str) -> tuple[str, ...]:

@@ -140,6 +140,10 @@ class Repository:
             return "this clone is shallow; `git fetch --unshallow` gets the rest"
         return "`git branch -a` lists the branches; a remote one may need `git fetch` first"
 
+    def read_file(self, commit: str, path: str) -> bytes:
+        """Return the content of a file of a commit; nothing when there is none."""
+        return self.run("cat-file", "blob", f"{commit}:{path}", codes=(0, 128)).stdout
+
     def tree_of(self, revision: str) -> str:
         """Return the id of the tree of a commit, or of the tree that is named."""
         checked_revision(revision)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
@@ -34,6 +34,7 @@ class AgentStart:
     """For files that all agents of a sweep share."""
     state_dir: str
     task_file: str | None = None
+    unapproved_servers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +157,13 @@ class AgentKind:
     def argument_problem(self, arguments: Sequence[str]) -> tuple[str, str]:
         """Return why agents cannot be launched with these arguments, and a hint; both are empty when they can."""
         return "", ""
+
+    def unapproved_servers(self, read: Callable[[str], bytes]) -> tuple[str, ...]:
+        """Return the project's tool servers (MCP) that nobody has approved; `read` returns a file of the project.
+
+        Agents do without them: to be asked at its start would keep each one from beginning.
+        """
+        return ()
 
     def prepare_command(self, start: AgentStart) -> tuple[str, ...]:
         """Return the command line arguments for mngr; write the files that they name."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import ClassVar, Final
 
 from swarm_tui.agents.kinds import AgentKind, AgentStart, Login, Permission
@@ -64,6 +66,13 @@ class ClaudeKind(AgentKind):
     def transcript_sources(self) -> TranscriptSources:
         return TranscriptSources(("claude",), _SESSION_LOGS)
 
+    def unapproved_servers(self, read: Callable[[str], bytes]) -> tuple[str, ...]:
+        from swarm_tui.agents.claude.project_servers import SERVERS_PATH, SETTINGS_PATH, unapproved_servers
+
+        servers = read(SERVERS_PATH)
+        own = Path(os.environ.get("CLAUDE_CONFIG_DIR") or "~/.claude").expanduser() / "settings.json"
+        return unapproved_servers(servers, (read(SETTINGS_PATH), _content(own))) if servers else ()
+
     def prepare_command(self, start: AgentStart) -> tuple[str, ...]:
         from swarm_tui.agents.claude.observer import DEBUG_PATH
         from swarm_tui.agents.shipped import write_hook_settings
@@ -71,7 +80,7 @@ class ClaudeKind(AgentKind):
         given = {word.partition("=")[0] for word in start.arguments}
         words = start.arguments
         if "--settings" not in given:
-            words += ("--settings", write_hook_settings(start.shelf))
+            words += ("--settings", write_hook_settings(start.shelf, start.unapproved_servers))
         if "--debug-file" not in given:
             words += ("--debug-file", f"{start.state_dir}/{DEBUG_PATH}")
         return words
@@ -99,6 +108,13 @@ class ClaudeKind(AgentKind):
         from swarm_tui.agents.claude.session_log import ClaudeSummary
 
         return ClaudeSummary()
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
 
 
 KIND = ClaudeKind
