@@ -84,9 +84,7 @@ class Answerer:
                     self.begin(group, self._answer_by_rule(asked.item, rule.answer, rule.by, rule.id))
 
     async def _answer_by_rule(self, item: str, text: str, by: str, rule: str) -> None:
-        outcome = await self.answer([item], text, by=by, rule=rule)
-        for problem in outcome.problems:
-            self._context.note(f"rule {rule} did not answer: {problem}", level="warning")
+        await self.answer([item], text, by=by, rule=rule)
 
     async def answer(self, items: Sequence[str], text: str, *, by: str, rule: str = "") -> AnswerOutcome:
         """Answer the first of these items, and the others once that has worked."""
@@ -122,6 +120,7 @@ class Answerer:
                 return "; ".join(problems), False
             await self._answer_ask(record, asked, text, by, rule)
         except NotAnswered as error:
+            self._context.note(f"the answer of {by} was not given: {error.message}", level="warning", test=record.test)
             return f"{name}: {error.message}", False
         finally:
             self._under_way.discard(item)

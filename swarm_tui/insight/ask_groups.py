@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from swarm_tui.model.asks import Ask, AskKind
-from swarm_tui.model.rules import SHELL_TOOLS, AnswerRule, common_subject, rule_problem
+from swarm_tui.model.rules import SHELL_TOOLS, AnswerRule, common_subject, fits, rule_problem
 from swarm_tui.model.text import plain
 
 FILE_TOOLS: Final = frozenset({"Edit", "Write", "Read", "MultiEdit", "NotebookEdit"})
@@ -104,7 +104,7 @@ def proposed_rules(ask: Ask, work_dir: str) -> list[AnswerRule]:
         rules += [AnswerRule(id="", tool=ask.tool, way="folder", pattern=folder)] if folder else []
     else:
         rules = [AnswerRule(id="", tool=ask.tool, way="any")]
-    return [rule for rule in rules if not rule_problem(rule)]
+    return [rule for rule in rules if not rule_problem(rule) and fits(rule, ask, subject)]
 
 
 def _beginnings(tool: str, subject: str) -> Iterable[AnswerRule]:

@@ -29,12 +29,13 @@ TEXT_LIMIT: Final = 4_000
 class ItemKind(StrEnum):
     """Why a person is needed. In the order in which equally urgent ones are listed."""
 
+    LOGIN = "login"
     BUDGET = "budget"
     PERMISSION = "permission"
     PLAN = "plan"
     QUESTION = "question"
     INPUT = "input"
-    TURN = "its turn"
+    TURN = "waits"
     DIALOG = "dialog"
     STUCK = "stuck"
     BLOCKED = "blocked"
@@ -54,6 +55,7 @@ _ASKS: Final = {
 WAITING_KINDS: Final = frozenset({*_ASKS.values(), ItemKind.TURN, ItemKind.DIALOG})
 """Somebody waits, and keeps a slot: these come first."""
 _URGENCY: Final = {
+    ItemKind.LOGIN: 0,
     ItemKind.BUDGET: 0,
     **dict.fromkeys(WAITING_KINDS, 1),
     ItemKind.STUCK: 2,
@@ -136,9 +138,39 @@ SweepSource = Callable[[SweepState], Iterable[Item]]
 
 def find_items(state: SweepState, records: Iterable[TestRecord], now: float) -> list[Item]:
     """Return all items of a sweep; `records` may be only those that can have some."""
-    of_integrator = [state.integrator] if state.integrator is not None and not state.integrator.is_finished else []
-    items = [item for record in [*records, *of_integrator] for source in RECORD_SOURCES for item in source(record, now)]
+    items = [item for record in records for item in items_of(record, now)]
+    if state.integrator is not None and not state.integrator.is_finished:
+        items += items_of(state.integrator, now)
     return items + [item for source in SWEEP_SOURCES for item in source(state)]
+
+
+def items_of(record: TestRecord, now: float) -> list[Item]:
+    """Return the items of one test."""
+    return [item for source in RECORD_SOURCES for item in source(record, now)]
+
+
+def may_change_with_time(record: TestRecord) -> bool:
+    """Return whether the items of a record may be others later, though the record is the same."""
+    return any(asked.answered_at is not None for asked in record.asks)
+
+
+class InboxIndex:
+    """The items of a sweep's records, which are made anew only for records that have changed."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[TestRecord, list[Item]]] = {}
+
+    def items(self, state: SweepState, records: Iterable[TestRecord], now: float) -> list[Item]:
+        """Return what `find_items` returns."""
+        known, self._known = self._known, {}
+        items: list[Item] = []
+        for record in records:
+            kept = known.get(record.test)
+            is_same = kept is not None and kept[0] is record and not may_change_with_time(record)
+            made = kept[1] if kept is not None and is_same else items_of(record, now)
+            self._known[record.test] = record, made
+            items += made
+        return items + find_items(state, (), now)
 
 
 def group_items(items: Iterable[Item], later: frozenset[str] = frozenset()) -> list[ItemGroup]:
@@ -150,6 +182,18 @@ def group_items(items: Iterable[Item], later: frozenset[str] = frozenset()) -> l
         _group(kind, likeness, members, is_later=is_later) for (is_later, kind, likeness), members in found.items()
     ]
     return sorted(groups, key=_order)
+
+
+def inbox_as_markdown(groups: Iterable[ItemGroup], sweep: str) -> str:
+    """Return the inbox as a Markdown document, to hand to someone."""
+    lines = [f"# What the sweep {plain(sweep, 100)} needs", ""]
+    for group in groups:
+        lines.append(f"## {group.title} ({group.kind.value}, {len(group.items)})")
+        detail = max((item.text for item in group.items), key=len)
+        if detail != group.title:
+            lines += ["", detail]
+        lines += ["", *(f"- `{plain(test, 500)}`" for test in group.tests), ""]
+    return "\n".join(lines)
 
 
 def find_groups(state: SweepState, now: float, later: frozenset[str] = frozenset()) -> list[ItemGroup]:
@@ -243,10 +287,16 @@ def _result(record: TestRecord, now: float) -> Iterable[Item]:
 
 
 def _stuck(record: TestRecord, now: float) -> Iterable[Item]:
-    if record.stuck:
-        # Since when it is differs from agent to agent.
-        title = f"stuck: {record.stuck.partition(' since ')[0]}"
-        yield _cause(record, ItemKind.STUCK, title, f"{record.stuck}\n{record.last_line}")
+    if record.state is State.RUNNING and record.stuck:
+        yield _cause(record, ItemKind.STUCK, record.stuck, record.last_line)
+
+
+def _login(state: SweepState) -> Iterable[Item]:
+    if state.access.lost and not state.is_over:
+        words, reason = state.access.lost_words, plain(state.access.lost_reason, 300)
+        title = f"{words}: nothing is launched" + (f" ({reason})" if reason else "")
+        item = identity("login", state.access.lost, reason)
+        yield Item(item, ItemKind.LOGIN, title, "", title, problem="log in, then L on screen 1 goes on")
 
 
 def _budget(state: SweepState) -> Iterable[Item]:
@@ -315,4 +365,4 @@ def _cause(record: TestRecord, kind: ItemKind, title: str, detail: str, *, liken
 
 
 RECORD_SOURCES: Final[tuple[RecordSource, ...]] = (_asks, _turn, _dialog, _escalations, _result, _stuck)
-SWEEP_SOURCES: Final[tuple[SweepSource, ...]] = (_budget, _review)
+SWEEP_SOURCES: Final[tuple[SweepSource, ...]] = (_login, _budget, _review)

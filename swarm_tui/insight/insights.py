@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from swarm_tui.insight.attention import attention_order, needs_person
-from swarm_tui.insight.blockers import Blocker, find_blockers
 from swarm_tui.insight.forecast import seconds_to_end
 from swarm_tui.insight.host_lines import HostTally
+from swarm_tui.insight.inbox import InboxIndex, Item
 from swarm_tui.insight.patterns import Pattern, PatternIndex
+from swarm_tui.journal.fold import SweepState
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.states import ACTIVE_STATES, UNSOLVED_RESULTS, State
 
@@ -23,6 +24,7 @@ class Insights:
         self._spans: dict[str, float] = {}
         self._held: set[str] = set()
         self.hosts = HostTally()
+        self._inbox = InboxIndex()
 
     def update(self, records: Iterable[TestRecord]) -> None:
         """Count records that are new or have changed."""
@@ -47,8 +49,9 @@ class Insights:
     def patterns(self) -> list[Pattern]:
         return self._patterns.patterns()
 
-    def blockers(self) -> list[Blocker]:
-        return find_blockers(self._open.values())
+    def items(self, state: SweepState, now: float) -> list[Item]:
+        """Return what needs a person."""
+        return self._inbox.items(state, {**self._open, **self._active}.values(), now)
 
     def tests_needing_person(self) -> list[TestRecord]:
         """Return the tests that need a person, the most urgent first."""
@@ -65,6 +68,6 @@ def _keep(records: dict[str, TestRecord], record: TestRecord, is_kept: bool) -> 
 
 
 def _is_open(record: TestRecord) -> bool:
-    if record.harvest.escalations or record.state is State.WAITING:
+    if record.harvest.escalations or record.asks or record.state is State.WAITING:
         return True
     return record.state is State.DONE and record.result in UNSOLVED_RESULTS

@@ -18,8 +18,12 @@ def item_of_turn(record: TestRecord) -> str:
 
 
 def is_turn_over(record: TestRecord) -> bool:
-    """Return whether an agent waits for words, with no dialog in the way."""
-    return record.state is State.WAITING and not record.asks and not record.needs_terminal
+    """Return whether an agent waits for words, with no dialog in the way.
+
+    One whose hook has just been answered waits for nothing, until something else is seen of it.
+    """
+    is_between = bool(record.asked_until) and not record.question
+    return record.state is State.WAITING and not record.asks and not record.needs_terminal and not is_between
 
 
 def find_wait(records: Iterable[TestRecord], item: str) -> tuple[TestRecord, OpenAsk | None] | None:

@@ -59,7 +59,7 @@ SCREENS: Final = (
     ScreenEntry("2", "agent", "Agent", "swarm_tui.room.screens.agent:AgentScreen"),
     ScreenEntry("3", "fixes", "Fixes", "swarm_tui.room.screens.fixes:FixesScreen"),
     ScreenEntry("4", "patterns", "Patterns", "swarm_tui.room.screens.groups:PatternsScreen"),
-    ScreenEntry("5", "blocked", "Blocked", "swarm_tui.room.screens.groups:BlockedScreen"),
+    ScreenEntry("5", "inbox", "Inbox", "swarm_tui.room.screens.inbox:InboxScreen"),
     ScreenEntry("6", "log", "Log", "swarm_tui.room.screens.log:LogScreen"),
     ScreenEntry("7", "tail", "Tail", "swarm_tui.room.screens.tail:TailScreen"),
     ScreenEntry("8", "hosts", "Hosts", "swarm_tui.room.screens.hosts:HostsScreen"),

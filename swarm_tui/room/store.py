@@ -15,18 +15,20 @@ from typing import Any, Final, TypeVar, cast
 
 from swarm_tui.errors import JournalError
 from swarm_tui.insight.alarm import with_held
-from swarm_tui.insight.blockers import Blocker
 from swarm_tui.insight.host_lines import HostLine
+from swarm_tui.insight.inbox import ItemGroup, group_items
 from swarm_tui.insight.insights import Insights
 from swarm_tui.insight.patterns import Pattern
 from swarm_tui.journal.append import engine_process_id
 from swarm_tui.journal.fold import SweepState
 from swarm_tui.journal.folder import SweepFolder, is_newer_format
 from swarm_tui.journal.open import open_at_snapshot
+from swarm_tui.journal.put_off import PutOff
 from swarm_tui.journal.requests import append_request
 from swarm_tui.model.budget import limit_text
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.requests import Request, RequestKind
+from swarm_tui.model.rules import AnswerRule
 from swarm_tui.model.state import LogLine, TestRecord
 from swarm_tui.model.states import State
 
@@ -114,6 +116,8 @@ class Store:
         self.insights = Insights()
         self.insights.update(self.state.tests())
         self._changed: set[str] = set()
+        self.put_off = PutOff(folder)
+        self._inbox: tuple[object, list[ItemGroup]] | None = None
         self._insights: dict[str, tuple[float, int, Any]] = {}
         self.check_engine()
 
@@ -207,9 +211,18 @@ class Store:
         state = self.state
         return self._cached("patterns", lambda: with_held(self.insights.patterns(), state.alarms, state.records))
 
-    def blockers(self) -> list[Blocker]:
-        """Return the blockers, computed at most once a second."""
-        return self._cached("blockers", self.insights.blockers)
+    def inbox(self) -> list[ItemGroup]:
+        """Return what needs a person, computed anew for each event and each second."""
+        now, later = self.now, self.put_off.items()
+        state_of = (self.state.last_seq, int(now), later)
+        if self._inbox is None or self._inbox[0] != state_of:
+            self._inbox = state_of, group_items(self.insights.items(self.state, now), later)
+        return self._inbox[1]
+
+    @property
+    def now(self) -> float:
+        """The time, or that of the last event where no engine works any more: nothing gets older then."""
+        return self.clock() if self.engine is EngineState.RUNNING else self.state.last_at
 
     def hosts(self) -> list[HostLine]:
         """Return what is known of the hosts, computed at most once a second."""
@@ -254,9 +267,13 @@ class Store:
         slots: int | None = None,
         dollars: float | None = None,
         text: str | None = None,
+        items: Iterable[str] = (),
+        rule: AnswerRule | None = None,
     ) -> Request:
         """Send a request to the engine; its answer comes with a later `drain`."""
-        request = append_request(self.folder, kind, tests=tests, slots=slots, dollars=dollars, text=text)
+        request = append_request(
+            self.folder, kind, tests=tests, slots=slots, dollars=dollars, text=text, items=items, rule=rule
+        )
         self.pending[request.id] = PendingRequest(request, self.clock())
         return request
 
@@ -266,6 +283,10 @@ class Store:
             if test in pending.request.tests:
                 return pending.request.kind
         return None
+
+    def answering(self) -> frozenset[str]:
+        """Return the items to which answers are on their way."""
+        return frozenset(item for pending in self.pending.values() for item in pending.request.items)
 
     @property
     def wanted_slots(self) -> int:
@@ -302,6 +323,10 @@ def request_words(request: Request) -> str:
             return f"budget{each} {limit_text(request.dollars or 0.0)}"
         case RequestKind.STOP_SWEEP:
             return "stop the sweep"
+        case RequestKind.ANSWER:
+            return f"answer {counted(len(request.items), 'agent')}"
+        case RequestKind.MAKE_RULE | RequestKind.END_RULE:
+            return "a rule" if request.kind is RequestKind.MAKE_RULE else f"rule {request.text} taken back"
         case RequestKind.HOLD | RequestKind.RELEASE if not request.tests:
             return f"{request.kind.value} the queue"
         case _:

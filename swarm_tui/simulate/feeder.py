@@ -86,7 +86,8 @@ class Feeder:
             lines = []
             if now >= next_requests:
                 next_requests = now + REQUESTS_EVERY
-                lines += [self._line(event, time.time()) for event in self._answers()]
+                told = [*self._answers(), *self.play.rule_answers()]
+                lines += [self._line(event, time.time()) for event in told]
             owed = int((now - start) * self.arguments.rate) - emitted
             emitted += owed
             for _ in range(owed):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 from typing import Final, NamedTuple
 
+from swarm_tui.model.asks import Ask, AskedQuestion, AskKind
+
 AREAS: Final = (
     "create", "list", "connect", "snapshot", "copy", "logs", "destroy", "message", "pull", "push",
     "config", "provision", "limits", "schedule", "rename", "clone", "events", "stop", "start", "exec",
@@ -36,11 +38,16 @@ SAYINGS: Final = (
     "Writing the outcome and the bundle",
 )
 QUESTIONS: Final = (
-    "May I change the public signature of copy_files()? Two other tests call it.",
-    "The tutorial and the test disagree about the exit code (1 or 2). Which one is right?",
-    "Allow command: rm -rf build/cache ? [y/n]",
-    "I need network access to fetch the sample archive. Continue without it?",
-)
+    Ask(id="", kind=AskKind.PERMISSION, tool="Bash", subject="git fetch --tags origin",
+        text="it wants to use Bash: git fetch --tags origin"),
+    Ask(id="", kind=AskKind.QUESTION, text="The tutorial and the test disagree about the exit code. Which is right?",
+        questions=(AskedQuestion(key="code", text="Which?", options=("the test", "the tutorial")),)),
+    Ask(id="", kind=AskKind.PERMISSION, tool="Bash", subject="rm -rf build/cache",
+        text="it wants to use Bash: rm -rf build/cache", detail="description: begin with an empty cache"),
+    Ask(id="", kind=AskKind.QUESTION, text="From where may I fetch the sample archive? There is no network here.",
+        questions=(AskedQuestion(key="where", text="From where?"),)),
+)  # fmt: skip
+"""What agents ask through their hooks: permissions, a choice, and words."""
 
 
 class Mishap(NamedTuple):

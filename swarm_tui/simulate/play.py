@@ -6,6 +6,7 @@ import heapq
 import random
 from typing import Any, NamedTuple
 
+from swarm_tui.simulate.asks import SimulatedAsks
 from swarm_tui.simulate.budget import SimulatedBudget
 from swarm_tui.simulate.hosts import HostEvent, SimulatedHosts
 from swarm_tui.simulate.material import SimulatedTest
@@ -49,6 +50,7 @@ class SimulatedSweep:
         self._due: list[tuple[float, int, int]] = []
         self._names = [test.test for test in tests]
         self._waiting: set[str] = set()
+        self._asks = SimulatedAsks()
         self.hosts = SimulatedHosts(hosts, slots, seed) if hosts else None
         self._host_of: dict[str, str] = {}
 
@@ -127,7 +129,12 @@ class SimulatedSweep:
         if self._steps.pop(test, None) is not None and self.hosts is not None:
             self.hosts.free_slot(self._host_of.pop(test))
 
+    def rule_answers(self) -> list[Fields]:
+        """Return the events by which rules answer what has been asked."""
+        return self._asks.rule_answers(self._go_on)
+
     def _note_waiting(self, test: str, step: ScriptedEvent) -> None:
+        self._asks.note(test, step)
         self._waiting.discard(test)
         if step.type == "seen" and step.fields["state"] == "waiting":
             self._waiting.add(test)
@@ -171,6 +178,12 @@ class SimulatedSweep:
                 events = [self._stop(test) for test in named if test in self._steps or test in self._queue]
             case "retry":
                 events = [self._retry(test) for test in named if test not in self._steps and test not in self._queue]
+            case "answer":
+                return self._asks.answer(request, self._go_on)
+            case "make_rule" if isinstance(request.get("rule"), dict):
+                events = [self._asks.make_rule(request)]
+            case "end_rule":
+                events = [self._asks.end_rule(request)]
             case "message":
                 events = [event for test in named for event in self._send_message(test, str(request.get("text") or ""))]
             case kind:
@@ -182,6 +195,7 @@ class SimulatedSweep:
         return [*events, {"type": "request_answered", "request": request["id"], "is_done": True}]
 
     def _stop(self, test: str) -> Fields:
+        self._asks.forget(test)
         self._end(test)
         self._waiting.discard(test)
         if test in self._queue:
@@ -193,9 +207,15 @@ class SimulatedSweep:
         return {"type": "queued", "test": test, "reason": "a person asked for another round"}
 
     def _send_message(self, test: str, text: str) -> list[Fields]:
-        events: list[Fields] = [{"type": "message_sent", "test": test, "text": text, "by": "a person"}]
+        self._go_on(test)
+        return [{"type": "message_sent", "test": test, "text": text, "by": "a person"}]
+
+    def _go_on(self, test: str) -> None:
+        """Have an agent that waits go on at once."""
         if test in self._waiting and self._steps.get(test):
             self._waiting.discard(test)
+            if self._steps[test][0].type == "ask_closed":
+                # It would have been answered on its screen.
+                del self._steps[test][0]
             self._steps[test][0] = self._steps[test][0]._replace(wait=1.0)
             heapq.heappush(self._due, (self.now + 1.0, self._positions[test], self._round[test]))
-        return events

@@ -51,8 +51,11 @@ def write_script(test: SimulatedTest, attempt: int, generator: random.Random) ->
             line = generator.choice(SAYINGS).format(file=test.file, name=test.name.split("[")[0])
             add(generator.expovariate(1 / 9), "said", line=line)
         if generator.random() < 0.04 and number > 1:
-            add(4.0, "seen", state="waiting", source="screen", question=generator.choice(QUESTIONS))
-            add(generator.expovariate(1 / 900), "seen", state="running", source="process")
+            ask = generator.choice(QUESTIONS).model_copy(update={"id": f"{attempt}-{number}"})
+            add(4.0, "asked", ask=ask.model_dump(mode="json"))
+            add(0.0, "seen", state="waiting", source="hook", question=ask.text, options=ask.options)
+            add(generator.expovariate(1 / 900), "ask_closed", ask=ask.id, why="on the screen")
+            add(0.0, "seen", state="running", source="process")
         add(generator.uniform(1, 8), "try_started", number=number)
         seconds = round(generator.uniform(0.4, 12), 2)
         failure = "" if passed else trouble.failure.format(n=generator.randrange(2, 90))

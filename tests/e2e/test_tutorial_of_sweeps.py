@@ -217,7 +217,7 @@ def test_a_sweep_is_asked_stopped_resumed_and_answered(project: E2eSession) -> N
         # everything that needs a person, with the id by which it is answered
         swarm-tui pending
     """)
-    expect(run_block(e2e).stdout).to_match(r"[a-z2-7]{8} +1 +its turn +May I change double.py\?\n +[a-z2-7]{8}  swarm-")
+    expect(run_block(e2e).stdout).to_match(r"[a-z2-7]{8} +1 +waits +May I change double.py\?\n +[a-z2-7]{8}  swarm-")
     e2e.write_tutorial_block("""
         # write to the agent that waits, named by a part of its test: that is an answer too
         swarm-tui request message double --text "Yes, please."

@@ -1,10 +1,7 @@
 """Which tests need a person, and in which order."""
 
 from swarm_tui.insight.attention import attention_order, needs_person
-from swarm_tui.insight.blockers import blockers_as_markdown, find_blockers
 from swarm_tui.insight.forecast import seconds_to_end
-from swarm_tui.model.harvest import HarvestReport
-from swarm_tui.model.outcome import Escalation, EscalationKind
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.states import Result, State
 
@@ -38,32 +35,6 @@ def test_waiting_comes_before_blocked_before_failed_before_stuck() -> None:
 def test_who_waits_longest_comes_first() -> None:
     long, short = TestRecord("a", state=State.WAITING, since=1.0), TestRecord("b", state=State.WAITING, since=2.0)
     assert attention_order(long) < attention_order(short)
-
-
-def test_blockers_with_the_same_title_are_one() -> None:
-    records = [
-        done(f"t{number}", Result.BLOCKED)._replace(
-            harvest=HarvestReport(escalations=(Escalation(title=f"no host {number}", detail_markdown="why"),))
-        )
-        for number in range(2)
-    ]
-    records.append(TestRecord("asks", state=State.WAITING, question="May I?"))
-    first, second = find_blockers(records)
-    assert (first.kind, first.tests, first.detail) == ("blocker", ("t0", "t1"), "why")
-    assert (second.kind, second.title) == ("question", "May I?")
-    assert "- `t1`" in blockers_as_markdown([first, second], "20261118")
-
-
-def test_each_kind_has_its_own_words_and_what_stops_work_comes_first() -> None:
-    kinds = (EscalationKind.HARD_TO_USE, EscalationKind.SHARED_PATTERN, EscalationKind.BLOCKER)
-    records = [
-        done(f"t{place}", Result.BLOCKED)._replace(
-            harvest=HarvestReport(escalations=(Escalation(kind=kind, title=f"title {place}"),))
-        )
-        for place, kind in enumerate(kinds)
-    ]
-    records.append(TestRecord("asks", state=State.WAITING, question="May I?"))
-    assert [blocker.kind for blocker in find_blockers(records)] == ["blocker", "question", "pattern", "hard to use"]
 
 
 def test_a_forecast_needs_a_few_ended_tests() -> None:

@@ -2,8 +2,8 @@
 
 from hypothesis import given
 
-from swarm_tui.insight.blockers import find_blockers
 from swarm_tui.insight.forecast import seconds_to_end_of_sweep
+from swarm_tui.insight.inbox import find_items
 from swarm_tui.insight.insights import Insights
 from swarm_tui.insight.patterns import find_patterns
 from swarm_tui.journal.fold import SweepState
@@ -18,13 +18,14 @@ def test_updated_insights_agree_with_all_records(first: list[happened.Event], th
     for part in (first, then):
         state.apply_all(event.model_copy(update={"at": float(place)}) for place, event in enumerate(part))
         insights.update(state.records[test] for test in state.drain_changed())
+        insights.items(state, 40.0)
 
     computed = Insights()
     computed.update(state.tests())
     assert sorted(insights.patterns()) == sorted(computed.patterns()) == sorted(find_patterns(state.tests()))
-    assert {blocker.title for blocker in insights.blockers()} == {
-        blocker.title for blocker in find_blockers(state.tests())
-    }
+    for now in (50.0, 2_000.0):
+        updated, found = insights.items(state, now), find_items(state, state.tests(), now)
+        assert sorted(updated, key=hash) == sorted(found, key=hash)
     assert insights.tests_needing_person() == computed.tests_needing_person()
 
 

@@ -3,13 +3,17 @@
 from hypothesis import strategies as st
 
 from swarm_tui.model import events as happened
+from swarm_tui.model.asks import Ask
 from swarm_tui.model.failure import FailureDetail, RaisedError
 from swarm_tui.model.harvest import HarvestedChange, HarvestReport
 from swarm_tui.model.outcome import Escalation
+from swarm_tui.model.rules import AnswerRule
 from swarm_tui.model.states import Result, State
 from swarm_tui.model.trouble import Trouble, TroubleKind
 
 TESTS = [f"tests/test_{name}.py::test_it" for name in "abcde"]
+
+ASKS = [Ask(id="1", at=3.0, tool="Bash", subject="ls", text="may I?"), Ask(id="2", at=4.0, text="which?")]
 
 test_ids = st.sampled_from(TESTS)
 traits = st.lists(st.sampled_from(["fixture db", "marker slow", "parameter size=3"]), unique=True).map(tuple)
@@ -31,6 +35,11 @@ def event_of() -> st.SearchStrategy[happened.Event]:
             state=st.just(State.RUNNING),
             trouble=st.builds(Trouble, kind=st.sampled_from(TroubleKind), until=st.sampled_from([None, 5.0])),
         ),
+        st.builds(happened.Asked, test=test_ids, ask=st.sampled_from(ASKS)),
+        st.builds(happened.AskAnswered, test=test_ids, ask=st.sampled_from("12"), rule=st.sampled_from(["", "r1"])),
+        st.builds(happened.AskClosed, test=test_ids, ask=st.sampled_from("12"), why=st.just("answered")),
+        st.builds(happened.RuleMade, rule=st.just(AnswerRule(id="r1", tool="Bash", pattern="ls"))),
+        st.builds(happened.RuleEnded, rule=st.just("r1")),
         st.builds(happened.DialTurned, slots=st.sampled_from([None, 1, 3]), is_halved=st.booleans()),
         st.builds(happened.LoginLost, test=test_ids, reason=st.text(max_size=5)),
         st.builds(happened.LoginRestored),

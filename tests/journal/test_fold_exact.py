@@ -250,6 +250,16 @@ def test_an_event_changes_these_fields_of_its_record(event: happened.Event, chan
     assert +state.counts == {state.records[TEST].mark: 1}
 
 
+def test_an_agent_that_waits_does_so_with_the_oldest_of_its_asks_and_then_with_nothing() -> None:
+    waiting = FULL._replace(state=State.WAITING, question="may I? (and 1 more)", asks=(OpenAsk(ASK, "1"),))
+    both = folded(waiting, happened.Asked(at=8, test=TEST, ask=MORE))
+    assert both.records[TEST].question == "may I?"
+    both.apply_all([happened.AskClosed(at=9, test=TEST, ask="1")])
+    assert (both.records[TEST].question, both.records[TEST].options) == ("and that?", ("yes", "no"))
+    both.apply_all([happened.AskClosed(at=9, test=TEST, ask="2")])
+    assert (both.records[TEST].question, both.records[TEST].options, both.records[TEST].asks) == ("", (), ())
+
+
 def test_the_first_time_that_a_test_is_queued_it_is_introduced() -> None:
     event = happened.Queued(at=9, test=TEST, agent="a", branch="b", file="f", line=3, block="c", reason="r")
     state = SweepState().apply_all([event])

@@ -64,7 +64,7 @@ SCENES: Final = (
     Scene("fixes-evidence", ("3", "G", "k", "e"), 100, 30, is_integrated=True),
     Scene("fixes-conflict", ("3", "k", "n", "k", "c"), 100, 30, is_integrated=True),
     Scene("patterns", ("4",)),
-    Scene("blocked", ("5",)),
+    Scene("inbox", ("5",)),
     Scene("log", ("6",)),
     Scene("help", ("question_mark",)),
     Scene("palette", ("colon", *"slots", "space", *"24")),

@@ -160,12 +160,12 @@ async def test_grouping_by_state(folder: SweepFolder) -> None:
 
 async def test_screens_and_the_way_back(folder: SweepFolder) -> None:
     async with room_on(folder, WIDE) as (app, pilot):
-        for key, name in (("4", "patterns"), ("5", "blocked"), ("6", "log")):
+        for key, name in (("4", "patterns"), ("5", "inbox"), ("6", "log")):
             await press(pilot, key)
             assert app.room_screen is not None
             assert name == app.room_screen.NAME
         await press(pilot, "q")
-        assert name_of(app) == "blocked"
+        assert name_of(app) == "inbox"
         await press(pilot, "q", "q")
         assert name_of(app) == "sweep"
 

@@ -1,17 +1,22 @@
 """Whatever agents and test ids contain, the terminal gets plain text and the room stays up."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from swarm_tui.agents.claude.asks import ask_of
 from swarm_tui.insight.alarm import with_held
+from swarm_tui.insight.inbox import find_items, group_items
 from swarm_tui.insight.insights import Insights
 from swarm_tui.journal.append import JournalWriter
+from swarm_tui.journal.fold import SweepState
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.model import events as happened
 from swarm_tui.model.alarm import PatternAlarm
+from swarm_tui.model.asks import OpenAsk
 from swarm_tui.model.harvest import HarvestedChange, HarvestReport
 from swarm_tui.model.outcome import Escalation
 from swarm_tui.model.requests import RequestKind
@@ -19,10 +24,7 @@ from swarm_tui.model.state import LogLine, TestRecord, Try
 from swarm_tui.model.states import Result, State
 from swarm_tui.model.sweep import MngrSettings, SweepSpec
 from swarm_tui.room.draw.cells import Cell, draw_chips, draw_dots, draw_table_row
-from swarm_tui.room.draw.groups import (
-    draw_blocker_detail,
-    draw_blocker_row,
-)
+from swarm_tui.room.draw.inbox import draw_different, draw_group_row, draw_item_detail, draw_item_row
 from swarm_tui.room.draw.layout import CellRun
 from swarm_tui.room.draw.parts import Line, Part, text_of, width_of
 from swarm_tui.room.draw.patterns import draw_pattern_detail, draw_pattern_row, draw_strip
@@ -76,7 +78,27 @@ def records(draw: st.DrawFn) -> TestRecord:
         last_line=draw(hostile),
         launched_at=1.0,
         foreign_imports=(draw(hostile),),
+        asks=tuple(
+            OpenAsk(made, str(number))
+            for number, event in enumerate(draw(st.lists(asks(), max_size=2)))
+            if (made := ask_of(event)) is not None
+        ),
     )
+
+
+@st.composite
+def asks(draw: st.DrawFn) -> dict[str, Any]:
+    """Return a line of a hook, from which an ask is made."""
+    options = st.lists(st.fixed_dictionaries({"label": hostile}), max_size=3)
+    questions = st.lists(st.fixed_dictionaries({"question": hostile, "options": options}), max_size=3)
+    given_to = {
+        "Bash": st.fixed_dictionaries({"command": hostile, "description": hostile}),
+        "AskUserQuestion": st.fixed_dictionaries({"questions": questions}),
+        "Edit": st.fixed_dictionaries({"file_path": hostile, "old_string": hostile}),
+        "\x1b[2Jmcp": st.dictionaries(hostile, hostile, max_size=3),
+    }
+    tool = draw(st.sampled_from(list(given_to)))
+    return {"id": "1", "kind": "PermissionRequest", "tool": tool, "input": draw(given_to[tool])}
 
 
 def assert_harmless(lines: list[Line], width: int) -> None:
@@ -108,8 +130,11 @@ def test_no_panel_passes_on_what_acts_on_a_terminal(record: TestRecord, width: i
     for pattern in patterns:
         lines.append(draw_pattern_row(pattern, alarms, all_records, width))
         lines += draw_pattern_detail(pattern, alarms, all_records, width)
-    for blocker in ledger.blockers():
-        lines += [draw_blocker_row(blocker, width), *draw_blocker_detail(blocker, width)]
+    for group in group_items(find_items(SweepState(), [record], 5.0)):
+        lines += [draw_group_row(group, width, 5.0, is_answering=True), *draw_different(group, width)]
+        for item in group.items:
+            lines += [draw_item_row(item, group, width, is_answering=True)]
+            lines += draw_item_detail(group, item, width, 5.0, "")
     assert_harmless(lines, width)
     assert_harmless([[Part(side_title(record))]], 1000)
 

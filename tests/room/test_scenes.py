@@ -16,7 +16,7 @@ KEYS = {
     "rows": ("plus", "plus", "w"),
     "fixes": ("3",),
     "patterns": ("4",),
-    "blocked": ("5",),
+    "inbox": ("5",),
     "log": ("6",),
     "help": ("question_mark",),
 }

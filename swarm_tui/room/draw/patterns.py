@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from swarm_tui.insight.alarm import saved_text, still_held
 from swarm_tui.insight.costs import cost_words
@@ -13,8 +14,9 @@ from swarm_tui.model.formatting import counted
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.text import plain
 from swarm_tui.room.draw.glyphs import glyph_of, role_of
-from swarm_tui.room.draw.groups import KIND_ROLES
 from swarm_tui.room.draw.parts import Line, Part, cut_line, cut_middle, spread, width_of, wrap_text
+
+KIND_ROLES: Final = {"failing": "unresolved", "held": "warning", "waiting": "waiting", "blocked": "blocked"}
 
 Alarms = Mapping[str, PatternAlarm]
 Records = Mapping[str, TestRecord]

@@ -1,0 +1,238 @@
+"""Screen 5: everything that needs a person, most urgent first; alike things are one row, which opens to its members."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import ClassVar, Final
+
+from textual import events
+from textual.containers import Container
+from textual.widget import Widget
+
+from swarm_tui.insight.inbox import Item, ItemGroup, ItemKind, inbox_as_markdown
+from swarm_tui.model.formatting import counted
+from swarm_tui.model.rules import AnswerRule
+from swarm_tui.model.state import TestRecord
+from swarm_tui.room.actions import Action
+from swarm_tui.room.draw.arrange import fits_words
+from swarm_tui.room.draw.inbox import (
+    draw_group_row,
+    draw_item_detail,
+    draw_item_row,
+    draw_rule_detail,
+    draw_rule_row,
+    draw_transcript_end,
+)
+from swarm_tui.room.draw.parts import Line, Part, wrap_text
+from swarm_tui.room.screens.answering import AnswerCommands
+from swarm_tui.room.screens.base import RoomScreen
+from swarm_tui.room.store import VIEW_CHANGED, SweepChanged
+from swarm_tui.room.transcript_end import TranscriptEnd
+from swarm_tui.room.widgets.lines import Lines, TextLines
+
+WHEN_EMPTY: Final = (
+    "Nothing needs you. What agents ask, what is stuck, blocked or failed, and fixes to review come up here."
+)
+NOTHING_HERE: Final = "there is nothing under the cursor"
+
+Row = ItemGroup | Item | AnswerRule
+
+
+class InboxScreen(RoomScreen):
+    """The list of groups, or the members of the one that is open, and in full what is under the cursor."""
+
+    NAME = "inbox"
+    TITLE_WORD = "inbox"
+    can_filter: ClassVar[bool] = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows = TextLines(id="list", has_cursor=True)
+        self.rows.add_class("main")
+        self.detail = TextLines(id="detail")
+        self.shown: list[Row] = []
+        self.opened: str | None = None
+        """The key of the group whose members are shown."""
+        self.answering = AnswerCommands(self)
+        self._end: TranscriptEnd | None = None
+
+    def compose_body(self) -> Iterable[Widget]:
+        yield Container(self.rows, self.detail, id="body")
+
+    def on_unmount(self) -> None:
+        if self._end is not None:
+            self._end.close()
+
+    def own_actions(self) -> tuple[Action, ...]:
+        return (
+            Action("inbox.open", ("enter",), "open", "Show the members of this row, and its answers by their digits",
+                   self.open_row, self.why_no_row, rank=0),
+            *self.answering.actions(),
+            Action("inbox.act", ("x",), "act", "Stop, retry, hold or release the tests of this row",
+                   self.requests.choose, self.requests.why_no_tests, rank=7),
+            Action("inbox.copy_list", ("c",), "", "Copy the whole inbox as Markdown, to hand to someone",
+                   self.copy_list, lambda: "" if self.store.inbox() else "the inbox is empty"),
+        )  # fmt: skip
+
+    # What is under the cursor.
+
+    def current_row(self) -> Row | None:
+        return self.shown[self.rows.cursor] if self.rows.cursor < len(self.shown) else None
+
+    def current_group(self) -> ItemGroup | None:
+        """Return the group that is open, or the one under the cursor."""
+        if self.opened is not None:
+            return next((group for group in self.store.inbox() if group.key == self.opened), None)
+        row = self.current_row()
+        return row if isinstance(row, ItemGroup) else None
+
+    def current_item(self) -> Item | None:
+        """Return the member under the cursor, or the representative of the group there."""
+        row = self.current_row()
+        if isinstance(row, ItemGroup):
+            return next(iter(row.answerable), row.items[0])
+        return row if isinstance(row, Item) else None
+
+    def current_rule(self) -> AnswerRule | None:
+        row = self.current_row()
+        return row if isinstance(row, AnswerRule) else None
+
+    def current_tests(self) -> tuple[str, ...]:
+        row = self.current_row()
+        if isinstance(row, ItemGroup):
+            return row.tests
+        return (row.test,) if isinstance(row, Item) and row.test else ()
+
+    def current_record(self) -> TestRecord | None:
+        item = self.current_item()
+        return self.store.record(item.test) if item is not None else None
+
+    def name_to_copy(self) -> str:
+        item = self.current_item()
+        return item.id if item is not None else ""
+
+    def why_no_row(self) -> str:
+        return "" if self.current_row() is not None else NOTHING_HERE
+
+    # What is shown.
+
+    def show_change(self, change: SweepChanged) -> None:
+        was = self.current_row()
+        group = self.current_group() if self.opened is not None else None
+        if self.opened is not None and group is None:
+            self.opened = None
+            self.show_message("all of these are answered or gone", "good")
+        self.shown = list(self._rows(group))
+        keys = [_key_of(row) for row in self.shown]
+        if was is not None and (key := _key_of(was)) in keys and self.rows.cursor != keys.index(key):
+            self.rows.cursor = keys.index(key)
+            self.rows.redraw()
+        width, answering = max(20, self.rows.text_width), self.store.answering()
+        self.rows.show([self._draw_row(row, group, width, answering) for row in self.shown])
+        self._draw_title(group)
+        self._draw_detail()
+
+    def _rows(self, group: ItemGroup | None) -> Iterable[Row]:
+        if group is not None:
+            return [item for item in group.items if self._fits(f"{item.title} {item.test} {item.agent}")]
+        groups: list[Row] = [each for each in self.store.inbox() if self._fits(_words_of(each))]
+        rules = self.store.state.rules.values()
+        return [*groups, *(rule for rule in rules if self._fits(f"rule {rule.id} {rule.words}"))]
+
+    def _fits(self, words: str) -> bool:
+        return not self.filter_words or fits_words(self.filter_words, words)
+
+    def _draw_row(self, row: Row, group: ItemGroup | None, width: int, answering: frozenset[str]) -> Line:
+        if isinstance(row, AnswerRule):
+            return draw_rule_row(row, self.store.state.rule_uses[row.id], width)
+        if isinstance(row, ItemGroup):
+            is_answering = any(item.id in answering for item in row.items)
+            return draw_group_row(row, width, self.store.now, is_answering=is_answering)
+        assert group is not None
+        return draw_item_row(row, group, width, is_answering=row.id in answering)
+
+    def _draw_title(self, group: ItemGroup | None) -> None:
+        if group is not None:
+            title = f"{len(group.items):,} {group.kind.value} · {group.title}"
+        else:
+            number = sum(len(each.items) for each in self.store.inbox() if not each.is_later)
+            title = f"Inbox {number:,}"
+        title += f" · {len(self.shown):,} match /{self.filter_words}" if self.filter_words else ""
+        back = " · Esc back" if group is not None else ""
+        self.rows.title(title, f"{self.rows.cursor + 1:,} of {len(self.shown):,}{back}" if self.shown else "")
+
+    def _draw_detail(self) -> None:
+        width, row = max(20, self.detail.text_width), self.current_row()
+        self.detail.title("a rule" if isinstance(row, AnswerRule) else "what it is about" if row is not None else "")
+        if isinstance(row, AnswerRule):
+            self.detail.show(draw_rule_detail(row, self.store.state.rule_uses[row.id], width))
+            return
+        group, item = self.current_group(), self.current_item()
+        if group is None or item is None:
+            why = "None of them matches the filter." if self.store.inbox() else WHEN_EMPTY
+            self.detail.show([[Part(line, "dim")] for line in wrap_text(why, width, 6)])
+            return
+        lines = draw_item_detail(group, item, width, self.store.now, self.store.why_no_requests())
+        end = self._transcript_end(item)
+        self.detail.show([*lines, *draw_transcript_end(end, width, self.detail.visible_rows - len(lines))])
+
+    def _transcript_end(self, item: Item) -> list[str]:
+        if not self.is_mounted or not item.test:
+            return []
+        if self._end is None:
+            self._end = TranscriptEnd(self.room)
+        return self._end.lines_of(self.store.record(item.test))
+
+    def on_lines_cursor_moved(self, event: Lines.CursorMoved) -> None:
+        event.stop()
+        self.detail.scroll_rows(0)
+        self.apply_change(VIEW_CHANGED)
+
+    def on_lines_opened(self, event: Lines.Opened) -> None:
+        event.stop()
+        if not self.why_no_row():
+            self.open_row()
+
+    # Keys.
+
+    def press_key(self, event: events.Key) -> bool:
+        """Choose an option by its digit where a group is open; elsewhere digits lead to screens."""
+        digit = event.character or ""
+        if self.opened is not None and digit.isdigit() and digit.isascii():
+            self.answering.choose(int(digit))
+            return True
+        return super().press_key(event)
+
+    def open_row(self) -> None:
+        row = self.current_row()
+        if isinstance(row, ItemGroup) and row.kind is ItemKind.REVIEW:
+            self.room.open_screen("fixes")
+        elif isinstance(row, ItemGroup) and row.tests:
+            self.opened = row.key
+            self.rows.cursor = 0
+            self.apply_change(VIEW_CHANGED)
+            self.rows.redraw()
+        elif isinstance(row, Item) and self.store.record(row.test) is not None:
+            self.room.show_test(row.test)
+
+    def go_back(self) -> None:
+        if self.opened is None or self.filter_words:
+            super().go_back()
+            return
+        key, self.opened = self.opened, None
+        self.apply_change(VIEW_CHANGED)
+        keys = [_key_of(row) for row in self.shown]
+        self.rows.move_to(keys.index(key) if key in keys else 0)
+
+    def copy_list(self) -> None:
+        groups = self.store.inbox()
+        self.app.copy_to_clipboard(inbox_as_markdown(groups, self.store.opened.spec.sweep))
+        self.show_message(f"copied as Markdown: {counted(len(groups), 'entry', 'entries')}")
+
+
+def _key_of(row: Row) -> str:
+    return row.key if isinstance(row, ItemGroup) else row.id
+
+
+def _words_of(group: ItemGroup) -> str:
+    return " ".join((group.kind.value, group.title, *(item.title for item in group.items), *group.tests))

@@ -1,0 +1,266 @@
+"""What needs a person: which items there are, what is alike, what comes first, and what can be answered."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from swarm_tui.insight.ask_groups import commands_in, likeness_of, proposed_rules
+from swarm_tui.insight.inbox import (
+    NOT_TAKEN_AFTER,
+    InboxIndex,
+    ItemKind,
+    find_groups,
+    find_items,
+    group_items,
+    inbox_as_markdown,
+)
+from swarm_tui.insight.waits import find_wait, is_turn_over, item_of_turn
+from swarm_tui.journal.fold import SweepState
+from swarm_tui.model import events as happened
+from swarm_tui.model.asks import Ask, AskedQuestion, AskKind, OpenAsk, item_of_ask
+from swarm_tui.model.harvest import HarvestReport
+from swarm_tui.model.outcome import Escalation, EscalationKind
+from swarm_tui.model.rules import fits
+from swarm_tui.model.state import TestRecord
+from swarm_tui.model.states import Result, State
+from tests.journal.sweeps import events
+
+NOW = 10_000.0
+
+
+def bash(command: str, **more: Any) -> Ask:
+    made: dict[str, Any] = {
+        "id": "1",
+        "at": 5.0,
+        "tool": "Bash",
+        "subject": command,
+        "text": f"it wants to use Bash: {command}",
+    }
+    return Ask.model_validate(made | more)
+
+
+def asking(test: str, *asks: Ask, **more: Any) -> TestRecord:
+    opened = tuple(OpenAsk(ask, item_of_ask(test, ask)) for ask in asks)
+    return TestRecord(test, agent=f"agent-{test}", state=State.WAITING, since=5.0, asks=opened, **more)
+
+
+def done(test: str, result: Result, **more: Any) -> TestRecord:
+    return TestRecord(test, state=State.DONE, result=result, since=7.0, **more)
+
+
+def sweep_of(*records: TestRecord) -> SweepState:
+    state = SweepState()
+    state.records = {record.test: record for record in records}
+    return state
+
+
+def groups_of(
+    *records: TestRecord, now: float = NOW, later: frozenset[str] = frozenset()
+) -> list[tuple[str, int, str]]:
+    found = find_groups(sweep_of(*records), now, later)
+    return [(group.kind.value, len(group.items), group.title) for group in found]
+
+
+def test_agents_that_ask_alike_are_one_row_and_two_asks_of_one_agent_are_two_items() -> None:
+    records = [asking(f"t{number}", bash(f"pytest tests/t{number}.py")) for number in range(31)]
+    records.append(asking("two", bash("curl x"), bash("curl x", id="2", subagent="Explore")))
+    assert groups_of(*records) == [("permission", 31, "Bash `pytest …`"), ("permission", 2, "Bash `curl x`")]
+    ids = [item.id for item in find_items(sweep_of(*records), records, NOW)]
+    assert len(set(ids)) == 33
+
+
+def test_the_most_urgent_comes_first_and_what_waits_before_all_else() -> None:
+    blocked = HarvestReport(escalations=(Escalation(title="no host", detail_markdown="why"),))
+    hard = HarvestReport(escalations=(Escalation(kind=EscalationKind.HARD_TO_USE, title="odd flag"),))
+    state = sweep_of(
+        done("h", Result.BETTER, harvest=hard),
+        done("u", Result.UNRESOLVED, reason="gave up"),
+        done("f", Result.FAILED, reason="no outcome"),
+        done("b", Result.BLOCKED, harvest=blocked),
+        TestRecord("s", state=State.RUNNING, stuck="the same call five times"),
+        TestRecord("w", state=State.WAITING, question="May I?", since=4.0),
+        TestRecord("d", state=State.WAITING, question="a dialog is open", needs_terminal=True, since=3.0),
+        asking("p", bash("curl x")),
+        done("c", Result.CLEAN),
+        TestRecord("q"),
+    )
+    state.apply(happened.Integrated(at=9.0, branch="b", tip="t", fixes=6))
+    state.budget = state.budget._replace(total=20.0, percent=100)
+    state.apply(happened.LoginLost(at=9.5, test="s", reason="403"))
+    found = find_groups(state, NOW)
+    assert [group.kind.value for group in found] == [
+        *("login", "budget", "dialog", "waits", "permission", "stuck", "blocked", "failed", "unresolved", "review"),
+        "hard to use",
+    ]
+    assert found[-2].title == "6 fixes are ready to be reviewed"
+    assert [group.kind for group in found if group.answerable] == [ItemKind.TURN, ItemKind.PERMISSION]
+    document = inbox_as_markdown(found, "20261118")
+    assert "## no host (blocked, 1)" in document
+    assert "why" in document
+    assert "- `b`" in document
+
+
+def test_causes_with_the_same_title_are_one() -> None:
+    records = [
+        done(f"t{number}", Result.BLOCKED, harvest=HarvestReport(escalations=(Escalation(title=f"no host {number}"),)))
+        for number in range(2)
+    ]
+    assert groups_of(*records) == [("blocked", 2, "no host 0")]
+
+
+def test_what_is_not_shown_as_it_is_is_alone_and_says_so() -> None:
+    records = [asking(f"t{number}", bash("ls", id=str(number), is_inexact=True)) for number in range(2)]
+    groups = find_groups(sweep_of(*records), NOW)
+    assert len(groups) == 2
+    assert "not all of it" in groups[0].items[0].text
+
+
+@pytest.mark.parametrize(
+    ("line", "programs"),
+    [
+        ("pytest -q tests/a.py", "pytest …"),
+        ("pytest", "pytest"),
+        (".venv/bin/python -m pytest -q", ".venv/bin/python -m pytest …"),
+        ("git push origin main", "git push …"),
+        ("cd COPY && pytest -q; ls", "cd …; pytest …; ls"),
+        ("pytest -q | tail -3", "pytest …; tail …"),
+        ("bash -c 'rm -rf /'", "bash -c rm -rf /"),
+        ("python x.py", "python x.py"),
+        ("pytest $(rm x)", "pytest $(rm x)"),
+        ("pytest `rm x`", "pytest `rm x`"),
+        ("echo a > /etc/passwd", "echo a > /etc/passwd"),
+        ("FOO=1 pytest -q", "FOO=1 pytest -q"),
+        ("echo 'unbalanced", "echo 'unbalanced"),
+        ("a\nb", "a\nb"),
+    ],
+)
+def test_commands_are_alike_by_the_programs_that_they_run(line: str, programs: str) -> None:
+    assert commands_in(line) == programs
+
+
+def test_another_command_in_the_group_is_another_group_to_answer_but_the_same_row() -> None:
+    two = [asking(f"t{number}", bash("pytest -q")) for number in range(2)]
+    (before,) = find_groups(sweep_of(*two), NOW)
+    (same,) = find_groups(sweep_of(*two, asking("t2", bash("pytest -q"))), NOW)
+    (other,) = find_groups(sweep_of(*two, asking("t2", bash("pytest --pdb"))), NOW)
+    assert before.id == same.id != other.id
+    assert before.key == same.key == other.key
+    assert dict(other.different) == {"Bash `pytest -q`": 2, "Bash `pytest --pdb`": 1}
+
+
+def test_files_are_alike_by_their_folder_and_pages_by_their_host() -> None:
+    edit = bash("/copies/a/tests/test_x.py", tool="Edit")
+    assert likeness_of(edit, "/copies/a").title == "Edit `COPY/tests/…`"
+    fetch = bash("https://docs.python.org/3/x.html", tool="WebFetch")
+    assert likeness_of(fetch, "").title == "WebFetch `https://docs.python.org/…`"
+    assert likeness_of(bash("", tool="mcp__db__drop"), "").title == "mcp__db__drop"
+
+
+def test_questions_are_alike_by_their_words_and_options() -> None:
+    def which(*options: str, text: str = "Which?") -> Ask:
+        asked = AskedQuestion(key="k", text=text, options=options)
+        return Ask(id="1", kind=AskKind.QUESTION, text=text, questions=(asked,))
+
+    records = [
+        asking("a", which("19", "16")),
+        asking("b", which("19", "16")),
+        asking("c", which("16", "19")),
+        asking("d", which("19", "16", text="What?")),
+    ]
+    assert sorted(number for _, number, _ in groups_of(*records)) == [1, 1, 2]
+
+
+def test_an_answer_that_is_on_its_way_hides_its_item_until_it_was_plainly_not_taken() -> None:
+    record = asking("a", bash("ls"))
+    record = record._replace(asks=(record.asks[0]._replace(answered_at=NOW, answered_by="ann"),))
+    assert groups_of(record, now=NOW + 1) == []
+    (group,) = find_groups(sweep_of(record), NOW + NOT_TAKEN_AFTER)
+    assert group.answerable == ()
+    assert group.items[0].problem == "ann has answered, but its hook has not taken it: answer it in its terminal"
+
+
+def test_later_is_last_and_comes_back_when_it_changes() -> None:
+    records = [asking("a", bash("ls")), asking("b", bash("rm x"))]
+    item = find_items(sweep_of(*records), records[:1], NOW)[0]
+    later = frozenset({item.id})
+    found = group_items(find_items(sweep_of(*records), records, NOW), later)
+    assert [(group.title, group.is_later) for group in found] == [("Bash `rm x`", False), ("Bash `ls`", True)]
+    again = asking("a", bash("ls", id="2"))
+    assert not any(group.is_later for group in find_groups(sweep_of(again, records[1]), NOW, later))
+
+
+def test_between_a_taken_answer_and_what_comes_next_an_agent_waits_for_nothing() -> None:
+    state = SweepState().apply_all(
+        [
+            happened.Queued(at=1, test="t", agent="a"),
+            happened.Asked(at=2, test="t", ask=bash("ls")),
+            happened.Seen(at=3, test="t", state=State.WAITING, source="hook", question="it wants to use Bash: ls"),
+            happened.AskClosed(at=4, test="t", ask="1", why="answered"),
+        ]
+    )
+    assert find_groups(state, 5.0) == []
+    state.apply(happened.Seen(at=6, test="t", state=State.WAITING, source="hook", question="What now?"))
+    assert [group.kind for group in find_groups(state, 7.0)] == [ItemKind.TURN]
+
+
+def test_a_turn_is_an_item_of_its_own_each_time() -> None:
+    first = TestRecord("a", state=State.WAITING, question="May I?", since=1.0)
+    assert is_turn_over(first)
+    assert item_of_turn(first) != item_of_turn(first._replace(since=2.0))
+    assert item_of_turn(first) != item_of_turn(first._replace(question="May I not?"))
+    assert find_wait([first], item_of_turn(first)) == (first, None)
+    assert find_wait([first], "gone") is None
+
+
+def test_rules_are_proposed_from_the_narrowest_and_never_for_what_runs_anything() -> None:
+    def proposed(command: str, **more: Any) -> list[tuple[str, str]]:
+        return [(rule.way, rule.pattern) for rule in proposed_rules(bash(command, **more), "/copies/a")]
+
+    assert proposed("pytest -q tests/a.py") == [
+        ("exactly", "pytest -q tests/a.py"),
+        ("begins", "pytest -q"),
+        ("begins", "pytest"),
+    ]
+    assert proposed("git push origin") == [("exactly", "git push origin"), ("begins", "git push")]
+    assert proposed("python -m pytest -q") == [("exactly", "python -m pytest -q"), ("begins", "python -m pytest")]
+    assert proposed("bash -c x") == [("exactly", "bash -c x")]
+    assert proposed("sudo rm x") == [("exactly", "sudo rm x")]
+    assert proposed("cd /copies/a && pytest") == [("exactly", "cd COPY && pytest")]
+    assert proposed("ls", is_inexact=True) == []
+    assert proposed("/copies/a/tests/x.py", tool="Edit") == [("exactly", "COPY/tests/x.py"), ("folder", "COPY/tests")]
+    assert proposed("", tool="mcp__db__get") == [("any", "")]
+    assert proposed("ls", kind=AskKind.PLAN) == []
+
+
+@given(st.text(alphabet="ab -;&|$`'\"\n/.=", max_size=30))
+def test_a_proposed_rule_fits_what_it_was_made_of(command: str) -> None:
+    ask = bash(command)
+    for rule in proposed_rules(ask, ""):
+        assert fits(rule, ask, command)
+
+
+@given(events, events)
+def test_the_index_agrees_with_all_records(first: list[happened.Event], then: list[happened.Event]) -> None:
+    state, index = SweepState(), InboxIndex()
+    for part, now in ((first, 50.0), (then, 2_000.0)):
+        state.apply_all(event.model_copy(update={"at": float(place)}) for place, event in enumerate(part))
+        items = index.items(state, state.tests(), now)
+        assert sorted(items, key=hash) == sorted(find_items(state, state.tests(), now), key=hash)
+        groups = group_items(items)
+        assert sum(len(group.items) for group in groups) == len(items)
+        assert len({group.key for group in groups}) == len(groups)
+
+
+def test_thousands_of_asks_are_quick() -> None:
+    records = [asking(f"t{number}", bash(f"pytest tests/{number}.py")) for number in range(5_000)]
+    state, index = sweep_of(*records), InboxIndex()
+    index.items(state, records, NOW)
+    began = time.perf_counter()
+    (group,) = group_items(index.items(state, records, NOW + 1))
+    assert len(group.items) == 5_000
+    assert time.perf_counter() - began < 0.5
