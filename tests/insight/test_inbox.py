@@ -260,7 +260,7 @@ def test_thousands_of_asks_are_quick() -> None:
     records = [asking(f"t{number}", bash(f"pytest tests/{number}.py")) for number in range(5_000)]
     state, index = sweep_of(*records), InboxIndex()
     index.items(state, records, NOW)
-    began = time.perf_counter()
+    began = time.process_time()
     (group,) = group_items(index.items(state, records, NOW + 1))
     assert len(group.items) == 5_000
-    assert time.perf_counter() - began < 0.5
+    assert time.process_time() - began < 0.5

@@ -35,7 +35,7 @@ async def test_keys_after_a_change_of_screen_go_to_the_new_one(folder: SweepFold
         assert screen is not None
         assert screen.NAME == "inbox"
         assert screen.focused_lines is not None
-        assert screen.focused_lines.cursor == 2
+        assert screen.focused_lines.cursor == 3
         assert app.current_test == app.shown_order()[0], "nothing has moved in the grid"
 
 

@@ -70,7 +70,7 @@ class AnswerCommands:
         self._answer_current(NO)
 
     def choose(self, digit: int) -> None:
-        """Give the option with this number to the member under the cursor."""
+        """Answer the member under the cursor with the option of this number."""
         item, reason = self._screen.current_item(), self.why_not_answer()
         if reason or item is None:
             self._screen.show_message(f"answer: {reason}", "warning")
