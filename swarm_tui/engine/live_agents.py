@@ -26,6 +26,8 @@ class LiveAgents:
     to_stop: dict[AgentAddress, float] = field(default_factory=dict)
     folder: SweepFolder | None = None
     """The folder of the sweep, for what is read of agents on other hosts."""
+    uncounted: dict[AgentAddress, Watch] = field(default_factory=dict)
+    """Agents that work until they are stopped: what they use until then is counted after it."""
     is_urgent: bool = False
     """One of those that wait to be stopped still works."""
 
@@ -52,6 +54,12 @@ class LiveAgents:
         if self.folder is None or record.host in ("", LOCAL_HOST):
             return None
         return KeptTranscript(self.folder.agent(record.agent) / HARVESTED_NAME)
+
+    def stop_watched(self, watch: Watch, *, is_working: bool) -> None:
+        """Have an agent stopped whose work is over for us; one that still works at once."""
+        self.stop_later(watch.address, is_working=is_working)
+        if is_working:
+            self.uncounted[watch.address] = watch
 
     def stop_later(self, agent: AgentAddress, *, is_working: bool = False) -> None:
         """Have an agent stopped with the next batch; at once when it still works."""

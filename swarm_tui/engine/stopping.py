@@ -10,8 +10,9 @@ from typing import Final
 from swarm_tui.adapters.git.names import branch_ref
 from swarm_tui.engine.context import EngineContext
 from swarm_tui.engine.live_agents import LiveAgents
+from swarm_tui.engine.watch import read_new_events
 from swarm_tui.errors import JournalError, SwarmError
-from swarm_tui.model.events import AgentsStopped
+from swarm_tui.model.events import AgentsStopped, Spent
 from swarm_tui.places.place import AgentAddress
 
 BATCH: Final = 32
@@ -64,6 +65,7 @@ class Stopper:
             stopped = [agent.name for agent in agents if agent.name not in failed]
             if stopped:
                 self._context.record(AgentsStopped(agents=tuple(stopped)))
+                await self._count_last(agents)
             if self._context.spec.transfer == "worktree":
                 await asyncio.to_thread(self._forget_branches, set(stopped))
         except JournalError:
@@ -73,6 +75,20 @@ class Stopper:
             return
         for failure in report.failed:
             self._context.note(f"{failure.agent} could not be stopped: {failure.error}", level="warning")
+
+    async def _count_last(self, agents: Sequence[AgentAddress]) -> None:
+        """Record what agents that still worked have used until they were stopped."""
+        uncounted = self._live_agents.uncounted
+        watches = [watch for agent in agents if (watch := uncounted.pop(agent, None)) is not None]
+        if not watches:
+            return
+        events = await read_new_events(self._context.place, watches, time.monotonic())
+        events += [event for watch in watches for event in watch.held_back_events()]
+        ids = {watch.task.key: watch.address.agent_id for watch in watches}
+        for event in events:
+            # The test may have another agent by now.
+            if isinstance(event, Spent) and self._context.state.record_of(event.test).agent_id == ids[event.test]:
+                self._context.record(event)
 
     def _forget_branches(self, names: set[str]) -> None:
         """Take the agents' branches off the user's list: their commits are kept under refs/swarm."""

@@ -391,7 +391,7 @@ class SweepRunner:
         if instead is not None:
             await self._do_instead(instead)
         elif not self.context.spec.keep_agents:
-            self.live_agents.stop_later(watch.address, is_working=end in _STILL_WORKING)
+            self.live_agents.stop_watched(watch, is_working=end in _STILL_WORKING)
 
     def _relaunch(self, test: str, reason: str) -> None:
         self.request_stop(test, reason, is_retried=True)
@@ -443,7 +443,7 @@ class SweepRunner:
         if is_retried:
             await self._retry(test, reason)
         else:
-            self.live_agents.stop_later(watch.address, is_working=True)
+            self.live_agents.stop_watched(watch, is_working=True)
 
     async def _keep_work(self, watch: Watch) -> None:
         """Pull what an agent has made so far."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from swarm_tui.adapters.mngr_messages import Created, CreateRequest
+from swarm_tui.adapters.mngr_messages import ActionReport, Created, CreateRequest
 from swarm_tui.agents.contract import ARCHIVE_PATH
 from swarm_tui.engine.context import EngineContext
 from swarm_tui.engine.request_handler import RequestHandler
@@ -141,6 +141,23 @@ async def test_one_that_does_not_hand_in_is_harvested_and_stopped_after_a_grace(
     assert (record.result, record.harvest.end) == (Result.FAILED, "over budget")
     assert record.reason == "it had used up its budget, and did not hand in its work when it was asked to"
     assert mngr.agents[record.agent].state == "STOPPED"
+
+
+class Diligent(CostlyMngr):
+    """Its agents go on to spend until they are stopped."""
+
+    async def stop(self, names: Sequence[str]) -> ActionReport:
+        for name in names:
+            spend(self.agents[name], 0.25)
+        return await super().stop(names)
+
+
+async def test_what_an_agent_uses_until_it_is_stopped_is_counted(tmp_path: Path) -> None:
+    mngr = Diligent(tmp_path / "mngr", [1.5], is_quick=False, obeys=False)
+    context = costly(tmp_path, mngr, 1, budget_each=1.0)
+    async with running(context, grace=0.0):
+        pass
+    assert context.state.spending.dollars == 1.75
 
 
 async def test_a_higher_budget_for_each_takes_back_that_it_is_to_hand_in(tmp_path: Path) -> None:
