@@ -38,6 +38,12 @@ swarm-tui open ./simulated
 # the same in words, only what needs a look
 swarm-tui status ./simulated --only blocked,failed
 
+# wait until something is so, as scripts do; here it is so already
+swarm-tui wait --until 'failed or done' ./simulated
+
+# what has happened in it, one JSON object a line; --follow goes on until the sweep is finished
+swarm-tui events --json ./simulated
+
 # a whole sweep on a sample project, in two minutes and without a model; what it offers:
 swarm-tui demo --help
 
@@ -106,6 +112,9 @@ swarm-tui record-connect --help
 
 # ask something of the sweep: eight agents at once from now on
 swarm-tui request slots 8
+
+# twenty dollars and no more: when they are spent, nothing further is launched until you say so
+swarm-tui request budget 20
 
 # stop it; what is done is kept
 swarm-tui stop

@@ -20,7 +20,11 @@ Looking changes nothing; a folder from another machine can be opened too. `?` in
 $XDG_CONFIG_HOME/swarm-tui/config.toml may set a theme, notices and keys:
   [room]
   theme = "nord"
-  notify = "bell"                # or "desktop", "none"
+  notify = "bell"                # of this terminal: or "desktop", "none"
+  [notify]                       # when you are away, sent by the engine
+  command = ["ntfy", "publish", "sweeps"]
+  webhook = "https://example.org/hook"
+  desktop = true
   [keys]
   "sweep.wanted" = ["w", "n"]    # `?` in the room lists the names"""
 EXAMPLES = """\

@@ -85,6 +85,21 @@ def test_status_tells_what_needs_a_look(e2e: E2eSession) -> None:
     assert all(line.split()[0] in ("blocked", "failed", "no") for line in told if line.startswith("  "))
 
 
+def test_a_script_waits_and_reads_what_happens(e2e: E2eSession) -> None:
+    expect(e2e.run(SIMULATED)).to_succeed()
+    e2e.write_tutorial_block("""
+        # wait until something is so, as scripts do; here it is so already
+        swarm-tui wait --until 'failed or done' ./simulated
+    """)
+    expect(run_block(e2e).stdout).to_equal("failed\n")
+    e2e.write_tutorial_block("""
+        # what has happened in it, one JSON object a line; --follow goes on until the sweep is finished
+        swarm-tui events --json ./simulated
+    """)
+    types = [json.loads(line)["type"] for line in run_block(e2e).stdout.splitlines()]
+    assert types[:2] == ["engine_started", "queued"]
+
+
 @pytest.mark.parametrize(
     ("name", "words"),
     [("demo", "--headless"), ("attach", "--start"), ("record-connect", "--connect-command"), ("answer", "--group")],
@@ -201,6 +216,12 @@ def test_a_sweep_is_asked_stopped_resumed_and_answered(project: E2eSession) -> N
     """)
     expect(run_block(e2e)).to_succeed()
     assert json.loads(e2e.run("swarm-tui status --json").stdout)["slots"] == 8
+    e2e.write_tutorial_block("""
+        # twenty dollars and no more: when they are spent, nothing further is launched until you say so
+        swarm-tui request budget 20
+    """)
+    expect(run_block(e2e)).to_succeed()
+    assert json.loads(e2e.run("swarm-tui status --json").stdout)["budget"] == 20
     e2e.write_tutorial_block("""
         # stop it; what is done is kept
         swarm-tui stop
