@@ -41,8 +41,10 @@ def go_on(folder: SweepFolder) -> None:
     with JournalWriter(folder.events, last_seq=state.last_seq, last_at=state.last_at) as journal:
         journal.append(happened.Seen(test=running[0], state=State.WAITING, question="Which port?"))
         for test in running[1:6]:
+            journal.append(happened.TryFinished(test=test, number=90, passed=False, failure="OSError: no disk left"))
             journal.append(happened.Harvested(test=test, result=Result.FAILED, reason="no disk left in /tmp/a"))
             journal.append(happened.Spent(test=test, dollars=9.0, tokens=1))
+        journal.append(happened.PatternRaised(cause="OSError: no disk left", tests=tuple(running[1:6])))
 
 
 async def test_the_first_time_there_is_nothing_to_tell(folder: SweepFolder, tmp_path: Path) -> None:
@@ -65,7 +67,7 @@ async def test_on_return_it_is_one_line(folder: SweepFolder, tmp_path: Path) -> 
     absence = Absence(loaded(folder), tmp_path)
     await absence.read()
     assert absence.why_nothing() == ""
-    assert re.fullmatch(r"since [\d: -]+: 5 done \(5 failed\), 1 asks, 1 pattern of \d+, \$\d+\.\d\d", absence.line)
+    assert re.fullmatch(r"since [\d: -]+: 5 done \(5 failed\), 1 asks, 1 pattern of 5, \$\d+\.\d\d", absence.line)
 
 
 async def test_nothing_is_kept_where_nothing_is_remembered(folder: SweepFolder) -> None:
@@ -96,9 +98,9 @@ def test_one_leaves_comes_back_and_goes_to_what_has_happened(folder: SweepFolder
         assert terminal.wait_for_end() == 0
     go_on(folder)
     with ProgramTerminal(command, environment=environment, folder=tmp_path) as terminal:
-        terminal.wait_for(re.compile(r"since [\d: A-Za-z-]+: 5 done \(5 failed\), 1 asks, 1 pattern of \d"))
+        terminal.wait_for(re.compile(r"since [\d: A-Za-z-]+: 5 done \(5 failed\), 1 asks, 1 pattern of 5"))
         terminal.press("S")
-        terminal.wait_until(lambda screen: screen.has("alike  ") and screen.has("Which port?"))
+        terminal.wait_until(lambda screen: screen.has("5 alike") and screen.has("Which port?"))
         terminal.press("Enter")
         terminal.wait_until(lambda screen: screen.has_list("Patterns"))
         terminal.press("q", "S", "j", "Enter")
