@@ -56,6 +56,7 @@ async def begin_demo(options: DemoOptions, progress: Progress) -> SweepFolder:
         records=str(RECORDS),
         title=TITLE,
         is_private=True,
+        is_trial_skipped=True,
     )
     check_order(order)
     mngr = await find_or_install_mngr(options.mngr, progress)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from swarm_tui.engine.copy_preparation import checked_temporary
 from swarm_tui.engine.destroying import remove_by_hand
 from swarm_tui.engine.host_preparation import far_folder
 from swarm_tui.engine.names import agent_address
@@ -76,7 +77,8 @@ async def _clean(spec: SweepSpec, place: SshPlace, records: Sequence[TestRecord]
     addresses = list(_possible_agents(spec, place, records))
     for start in range(0, len(addresses), _AT_ONCE):
         await _remove_orphans(place, addresses[start : start + _AT_ONCE])
-    ours = [far_folder(place.access, spec.sweep), *([spec.temporary] if spec.temporary else [])]
+    temporary = checked_temporary(spec)
+    ours = [far_folder(place.access, spec.sweep), *([temporary] if temporary else [])]
     await place.link.run(["sh", "-c", _REMOVE_FOLDERS, "remove", *ours], timeout=600)
 
 

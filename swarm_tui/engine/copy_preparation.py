@@ -58,14 +58,20 @@ def _own_folder_command(spec: SweepSpec, number: int) -> str:
     return f"mkdir -m 700 -p {above} && test -O {above} && test ! -L {above} && rm -rf {own} && mkdir {own}{home}"
 
 
-def temporary_folder(spec: SweepSpec) -> Path | None:
-    """Return the folder of a sweep's temporary folders if it is here and looks like one that we make.
+def checked_temporary(spec: SweepSpec) -> str:
+    """Return the path of a sweep's temporary folders, or nothing when it does not look like one that we make.
 
     sweep.json is a file that anybody may have written: nothing is removed on its word alone.
     """
     folder = Path(spec.temporary or "/")
     is_ours = _OURS.fullmatch(folder.name) is not None and folder.is_absolute() and ".." not in folder.parts
-    return folder if is_ours and folder.is_dir() and not folder.is_symlink() else None
+    return spec.temporary if is_ours else ""
+
+
+def temporary_folder(spec: SweepSpec) -> Path | None:
+    """Return the folder of a sweep's temporary folders if it is here and ours."""
+    folder = Path(checked_temporary(spec) or "/")
+    return folder if folder.name and folder.is_dir() and not folder.is_symlink() else None
 
 
 def remove_temporary_folder(spec: SweepSpec) -> None:

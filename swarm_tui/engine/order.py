@@ -9,6 +9,7 @@ import shutil
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final
@@ -75,7 +76,22 @@ class Preconditions:
     unapproved_servers: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class _Project:
+    """The repository that a sweep is ordered in, its commit, and who commits."""
+
+    repository: Repository
+    base: str
+    person: tuple[str, str]
+    fill: tuple[str, ...]
+
+
 async def check_preconditions(order: Order) -> Preconditions:
+    return await _check_mngr(order, await _open_project(order))
+
+
+async def _open_project(order: Order) -> _Project:
+    """Check all of an order that takes no time."""
     check_order(order)
     check_provider(order.provider)
     _check_hosts(order)
@@ -88,6 +104,13 @@ async def check_preconditions(order: Order) -> Preconditions:
         )
     identity = await asyncio.to_thread(repository.identity)
     _check_paths(order)
+    fill = await asyncio.to_thread(fill_commands, repository, base) if order.provider == "local" else ()
+    return _Project(repository, base, (identity.name, identity.email), fill)
+
+
+async def _check_mngr(order: Order, project: _Project) -> Preconditions:
+    """Check mngr, the hosts and the agents' login."""
+    repository, base = project.repository, project.base
     settings = await _settings(order)
     host_dir = Path(settings.host_dir or "~/.mngr").expanduser()
     access = tuple(_access(order, host_dir, repository.root))
@@ -96,12 +119,12 @@ async def check_preconditions(order: Order) -> Preconditions:
     needed = kind.needed_variables(os.environ)
     passed = {name: os.environ[name] for name in (*needed, *order.passed_environment)}
     login = await _check_agent_type(order, kind, parents, settings, repository.root, passed)
-    person = (identity.name, identity.email)
     parent_type = parents.get(order.agent_type, "")
-    fill = await asyncio.to_thread(fill_commands, repository, base) if order.provider == "local" else ()
     servers = await asyncio.to_thread(kind.unapproved_servers, lambda path: repository.read_file(base, path))
-    imputed = login.is_subscription
-    return Preconditions(repository, base, person, settings, parent_type, imputed, needed, fill, access, servers)
+    imputed, person = login.is_subscription, project.person
+    return Preconditions(
+        repository, base, person, settings, parent_type, imputed, needed, project.fill, access, servers
+    )
 
 
 async def prepare_sweep(
@@ -111,15 +134,23 @@ async def prepare_sweep(
 
     `live` gets what is being done at the moment, again and again.
     """
-    preconditions = await check_preconditions(order)
-    repository, base = preconditions.repository, preconditions.base
-    wishes = _trial_wishes(order, preconditions.fill)
-    if wishes is None:
-        found = await _find(order, preconditions, progress)
-    else:
-        async with begin_trial(repository, base, wishes, progress, live) as trial:
-            found = await trial.compare(await _find(order, preconditions, progress))
-        found = choose_by_baseline(found, order.selection)
+    project = await _open_project(order)
+    wishes = _trial_wishes(order, project.fill)
+    async with AsyncExitStack() as stack:
+        trial = None
+        if wishes is not None:
+            begun = begin_trial(project.repository, project.base, wishes, progress, live)
+            trial = await stack.enter_async_context(begun)
+        # mngr takes a second to answer; the tests are collected meanwhile.
+        finding = asyncio.create_task(_find(order, project.repository, progress))
+        try:
+            preconditions = await _check_mngr(order, project)
+            found = await finding
+        finally:
+            finding.cancel()
+            await asyncio.wait([finding])
+        if trial is not None:
+            found = choose_by_baseline(await trial.compare(found), order.selection)
     await report_uncommitted(preconditions, progress)
     spec = compose_spec(order, found, preconditions)
     tests = [
@@ -144,12 +175,13 @@ def _trial_wishes(order: Order, fill: tuple[str, ...]) -> TrialWishes | None:
     if order.is_trial_skipped:
         return None
     limits = RunLimits(order.test_timeout, order.memory_limit, order.has_own_home)
-    return TrialWishes(order.pytest_arguments, order.setup or "", fill, limits, runs)
+    known = (order.records,) if order.records is not None else ()
+    return TrialWishes(order.pytest_arguments, order.setup or "", fill, limits, runs, known)
 
 
-async def _find(order: Order, preconditions: Preconditions, progress: Progress) -> Found:
+async def _find(order: Order, repository: Repository, progress: Progress) -> Found:
     return await find_tests(
-        preconditions.repository,
+        repository,
         order.folder,
         python=order.python,
         arguments=order.pytest_arguments,

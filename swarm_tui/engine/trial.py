@@ -48,6 +48,8 @@ class TrialWishes:
     fill: tuple[str, ...] = ()
     limits: RunLimits = field(default_factory=RunLimits)
     baseline: int | None = None
+    not_missed: tuple[str, ...] = ()
+    """Folders that agents are known to do without in their copies."""
 
 
 class Trial:
@@ -176,10 +178,15 @@ class Trial:
         for sentence in sentences:
             self._progress(f"left out: {sentence}")
         if not self._wishes.setup:
-            behind = left_behind_sentence(files_left_behind(self._repository))
+            behind = left_behind_sentence(self._left_behind())
             if behind:
                 self._progress(behind)
         self._progress(f"tried in a fresh copy: {counted(len(kept.tests), 'test')} ({self._seconds:.1f} s)")
+
+    def _left_behind(self) -> list[str]:
+        top = self._repository.root
+        known = {str((top / path).resolve()) for path in self._wishes.not_missed}
+        return [path for path in files_left_behind(self._repository) if str((top / path).resolve()) not in known]
 
     @property
     def _seconds(self) -> float:
