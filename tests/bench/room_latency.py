@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -55,11 +55,11 @@ class Measured(NamedTuple):
 
 
 @contextmanager
-def fed_sweep(tests: int, rate: float, place: Path) -> Iterator[Path]:
+def fed_sweep(tests: int, rate: float, place: Path, more: Sequence[str] = ()) -> Iterator[Path]:
     """Return a folder into which a simulated sweep is being played."""
     folder = place / f"sweep-{tests}-{int(rate)}"
     words = [sys.executable, "-m", "swarm_tui.simulate.feeder", str(folder), "--tests", str(tests)]
-    words += ["--rate", str(rate), "--ahead", "0.1", "--slots", str(max(24, tests // 10))]
+    words += ["--rate", str(rate), "--ahead", "0.1", "--slots", str(max(24, tests // 10)), *more]
     feeder = subprocess.Popen(words, cwd=ROOT, preexec_fn=end_with_parent)
     try:
         until((folder / "sweep.json").exists, "the sweep to begin")
@@ -69,13 +69,13 @@ def fed_sweep(tests: int, rate: float, place: Path) -> Iterator[Path]:
         feeder.wait()
 
 
-def measure_room(tests: int, rate: float, keys: int, place: Path, zoom: str) -> Measured:
-    """Open the room on a live sweep and press keys."""
+def measure_room(tests: int, rate: float, keys: int, place: Path, zoom: str, more: Sequence[str] = ()) -> Measured:
+    """Open the room on a live sweep and press keys; `more` are options of the feeder."""
     environment = {"XDG_STATE_HOME": str(place / "state"), "XDG_CONFIG_HOME": str(place / "config")}
     remembered = place / "state" / "swarm-tui" / "room.json"
     remembered.parent.mkdir(parents=True, exist_ok=True)
     remembered.write_text(f'{{"zoom": "{zoom}"}}')
-    with fed_sweep(tests, rate, place) as folder:
+    with fed_sweep(tests, rate, place, more) as folder:
         words = [sys.executable, "-m", "swarm_tui", "open", str(folder)]
         with BenchTerminal(words, environment=environment) as terminal:
             return _measure(
@@ -116,13 +116,14 @@ def main() -> None:
     arguments = parser.parse_args()
     print("                            first   ready    key p50   p90   p99   max    CPU     RSS")
     with tempfile.TemporaryDirectory(prefix="swarm-bench-") as place:
-        _print(measure_bare(arguments.keys))
+        print_measured(measure_bare(arguments.keys))
         for tests in arguments.tests:
             for rate in arguments.rates:
-                _print(measure_room(tests, rate, arguments.keys, Path(place), arguments.zoom))
+                print_measured(measure_room(tests, rate, arguments.keys, Path(place), arguments.zoom))
 
 
-def _print(measured: Measured) -> None:
+def print_measured(measured: Measured) -> None:
+    """Print a row of the table."""
     p50, p90, p99, worst = (1000 * quantile(measured.keys, part) for part in (0.5, 0.9, 0.99, 1.0))
     print(
         f"{measured.name:26} {measured.first_frame * 1000:5.0f} ms {measured.ready * 1000:5.0f} ms "
