@@ -41,14 +41,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from swarm_tui.cli.sweeps import opened_sweep
-    from swarm_tui.model.hosts import LOCAL_HOST
+    from swarm_tui.model.hosts import LOCAL_HOST, made_hosts
     from swarm_tui.places.choose import place_for
 
     sweep = opened_sweep(arguments.sweep, Path.cwd())
     record = find_integrator(sweep, arguments.target) or sweep.find_test(arguments.target)
     if not sys.stdin.isatty() or not sys.stdout.isatty():
         raise UsageError("attaching needs a terminal", "standard input and output are not both one")
-    attacher = place_for(sweep.spec).attacher(record.host or LOCAL_HOST)
+    attacher = place_for(sweep.spec, made_hosts(sweep.state.hosts)).attacher(record.host or LOCAL_HOST)
     return asyncio.run(_attach(attacher, sweep.folder, record, is_started=arguments.start))
 
 

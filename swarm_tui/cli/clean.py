@@ -69,6 +69,8 @@ def _removal_lines(leftovers: Leftovers, folder: Path | None) -> list[str]:
         number = len(leftovers.agents)
         whose = "1 agent with its copy" if number == 1 else f"{number} agents with their copies"
         lines.append(f"removes {whose} of the repository")
+    if leftovers.made:
+        lines.append(f"destroys the hosts that were made for it, with all that is on them: {', '.join(leftovers.made)}")
     if leftovers.hosts.names:
         lines.append(f"removes its folder on {', '.join(leftovers.hosts.names)}")
     if leftovers.hosts.unreached:

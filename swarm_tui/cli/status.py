@@ -92,7 +92,7 @@ def describe_hosts(opened: OpenedSweep) -> list[dict[str, Any]]:
     return [
         {
             "host": line.name,
-            "state": "gone" if line.is_gone else "silent" if line.lost_since is not None else "there",
+            "state": line.word,
             "reason": line.reason,
             "slots": line.slots,
             "at_work": line.at_work,

@@ -19,10 +19,12 @@ from swarm_tui.engine.cleaning_hosts import HostLeftovers, clean_hosts, find_on_
 from swarm_tui.engine.copy_preparation import remove_temporary_folder, temporary_folder
 from swarm_tui.engine.copy_source import base_branch
 from swarm_tui.engine.destroying import destroy_agents
+from swarm_tui.engine.host_making import destroy_host, held_hosts
 from swarm_tui.engine.names import LABEL_SWEEP, agent_id_of, harvest_ref
 from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.journal.folder import runs_folder
 from swarm_tui.journal.open import OpenedSweep
+from swarm_tui.model.hosts import LOCAL_HOST
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.states import State
 from swarm_tui.model.sweep import SweepSpec
@@ -46,11 +48,13 @@ class Leftovers:
     losses: tuple[str, ...] = ()
     """Sentences: each is something that is nowhere else."""
     hosts: HostLeftovers = field(default_factory=HostLeftovers)
+    made: tuple[str, ...] = ()
+    """The hosts that were made for the sweep."""
 
     @property
     def is_nothing(self) -> bool:
         has_local = self.agents or self.refs or self.private_home is not None or self.temporary is not None
-        return not has_local and not self.hosts.names and not self.hosts.unreached
+        return not has_local and not self.hosts.names and not self.hosts.unreached and not self.made
 
 
 async def find_leftovers(opened: OpenedSweep) -> Leftovers:
@@ -75,7 +79,16 @@ async def _find_leftovers(opened: OpenedSweep, place: Place) -> Leftovers:
     for agent in agents:
         losses += await losses_with(place, agent, record_of.get(agent.name))
     home, temporary = private_home(opened.spec), temporary_folder(opened.spec)
-    return Leftovers(agents, tuple(refs), home, temporary, tuple(losses), hosts)
+    made: list[str] = []
+    if opened.spec.provider != LOCAL_HOST:
+        made = await held_hosts(_mngr_of(opened.spec), opened.spec)
+        working = (record for record in opened.state.tests() if record.host in made and not record.is_finished)
+        losses += [f"{record.agent} is {record.mark} on {record.host}" for record in working]
+    return Leftovers(agents, tuple(refs), home, temporary, tuple(losses), hosts, tuple(made))
+
+
+def _mngr_of(spec: SweepSpec) -> Mngr:
+    return Mngr(spec.mngr.path, mngr_environment(spec.mngr), Path(spec.repository))
 
 
 def original_of(opened: OpenedSweep) -> Path | None:
@@ -102,11 +115,16 @@ async def _remove_leftovers(opened: OpenedSweep, leftovers: Leftovers, place: Pl
     environment = mngr_environment(spec.mngr)
     if leftovers.agents:
         addresses = [agent.address for agent in leftovers.agents]
-        failed = await destroy_agents(Mngr(spec.mngr.path, environment, Path(spec.repository)), place, addresses)
+        failed = await destroy_agents(_mngr_of(spec), place, addresses)
         problems += [f"{failure.agent}: {failure.error}" for failure in failed]
         if spec.transfer == "worktree":
             repository = await asyncio.to_thread(Repository.open, Path(spec.repository))
             await asyncio.to_thread(repository.run, "worktree", "prune")
+    for host in leftovers.made:
+        try:
+            await destroy_host(_mngr_of(spec), host)
+        except SwarmError as error:
+            problems.append(str(error))
     problems += await clean_hosts(spec, place, leftovers.hosts, list(opened.state.tests()))
     if leftovers.refs:
         problems += await asyncio.to_thread(_delete_refs, Path(spec.repository), leftovers.refs)

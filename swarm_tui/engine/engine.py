@@ -27,6 +27,7 @@ from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.recover import recover_journal
 from swarm_tui.journal.snapshot import write_snapshot
 from swarm_tui.model.events import EngineEnded, EngineStarted, Event
+from swarm_tui.model.hosts import made_hosts
 from swarm_tui.model.sweep import SweepSpec
 from swarm_tui.places.choose import place_for
 
@@ -90,7 +91,7 @@ def make_context(folder: SweepFolder, spec: SweepSpec, writer: JournalWriter, st
         writer=writer,
         state=state,
         mngr=Mngr(spec.mngr.path, agents_environment(spec, repository), Path(spec.repository)),
-        place=place_for(spec),
+        place=place_for(spec, made_hosts(state.hosts)),
         repository=repository,
     )
 
@@ -120,6 +121,8 @@ async def _resume_and_run(runner: SweepRunner, events: Sequence[Event], is_relau
         await Resumer(runner.context, runner, is_relaunching).resume(events)
     elif kind.unknown_facts:
         runner.context.note(f"of {kind.agent_type} agents, {kind.unknown_facts} are not known")
+    if runner.new_hosts is not None:
+        await runner.new_hosts.take_up()
     try:
         await runner.run(RequestHandler(runner.context, runner))
     except BaseExceptionGroup as errors:

@@ -18,8 +18,7 @@ class HostPlan(NamedTuple):
 
 def plan_hosts(
     *,
-    queued: int,
-    free_slots: int,
+    launchable: int,
     per_host: int,
     agents: Mapping[str, int],
     making: int,
@@ -28,17 +27,16 @@ def plan_hosts(
 ) -> HostPlan:
     """Return how many hosts to make, and which to give back.
 
-    `free_slots` are those of the whole sweep, `agents` the number of living agents on each host that is there. An empty
-    host is given back when those that stay have room for all that could be launched, after it was idle for a while.
+    `launchable` is how many tests could be launched at once, `agents` the number of agents on each host that is there.
+    An empty host is given back when those that stay have room for all of these, after it was idle for a while.
     """
-    wanted = max(0, min(queued, free_slots))
     room = sum(max(0, per_host - number) for number in agents.values())
-    missing = wanted - room - making * per_host
+    missing = launchable - room - making * per_host
     make = max(0, min(-(-missing // per_host), MAKES_AT_ONCE - making))
     give_back = []
     for host, number in agents.items():
         is_idle = number == 0 and now - idle_since.get(host, now) >= IDLE_BEFORE_GIVEN_BACK
-        if is_idle and room - per_host >= wanted:
+        if is_idle and room - per_host >= launchable:
             room -= per_host
             give_back.append(host)
     return HostPlan(make, tuple(give_back))

@@ -25,6 +25,10 @@ class HostUse:
     waiting: int = 0
     creating: int = 0
 
+    @property
+    def number(self) -> int:
+        return self.active + self.waiting + self.creating
+
 
 @dataclass(slots=True)
 class _Health:
@@ -36,15 +40,28 @@ class _Health:
 class HostPool:
     """The hosts of a sweep; without any, this machine."""
 
-    def __init__(self, hosts: Sequence[str] = (), per_host: int = 0) -> None:
-        self.hosts = tuple(hosts)
-        self.creates_at_once = CREATES_ON_HOSTS if hosts else CREATES_AT_ONCE
+    def __init__(self, hosts: Sequence[str] = (), per_host: int = 0, *, is_growing: bool = False) -> None:
+        self.creates_at_once = CREATES_ON_HOSTS if hosts or is_growing else CREATES_AT_ONCE
+        self._is_growing = is_growing
+        """Whether hosts are made as they are needed."""
         self._per_host = per_host
         self._health = {host: _Health() for host in hosts}
 
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        return tuple(self._health)
+
+    def add(self, host: str) -> None:
+        """Take in a host that was made."""
+        self._health.setdefault(host, _Health())
+
+    def remove(self, host: str) -> None:
+        """Launch no further agent on a host, which ends."""
+        self._health.pop(host, None)
+
     def choose(self, uses: Mapping[str, HostUse], lost: Collection[str], now: float) -> str | None:
         """Return the host with the most free slots that takes an agent now; None when none does."""
-        if not self.hosts:
+        if not self.hosts and not self._is_growing:
             return LOCAL_HOST
         free = []
         for position, host in enumerate(self.hosts):
@@ -72,6 +89,8 @@ class HostPool:
         """Return why no host will take an agent any more; empty as long as one may."""
         reasons = []
         for host, health in self._health.items():
+            if host in gone and self._is_growing:
+                return ""
             if host in gone:
                 reasons.append(f"{host} does not answer any more")
             elif health.refusals >= REFUSALS:

@@ -30,6 +30,7 @@ from swarm_tui.engine.copy_preparation import new_temporary_folder
 from swarm_tui.engine.launch import environment_for
 from swarm_tui.engine.names import agent_address
 from swarm_tui.engine.notify_settings import read_notify_settings
+from swarm_tui.engine.provider_check import check_provider, check_provider_options
 from swarm_tui.engine.start import new_sweep_name, time_stamp, write_sweep
 from swarm_tui.engine.surroundings import Surroundings
 from swarm_tui.engine.task_file import task_for
@@ -42,7 +43,7 @@ from swarm_tui.model.limits import RunLimits
 from swarm_tui.model.options import OPTIONS, RunOptions, check_options
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.sweep import MngrSettings, SweepSpec, SweptTest, derive_tests
-from swarm_tui.places.choose import check_provider, place_for
+from swarm_tui.places.choose import place_for
 
 SLOTS_HERE: Final = 4
 _NEEDED_PROGRAMS: Final = ("git", "tmux", "ps")
@@ -74,6 +75,7 @@ class Preconditions:
     """Shell commands that bring into a copy on this machine what git leaves out."""
     access: tuple[HostAccess, ...] = ()
     unapproved_servers: tuple[str, ...] = ()
+    new_host_dir: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +95,7 @@ async def check_preconditions(order: Order) -> Preconditions:
 async def _open_project(order: Order) -> _Project:
     """Check all of an order that takes no time."""
     check_order(order)
-    check_provider(order.provider)
+    check_provider_options(order)
     _check_hosts(order)
     repository = await asyncio.to_thread(Repository.open, order.folder)
     base = await asyncio.to_thread(repository.head)
@@ -114,6 +116,10 @@ async def _check_mngr(order: Order, project: _Project) -> Preconditions:
     settings = await _settings(order)
     host_dir = Path(settings.host_dir or "~/.mngr").expanduser()
     access = tuple(_access(order, host_dir, repository.root))
+    mngr = Mngr(settings.path, mngr_environment(settings), repository.root)
+    new_host_dir = ""
+    if order.provider != LOCAL_HOST:
+        new_host_dir = await check_provider(mngr, order.provider, host_dir, repository.root)
     parents = AgentTypes(host_dir, repository.root).parents()
     kind = kind_of(order.agent_type, parents.get(order.agent_type, ""))
     needed = kind.needed_variables(os.environ)
@@ -122,9 +128,8 @@ async def _check_mngr(order: Order, project: _Project) -> Preconditions:
     parent_type = parents.get(order.agent_type, "")
     servers = await asyncio.to_thread(kind.unapproved_servers, lambda path: repository.read_file(base, path))
     imputed, person = login.is_subscription, project.person
-    return Preconditions(
-        repository, base, person, settings, parent_type, imputed, needed, project.fill, access, servers
-    )
+    found = (parent_type, imputed, needed, project.fill, access, servers, new_host_dir)
+    return Preconditions(repository, base, person, settings, *found)
 
 
 async def prepare_sweep(
@@ -333,6 +338,7 @@ def compose_spec(order: Order, found: Found, preconditions: Preconditions) -> Sw
         "unapproved_servers": preconditions.unapproved_servers,
         "fill": preconditions.fill,
         "access": preconditions.access,
+        "new_host_dir": preconditions.new_host_dir,
     }
     return SweepSpec.model_validate(options | found_out)
 

@@ -17,13 +17,14 @@ from swarm_tui.engine.doubtful_screens import DoubtfulScreens
 from swarm_tui.engine.hindered_agents import HinderedAgents
 from swarm_tui.engine.host_changes import leave_hosts, take_up_again
 from swarm_tui.engine.host_keeper import HostKeeper
-from swarm_tui.engine.host_pool import HostPool
+from swarm_tui.engine.host_pool import HostPool, HostUse
 from swarm_tui.engine.host_preparation import HostUnusable
 from swarm_tui.engine.integrator_task import IntegratorTask, begin_integrator, prepare_integration
 from swarm_tui.engine.launch import clear_debris, destroy_agent, launch
 from swarm_tui.engine.live_agents import LiveAgents
 from swarm_tui.engine.messages import MessageSender
 from swarm_tui.engine.names import integrator_of, recorded_address
+from swarm_tui.engine.new_hosts import NewHosts
 from swarm_tui.engine.one_test_task import OneTestTask
 from swarm_tui.engine.pattern_guard import PatternGuard
 from swarm_tui.engine.schedule import back_off, choose_launches, slots_taken
@@ -82,7 +83,10 @@ class SweepRunner:
         self._busy: dict[str, asyncio.Task[None]] = {}
         self._creating: dict[str, str] = {}
         """Agents that are being created, each with its host."""
-        self.pool = HostPool([access.name for access in context.spec.access], context.spec.per_host)
+        spec = context.spec
+        is_growing = spec.provider != LOCAL_HOST
+        self.pool = HostPool([access.name for access in spec.access], spec.per_host, is_growing=is_growing)
+        self.new_hosts = NewHosts(context, self.pool) if is_growing else None
         self.hosts = HostKeeper(context, self.live_agents)
         self._screens = DoubtfulScreens(context.place)
         self._is_integrator_queued = False
@@ -119,8 +123,10 @@ class SweepRunner:
                 self._integrate(now)
                 parts = (self._stopper, self.messages, self.answers, self.budget_guard, inbox)
                 if is_last and not self._is_integrating and not any(part.is_busy for part in parts):
-                    return
+                    break
                 await self._pause()
+        if self.new_hosts is not None:
+            await self.new_hosts.end()
 
     async def _pause(self) -> None:
         """Wait for the next round, or until a slot becomes free."""
@@ -280,7 +286,7 @@ class SweepRunner:
             now=now,
         )
         for test in chosen:
-            host = self.pool.choose(self.hosts.uses(self._creating), self.hosts.unreachable, now)
+            host = self.pool.choose(self.hosts_in_use(), self.hosts.unreachable, now)
             if host is None:
                 self._give_up_hopeless()
                 return
@@ -295,16 +301,22 @@ class SweepRunner:
             self.group.create_task(take_up_again(self, host))
         if changes.gone:
             leave_hosts(self, changes.gone)
+        if self.new_hosts is not None:
+            self.new_hosts.look(self)
 
     def _give_up_hopeless(self) -> None:
         """Give up all queued tests when no host takes an agent any more."""
-        reason = self.pool.why_hopeless(self.hosts.gone)
+        reason = self.pool.why_hopeless(self.hosts.gone) or (self.new_hosts.why_hopeless if self.new_hosts else "")
         for test in [test for test in self.queue if reason and test not in self._busy]:
             del self.queue[test]
             self._begin(test, self._give_up_queued(test, reason))
 
     async def _give_up_queued(self, test: str, reason: str) -> None:
         await self.task_of(test).give_up(self.context, self.context.state.record_of(test).attempt, reason)
+
+    def hosts_in_use(self) -> dict[str, HostUse]:
+        """Return what is on each host."""
+        return self.hosts.uses(self._creating)
 
     def is_busy_with(self, test: str) -> bool:
         """Return whether something is being done with a test."""

@@ -33,6 +33,8 @@ class HostLine(NamedTuple):
     reason: str = ""
     tests: tuple[str, ...] = ()
     """Those whose last agent ran there."""
+    stage: str = ""
+    """Of a host that is made for the sweep: making, made, ended."""
 
     @property
     def taken(self) -> int:
@@ -41,13 +43,24 @@ class HostLine(NamedTuple):
     @property
     def free(self) -> int:
         """How many more agents could be launched there; none while it does not answer."""
-        if self.is_gone or self.lost_since is not None or self.slots is None:
+        if self.has_trouble or not self.is_there or self.slots is None:
             return 0
         return max(0, self.slots - self.taken)
 
     @property
     def has_trouble(self) -> bool:
         return self.is_gone or self.lost_since is not None
+
+    @property
+    def word(self) -> str:
+        """Return one word for its state: making, ended, gone, silent or there."""
+        if not self.is_there:
+            return self.stage
+        return "gone" if self.is_gone else "silent" if self.lost_since is not None else "there"
+
+    @property
+    def is_there(self) -> bool:
+        return self.stage not in ("making", "ended")
 
 
 class HostTally:
@@ -75,7 +88,7 @@ class HostTally:
         """Return all hosts, those with trouble first, in the order in which the sweep names them."""
         names = dict.fromkeys((*(access.name for access in spec.access), *hosts, *self._records))
         lines = [self._line(name, spec, hosts.get(name) or HostState(name)) for name in names]
-        return sorted(lines, key=lambda line: not line.has_trouble)
+        return sorted(lines, key=lambda line: (not line.has_trouble, line.stage == "ended"))
 
     def _line(self, name: str, spec: SweepSpec, known: HostState) -> HostLine:
         marks = self._marks.get(name, Counter[str]())
@@ -95,6 +108,7 @@ class HostTally:
             is_gone=known.is_gone,
             reason=known.reason,
             tests=tuple(self._records.get(name, ())),
+            stage=known.stage,
         )
 
 
@@ -117,6 +131,8 @@ def is_on_hosts(spec: SweepSpec) -> bool:
 
 def text_of_host(line: HostLine, now: float) -> str:
     """Return a host as a sentence of words: `box1: 3 of 4 slots, load 1.8 of 8, heard of 12 s ago`."""
+    if not line.is_there:
+        return f"{line.name}: {'is being made' if line.stage == 'making' else 'was given back'}, {line.finished:,} done"
     words = [f"{line.taken} of {line.slots} slots" if line.slots is not None else counted(line.taken, "agent")]
     if line.waiting:
         words.append(f"{line.waiting} waiting")

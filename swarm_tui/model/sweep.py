@@ -45,6 +45,8 @@ class SweepSpec(BaseModel, RunOptions, frozen=True, extra="allow"):
     slots: int = 4
     access: tuple[HostAccess, ...] = ()
     """The hosts of `--host`, and how each is reached; without any the agents run on this machine."""
+    new_host_dir: str = ""
+    """mngr's folder on the hosts that its provider makes for the sweep."""
     integrator: Literal["builtin", "agent", "none"] = "builtin"
     python: str = ""
     run_options: tuple[str, ...] = ()

@@ -2,35 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from swarm_tui.errors import UsageError
-from swarm_tui.model.hosts import LOCAL_HOST
+from swarm_tui.model.hosts import LOCAL_HOST, HostAccess
 from swarm_tui.model.sweep import SweepSpec
 from swarm_tui.places.local import LocalPlace
 from swarm_tui.places.place import Place
 
-
-def check_provider(provider: str) -> None:
-    """Raise UsageError for a provider of mngr whose agents cannot be reached."""
-    if provider != LOCAL_HOST:
-        raise UsageError(
-            f"agents on {provider!r} cannot be reached yet", "leave --provider out: they run on this machine"
-        )
+if TYPE_CHECKING:
+    from swarm_tui.places.ssh import SshPlace
 
 
-def place_for(spec: SweepSpec) -> Place:
-    """Return the place in which the agents of a sweep run."""
-    check_provider(spec.provider)
-    repository = Path(spec.repository)
-    here = LocalPlace(spec.mngr, repository)
-    if not spec.access:
+def place_for(spec: SweepSpec, made: Iterable[HostAccess] = ()) -> Place:
+    """Return the place in which the agents of a sweep run; `made` are the hosts that were made for it so far."""
+    here = LocalPlace(spec.mngr, Path(spec.repository))
+    if not spec.access and spec.provider == LOCAL_HOST:
         return here
     from swarm_tui.places.many_hosts import ManyHosts
+
+    hosts: dict[str, Place] = {access.name: place_on(access, spec) for access in (*spec.access, *made)}
+    return ManyHosts({LOCAL_HOST: here, **hosts})
+
+
+def place_on(access: HostAccess, spec: SweepSpec) -> SshPlace:
+    """Return one other host as a place."""
     from swarm_tui.places.ssh import SshPlace
     from swarm_tui.places.ssh_link import SshLink
 
-    hosts: dict[str, Place] = {
-        access.name: SshPlace(access, spec.mngr, repository, SshLink(access)) for access in spec.access
-    }
-    return ManyHosts({LOCAL_HOST: here, **hosts})
+    return SshPlace(access, spec.mngr, Path(spec.repository), SshLink(access))

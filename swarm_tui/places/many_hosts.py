@@ -44,6 +44,16 @@ class ManyHosts:
             raise UsageError(f"this sweep knows no host {host!r}", f"it has {', '.join(self.places)}")
         return self.places[host]
 
+    def add(self, host: str, place: Place) -> None:
+        """Take in a host that was made."""
+        self.places.setdefault(host, place)
+
+    async def remove(self, host: str) -> None:
+        """Forget a host, which ends."""
+        place = self.places.pop(host, None)
+        if place is not None:
+            await place.close()
+
     def host_dir_of(self, host: str) -> str:
         return self.of(host).host_dir_of(host)
 

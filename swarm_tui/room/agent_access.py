@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from swarm_tui.adapters.mngr import Mngr, mngr_environment
 from swarm_tui.agents.kinds import kind_of_sweep
 from swarm_tui.errors import SwarmError
 from swarm_tui.journal.folder import SweepFolder
-from swarm_tui.model.hosts import LOCAL_HOST
+from swarm_tui.model.hosts import LOCAL_HOST, HostState, made_hosts
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.sweep import SweepSpec
-from swarm_tui.places.choose import place_for
+from swarm_tui.places.choose import place_for, place_on
+from swarm_tui.places.many_hosts import ManyHosts
 from swarm_tui.places.place import AgentAddress, Place
 from swarm_tui.transcripts.locate import SCREEN_NAME
 
@@ -23,15 +24,27 @@ SCREEN_BYTES: Final = 1 << 20
 class AgentAccess:
     """The agents of one sweep."""
 
-    def __init__(self, spec: SweepSpec, folder: SweepFolder) -> None:
+    def __init__(
+        self, spec: SweepSpec, folder: SweepFolder, hosts: Callable[[], Mapping[str, HostState]] = dict
+    ) -> None:
         self.spec = spec
+        self._hosts = hosts
         self.folder = folder
         self.kind = kind_of_sweep(spec)
         self._mngr = Mngr(spec.mngr.path, mngr_environment(spec.mngr))
 
-    @functools.cached_property
+    @property
     def place(self) -> Place:
-        """The place where the agents run; raises UsageError when it cannot be reached."""
+        """The place where the agents run, with the hosts that were made so far."""
+        place = self._place
+        if isinstance(place, ManyHosts):
+            for access in made_hosts(self._hosts()):
+                if access.name not in place.places:
+                    place.add(access.name, place_on(access, self.spec))
+        return place
+
+    @functools.cached_property
+    def _place(self) -> Place:
         return place_for(self.spec)
 
     def address_of(self, record: TestRecord) -> AgentAddress:

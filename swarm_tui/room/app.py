@@ -213,7 +213,7 @@ class RoomApp(App[str]):
     def agents(self) -> AgentAccess:
         from swarm_tui.room.agent_access import AgentAccess
 
-        return AgentAccess(self.store.opened.spec, self.store.folder)
+        return AgentAccess(self.store.opened.spec, self.store.folder, lambda: self.store.state.hosts)
 
     def shown_order(self) -> list[str]:
         from swarm_tui.room.screens.sweep import SweepScreen

@@ -15,6 +15,8 @@ from typing import Any
 from swarm_tui.journal.append import engine_process_id
 from swarm_tui.journal.folder import SweepFolder, list_sweeps
 from swarm_tui.journal.open import OpenedSweep, open_sweep
+from swarm_tui.journal.recover import recover_journal
+from swarm_tui.model.events import Event
 from tests.waiting import until
 
 
@@ -59,6 +61,10 @@ class Program:
     def newest(self) -> SweepFolder:
         """Return the newest sweep."""
         return list_sweeps(self.folder)[-1]
+
+    def newest_events(self) -> Sequence[Event]:
+        """Return the events of the newest sweep."""
+        return recover_journal(self.newest().events).events
 
     def opened(self) -> OpenedSweep:
         """Open the newest sweep for looking."""

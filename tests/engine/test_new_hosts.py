@@ -11,12 +11,13 @@ import pytest
 from swarm_tui.adapters.mngr_settings import user_settings
 from swarm_tui.adapters.ssh import run_script, target_of
 from swarm_tui.engine.context import EngineContext
-from swarm_tui.engine.new_hosts import IDLE_TIMEOUT, LABEL_KEEPS, NewHosts, keeper_name
+from swarm_tui.engine.host_making import IDLE_TIMEOUT, LABEL_KEEPS, keeper_name
+from swarm_tui.engine.host_pool import HostPool
+from swarm_tui.engine.new_hosts import NewHosts
 from swarm_tui.engine.provider_check import check_provider, check_provider_options
 from swarm_tui.errors import AdapterError, UsageError
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.snapshot import read_snapshot, write_snapshot
-from swarm_tui.model.hosts import HostAccess
 from swarm_tui.model.options import RunOptions
 from tests.engine.rehearsal import QuickMngr, rehearse
 from tests.isolation import IsolatedMngr
@@ -30,95 +31,104 @@ FIRST = "swarm-20261118-061200-1"
 
 
 @pytest.fixture
-def pool(isolated_mngr: IsolatedMngr) -> Iterator[LoopbackPool]:
+def machines(isolated_mngr: IsolatedMngr) -> Iterator[LoopbackPool]:
     asyncio.run(isolated_mngr.adapter.plugins())
     settings = user_settings(isolated_mngr.host_dir)
     assert settings is not None
-    with loopback_hosts(1) as hosts, loopback_pool(isolated_mngr, hosts, settings) as pool:
-        yield pool
+    with loopback_hosts(1) as hosts, loopback_pool(isolated_mngr, hosts, settings) as machines:
+        yield machines
 
 
 def context_of(tmp_path: Path, mngr: IsolatedMngr) -> EngineContext:
-    wishes = {"provider": "loopback", "per_host": 2, "build_arguments": ("cpu=2",), "start_arguments": ("--cpus=2",)}
+    wishes: dict[str, object] = {
+        "new_host_dir": "/mngr",
+        "provider": "loopback",
+        "per_host": 2,
+        "build_arguments": ("cpu=2",),
+        "start_arguments": ("--cpus=2",),
+    }
     context = rehearse(tmp_path, 3, QuickMngr(tmp_path / "mngr"), **wishes)
     context.mngr = mngr.adapter
     return context
 
 
 async def test_a_host_is_made_held_and_given_back(
-    tmp_path: Path, isolated_mngr: IsolatedMngr, pool: LoopbackPool
+    tmp_path: Path, isolated_mngr: IsolatedMngr, machines: LoopbackPool
 ) -> None:
     context = context_of(tmp_path, isolated_mngr)
     host_dir = await check_provider(isolated_mngr.adapter, "loopback", isolated_mngr.host_dir, None)
-    made: list[HostAccess] = []
-    hosts = NewHosts(context, host_dir, made.append)
+    context.spec = context.spec.model_copy(update={"new_host_dir": host_dir})
+    pool = HostPool(is_growing=True)
+    hosts = NewHosts(context, pool)
     async with asyncio.TaskGroup() as group:
-        hosts.work(group, queued=2, free_slots=4, agents={})
+        hosts.work(group, 2, {})
         name = f"{FIRST}.loopback"
         assert context.state.hosts[name].stage == "making", "it is written down before mngr is asked"
-        hosts.work(group, queued=2, free_slots=4, agents={})
+        hosts.work(group, 2, {})
         await eventually(lambda: not hosts.is_busy, "the host")
     assert hosts.names() == [name]
-    assert (pool.made, pool.free) == ([FIRST], [])
-    asked = pool.asked(FIRST)
+    assert (machines.made, machines.free) == ([FIRST], [])
+    asked = machines.asked(FIRST)
     assert (asked["build"], asked["start"]) == (["cpu=2"], ["--cpus=2"])
     assert asked["idle"]["idle_mode"] == "RUN"
     assert asked["idle"]["idle_timeout_seconds"] == IDLE_TIMEOUT
     assert asked["tags"] == {LABEL_KEEPS: context.spec.sweep}
-    assert context.state.hosts[name].access == made[0]
-    screen = await run_script(target_of(made[0]), "tmux list-sessions -F '#{session_name}'")
+    access = context.state.hosts[name].access
+    assert access is not None
+    assert pool.hosts == (name,)
+    screen = await run_script(target_of(access), "tmux list-sessions -F '#{session_name}'")
     assert screen.text.strip() == f"mngr-{keeper_name(name)}"
 
     # A snapshot keeps what is known of it, and the next engine goes on with it.
     folder: SweepFolder = context.folder
     write_snapshot(folder.snapshot, folder.events, folder.events.stat().st_size, context.state)
-    assert read_snapshot(folder.snapshot, folder.events)[0].hosts[name].access == made[0]
-    later: list[HostAccess] = []
-    again = NewHosts(context, host_dir, later.append)
+    assert read_snapshot(folder.snapshot, folder.events)[0].hosts[name].access == access
+    later = HostPool(is_growing=True)
+    again = NewHosts(context, later)
     await again.take_up()
-    assert later == made
+    assert later.hosts == (name,)
 
     await again.end()
-    assert (pool.made, context.state.hosts[name].stage, again.names()) == ([], "ended", [])
+    assert not later.hosts
+    assert (machines.made, context.state.hosts[name].stage, again.names()) == ([], "ended", [])
     assert context.state.hosts[name].access is None
-    left = await run_script(target_of(made[0]), "tmux list-sessions 2>&1 || true")
+    left = await run_script(target_of(access), "tmux list-sessions 2>&1 || true")
     assert "no server" in left.text or "error connecting" in left.text
 
 
 async def test_a_provider_that_makes_no_host_is_not_asked_for_ever(
-    tmp_path: Path, isolated_mngr: IsolatedMngr, pool: LoopbackPool, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, isolated_mngr: IsolatedMngr, machines: LoopbackPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for path in (pool.folder / "free").iterdir():
+    for path in (machines.folder / "free").iterdir():
         path.unlink()
     monkeypatch.setattr("swarm_tui.engine.new_hosts.PAUSE_AFTER_REFUSAL", 0.0)
     monkeypatch.setattr("swarm_tui.engine.new_hosts.REFUSALS", 2)
     context = context_of(tmp_path, isolated_mngr)
-    hosts = NewHosts(context, "/mngr", lambda _: None)
+    hosts = NewHosts(context, HostPool(is_growing=True))
     for _ in range(2):
         async with asyncio.TaskGroup() as group:
-            hosts.work(group, queued=1, free_slots=1, agents={})
-    assert hosts.is_hopeless
-    assert "no machine is left" in hosts.reason
+            hosts.work(group, 1, {})
+    assert "no machine is left" in hosts.why_hopeless
     assert {host.stage for host in context.state.hosts.values()} == {"ended"}
     async with asyncio.TaskGroup() as group:
-        hosts.work(group, queued=1, free_slots=1, agents={})
+        hosts.work(group, 1, {})
         assert not hosts.is_busy
 
 
 async def test_a_host_whose_making_was_interrupted_is_destroyed(
-    tmp_path: Path, isolated_mngr: IsolatedMngr, pool: LoopbackPool
+    tmp_path: Path, isolated_mngr: IsolatedMngr, machines: LoopbackPool
 ) -> None:
     context = context_of(tmp_path, isolated_mngr)
-    hosts = NewHosts(context, "/mngr", lambda _: None)
+    hosts = NewHosts(context, HostPool(is_growing=True))
     async with asyncio.TaskGroup() as group:
-        hosts.work(group, queued=1, free_slots=1, agents={})
-        await eventually(lambda: pool.made, "the host")
+        hosts.work(group, 1, {})
+        await eventually(lambda: machines.made, "the host")
         for task in list(hosts._busy.values()):
             task.cancel()
     assert context.state.hosts[f"{FIRST}.loopback"].stage == "making"
-    await NewHosts(context, "/mngr", lambda _: None).take_up()
+    await NewHosts(context, HostPool(is_growing=True)).take_up()
     assert context.state.hosts[f"{FIRST}.loopback"].stage == "ended"
-    assert pool.made == []
+    assert machines.made == []
 
 
 async def test_a_provider_that_cannot_be_used_is_one_sentence(isolated_mngr: IsolatedMngr, tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ def loopback_pool(mngr: IsolatedMngr, hosts: Sequence[LoopbackHost], settings: P
         text += f'key_file = "{access.key_file}"\nknown_hosts_file = "{known_hosts}"\n'
         (root / "pool" / "free" / f"{access.name}.toml").write_text(text)
     before = settings.read_text() if settings.exists() else ""
-    settings.write_text(before + SETTINGS.format(host_dir=root / "mngr"))
+    settings.write_text(before + SETTINGS.format(host_dir=hosts[0].disk or root / "mngr"))
     own = {"PYTHONPATH": str(plugin), "LOOPBACK_POOL": str(root / "pool")}
     mngr.adapter.environment.update(own)
     try:

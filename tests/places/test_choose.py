@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from swarm_tui.errors import UsageError
+from swarm_tui.model.hosts import HostAccess
 from swarm_tui.model.sweep import MngrSettings, SweepSpec
 from swarm_tui.places.choose import place_for
 from swarm_tui.places.local import LocalPlace
+from swarm_tui.places.many_hosts import ManyHosts
 
 
 def spec(provider: str) -> SweepSpec:
@@ -21,7 +23,11 @@ def test_local_agents_are_on_this_machine() -> None:
     assert place.host_dir_of("local") == "/home/.mngr"
 
 
-def test_other_providers_are_refused_in_words() -> None:
-    with pytest.raises(UsageError, match="agents on 'modal' cannot be reached yet") as raised:
-        place_for(spec("modal"))
-    assert raised.value.exit_code == 2
+async def test_hosts_that_were_made_are_places_beside_this_machine() -> None:
+    access = HostAccess(name="s-1.docker", provider="docker", address="127.0.0.1", host_dir="/mngr")
+    place = place_for(spec("docker"), [access])
+    assert isinstance(place, ManyHosts)
+    assert place.host_dir_of("s-1.docker") == "/mngr"
+    await place.remove("s-1.docker")
+    with pytest.raises(UsageError, match="knows no host"):
+        place.host_dir_of("s-1.docker")

@@ -44,6 +44,9 @@ def draw_host_row(line: HostLine, names: int, width: int, now: float) -> Line:
     row += [Part(f" {align_right(slots, 7)}"), Part(f" {line.waiting:>3} wait" if line.waiting else " " * 9, "waiting")]
     if line.has_trouble:
         return cut_line([*row, Part(f"  {_trouble(line, now)}", "error" if line.is_gone else "warning")], width)
+    if not line.is_there:
+        text = "is being made" if line.stage == "making" else f"given back{f': {line.reason}' if line.reason else ''}"
+        return cut_line([*row, Part(f"  {plain(text, 300)}", "dim")], width)
     load = "" if line.load is None else f"load {line.load:.1f}/{line.processors or '?'}"
     is_loaded = line.load is not None and 0 < line.processors < line.load
     columns = [
@@ -85,6 +88,10 @@ def draw_host_detail(
 
 
 def _sign(line: HostLine) -> tuple[str, str]:
+    if line.stage == "making":
+        return "◌", "launching"
+    if line.stage == "ended":
+        return "-", "stopped"
     if line.is_gone:
         return "✗", "failed"
     if line.lost_since is not None:

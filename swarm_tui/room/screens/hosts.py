@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from swarm_tui.insight.host_lines import HostLine, why_slots_are_free
 from swarm_tui.model.formatting import counted
+from swarm_tui.model.hosts import made_hosts
 from swarm_tui.model.states import State
 from swarm_tui.room.actions import Action
 from swarm_tui.room.draw.hosts import draw_host_detail, draw_host_row, name_width
@@ -49,7 +50,8 @@ class HostsScreen(GroupListScreen[HostLine]):
         return counted(len(entry.tests), "test")
 
     def draw_detail(self, entry: HostLine, width: int) -> list[Line]:
-        access = next((each for each in self.store.opened.spec.access if each.name == entry.name), None)
+        known = (*self.store.opened.spec.access, *made_hosts(self.store.state.hosts))
+        access = next((each for each in known if each.name == entry.name), None)
         records = self.store.records_of(entry.tests)
         return draw_host_detail(entry, access, records, width, self.store.clock())
 
