@@ -17,6 +17,7 @@ pytestmark = pytest.mark.slow
 
 
 async def test_a_message_is_never_typed_where_nobody_reads(isolated_mngr: IsolatedMngr, tmp_path: Path) -> None:
+    ids = {}
     for name in ("alive", "ended"):
         request = CreateRequest(
             name=f"swarm-y-{name}",
@@ -24,7 +25,7 @@ async def test_a_message_is_never_typed_where_nobody_reads(isolated_mngr: Isolat
             command=(str(isolated_mngr.agent),),
             transfer="none",
         )
-        await isolated_mngr.adapter.create(request)
+        ids[name] = (await isolated_mngr.adapter.create(request)).agent_id
     await isolated_mngr.adapter.message(["swarm-y-ended"], "quit")
     sweep = make_sweep(tmp_path, ("one",), isolated_mngr.settings)
     adapter = AgentAccess(sweep.folder.read_spec(), sweep.folder)
@@ -33,7 +34,9 @@ async def test_a_message_is_never_typed_where_nobody_reads(isolated_mngr: Isolat
         return (await adapter.place.agent_statuses()).by_name["swarm-y-ended"].state == "DONE"
 
     await eventually(has_ended, "its end")
-    records = [Record(name, agent=f"swarm-y-{name}") for name in ("alive", "ended", "unknown")]
+    records = [
+        Record(name, agent=f"swarm-y-{name}", agent_id=ids.get(name, "")) for name in ("alive", "ended", "unknown")
+    ]
     outcome = await adapter.send(records, "one line\nand another")
     assert outcome == {
         "alive": "",
