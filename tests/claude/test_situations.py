@@ -174,6 +174,21 @@ def test_the_sum_is_what_the_model_served(sweep: Callable[..., Sweep]) -> None:
     assert sum(record.dollars or 0 for record in running.state().tests()) == pytest.approx(served, abs=0.005)
 
 
+def test_an_agent_over_its_budget_hands_in_and_nothing_further_is_launched(sweep: Callable[..., Sweep]) -> None:
+    words = ["--slots", "1", "--budget", "1", "--budget-each", "1", "--integrator", "none"]
+    running = sweep(["total_costly", "total_clean"], *words)
+    running.wait_for("total_costly", lambda record: record.over_budget_at is not None)
+    costly = running.wait_for("total_costly", lambda record: record.state is State.DONE)
+    assert (costly.result, costly.harvest.end) == (Result.CLEAN, "archive")
+    assert running.state().budget.is_used_up
+    assert running.record("total_clean").state is State.QUEUED
+    raised = running.lab.program.call("request", "budget", "5")
+    assert raised.returncode == 0, raised.stderr
+    assert running.end() == 0, running.story()
+    served = sum(dollars_of(model, usage) or 0 for model, usage in running.lab.model.served)
+    assert running.state().spending.dollars == pytest.approx(served, abs=0.005)
+
+
 def test_a_tutorial_is_filled(mngr: IsolatedMngr, claude: Path, tmp_path: Path) -> None:
     with claude_lab(mngr, claude, tmp_path / "shop", ["total_clean"]) as lab:
         text = "#!/bin/bash\n# The tutorial of git\n\n# see what git says\ngit --version\n\n# make a folder for notes\n"
