@@ -14,6 +14,7 @@ from swarm_tui.engine.answers import Answerer
 from swarm_tui.engine.budget_guard import BudgetGuard
 from swarm_tui.engine.context import EngineContext
 from swarm_tui.engine.doubtful_screens import DoubtfulScreens
+from swarm_tui.engine.edit_watch import EditWatch
 from swarm_tui.engine.hindered_agents import HinderedAgents
 from swarm_tui.engine.host_changes import leave_hosts, take_up_again
 from swarm_tui.engine.host_keeper import HostKeeper
@@ -76,6 +77,7 @@ class SweepRunner:
         self._stopper = Stopper(context, self.live_agents)
         self.messages = MessageSender(context, self.live_agents)
         self._pattern_guard = PatternGuard(context)
+        self._edit_watch = EditWatch(context, self.live_agents)
         self.budget_guard = BudgetGuard(context, self.live_agents, self.messages)
         self._stuck_agents = StuckAgents(context, self.live_agents, self.messages)
         self.hindered = HinderedAgents(context, self.live_agents, self.messages, self._relaunch)
@@ -226,6 +228,7 @@ class SweepRunner:
 
     def _watch_patterns(self, now: float) -> None:
         self._pattern_guard.work(now)
+        self._edit_watch.work(self.group, now)
         is_idle = not self.live_agents.watches and not self._busy and not self._to_stop
         for test in self._pattern_guard.unreleased(now, list(self.queue), is_idle=is_idle):
             self.request_stop(test, "held by the breaker, and nobody released it")

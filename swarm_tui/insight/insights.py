@@ -8,6 +8,7 @@ from swarm_tui.insight.attention import attention_order, needs_person
 from swarm_tui.insight.forecast import seconds_to_end
 from swarm_tui.insight.host_lines import HostTally
 from swarm_tui.insight.inbox import InboxIndex, Item
+from swarm_tui.insight.overlaps import Overlap, find_overlaps
 from swarm_tui.insight.patterns import Pattern, PatternIndex
 from swarm_tui.journal.fold import SweepState
 from swarm_tui.model.state import TestRecord
@@ -19,6 +20,7 @@ class Insights:
 
     def __init__(self) -> None:
         self._patterns = PatternIndex()
+        self._edited: dict[str, TestRecord] = {}
         self._active: dict[str, TestRecord] = {}
         self._open: dict[str, TestRecord] = {}
         self._spans: dict[str, float] = {}
@@ -32,6 +34,7 @@ class Insights:
             test = record.test
             self.hosts.count(record)
             self._patterns.update(record)
+            _keep(self._edited, record, bool(record.edits))
             _keep(self._active, record, record.state in ACTIVE_STATES)
             _keep(self._open, record, _is_open(record))
             self._spans.pop(test, None)
@@ -47,7 +50,9 @@ class Insights:
         return seconds_to_end(tuple(self._spans.values()), spent, queued - len(self._held), slots)
 
     def patterns(self) -> list[Pattern]:
-        return self._patterns.patterns()
+        """Return what fails alike, and the agents that edit the same lines; the most tests first."""
+        found = self._patterns.patterns() + [_pattern_of(overlap) for overlap in find_overlaps(self._edited.values())]
+        return sorted(found, key=lambda pattern: (-len(pattern.tests), pattern.cause))
 
     def items(self, state: SweepState, now: float) -> list[Item]:
         """Return what needs a person."""
@@ -58,6 +63,12 @@ class Insights:
         candidates = {**self._open, **self._active}
         found = [record for record in candidates.values() if needs_person(record)]
         return sorted(found, key=lambda record: (attention_order(record), record.test))
+
+
+def _pattern_of(overlap: Overlap) -> Pattern:
+    """Return agents that edit the same lines as a pattern."""
+    cause = f"the same lines of {overlap.path}" if overlap.lines != ((0, 0),) else f"the same new file {overlap.path}"
+    return Pattern(cause, overlap.tests, "editing", (), overlap.tests[0], overlap.words)
 
 
 def _keep(records: dict[str, TestRecord], record: TestRecord, is_kept: bool) -> None:

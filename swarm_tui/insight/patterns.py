@@ -23,7 +23,7 @@ class Pattern(NamedTuple):
     cause: str
     tests: tuple[str, ...]
     kind: str
-    """What most of them are: failing, waiting, blocked; held where only tests that are held are left of it."""
+    """What most of them are: failing, waiting, blocked; held (only held tests are left), editing (the same lines)."""
     shared: tuple[str, ...]
     """What sets them apart from the other tests, as words: `7 of 7 use fixture db, 9 % of the others`."""
     representative: str

@@ -316,6 +316,9 @@ class SweepState:
         tokens = record.tokens or 0 if record else 0
         self._change(test, tries=(*tries[:place], made, *tries[behind:])[-TRIES_KEPT:], tokens_at_progress=tokens)
 
+    def _edited(self, event: happened.Edited) -> None:
+        self._change(event.test, edits=event.edits)
+
     def _foreign_imports(self, event: happened.ForeignImports) -> None:
         self._change(event.test, foreign_imports=event.modules)
 

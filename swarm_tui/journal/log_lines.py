@@ -22,6 +22,7 @@ _NOT_LOGGED: Final = frozenset(
         happened.Spent,
         happened.Harvesting,
         happened.Committed,
+        happened.Edited,
         happened.AgentsStopped,
         happened.HostSeen,
         happened.Asked,

@@ -21,6 +21,7 @@ from swarm_tui.model.alarm import PatternAlarm
 from swarm_tui.model.asks import Ask, OpenAsk
 from swarm_tui.model.baseline import Baseline
 from swarm_tui.model.budget import Budget
+from swarm_tui.model.edits import FileEdit
 from swarm_tui.model.failure import FailureDetail
 from swarm_tui.model.harvest import HarvestReport
 from swarm_tui.model.hosts import HostState
@@ -137,6 +138,7 @@ def _restored_record(values: list[Any]) -> TestRecord:
         result=Result(record.result) if record.result else None,
         tries=tuple(_restored_try(made) for made in record.tries),
         traits=tuple(record.traits),
+        edits=tuple(map(FileEdit._make, record.edits)),
         baseline=Baseline(record.baseline),
         foreign_imports=tuple(record.foreign_imports),
         options=tuple(record.options),

@@ -16,6 +16,7 @@ from swarm_tui.model.ask_events import Asked as Asked
 from swarm_tui.model.ask_events import RuleEnded as RuleEnded
 from swarm_tui.model.ask_events import RuleMade as RuleMade
 from swarm_tui.model.baseline import Baseline
+from swarm_tui.model.edits import FileEdit
 from swarm_tui.model.event_base import EventBase as EventBase
 from swarm_tui.model.event_base import TestEvent as TestEvent
 from swarm_tui.model.failure import FailureDetail
@@ -212,6 +213,13 @@ class TryFinished(TestEvent):
     reruns: int = 0
     detail: FailureDetail | None = None
     """None in journals of older versions, and where pytest itself knows no more."""
+
+
+class Edited(TestEvent):
+    """The agent has changed other lines than before, committed or not; looked at from time to time."""
+
+    type: Literal["edited"] = "edited"
+    edits: tuple[FileEdit, ...] = ()
 
 
 class ForeignImports(TestEvent):
@@ -432,6 +440,7 @@ KnownEvent = Annotated[
     | HostEnded
     | TryStarted
     | TryFinished
+    | Edited
     | ForeignImports
     | Said
     | Spent

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from swarm_tui.model.asks import OpenAsk
 from swarm_tui.model.baseline import Baseline
+from swarm_tui.model.edits import FileEdit
 from swarm_tui.model.failure import FailureDetail
 from swarm_tui.model.harvest import NOT_HARVESTED, HarvestReport
 from swarm_tui.model.hosts import LOCAL_HOST
@@ -86,6 +87,8 @@ class TestRecord(NamedTuple):
     """What the agents of earlier attempts have used."""
     over_budget_at: float | None = None
     """When the agent was asked to hand in, because it had used up what one agent may cost."""
+    edits: tuple[FileEdit, ...] = ()
+    """What the agent has changed so far, as far as is known."""
     held_for: str = ""
     """The cause that the breaker holds it for, until a person releases it."""
     traits: tuple[str, ...] = ()

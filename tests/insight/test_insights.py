@@ -22,10 +22,12 @@ def test_updated_insights_agree_with_all_records(first: list[happened.Event], th
 
     computed = Insights()
     computed.update(state.tests())
-    assert sorted(insights.patterns()) == sorted(computed.patterns()) == sorted(find_patterns(state.tests()))
     for now in (50.0, 2_000.0):
         updated, found = insights.items(state, now), find_items(state, state.tests(), now)
         assert sorted(updated, key=hash) == sorted(found, key=hash)
+    assert insights.patterns() == computed.patterns()
+    alike = [pattern for pattern in computed.patterns() if pattern.kind != "editing"]
+    assert alike == find_patterns(state.tests())
     assert insights.tests_needing_person() == computed.tests_needing_person()
 
 

@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 
 from swarm_tui.model import events as happened
 from swarm_tui.model.asks import Ask
+from swarm_tui.model.edits import FileEdit
 from swarm_tui.model.failure import FailureDetail, RaisedError
 from swarm_tui.model.harvest import HarvestedChange, HarvestReport
 from swarm_tui.model.outcome import Escalation
@@ -79,6 +80,11 @@ def event_of() -> st.SearchStrategy[happened.Event]:
         st.builds(happened.BudgetSpent, percent=st.sampled_from([80, 100]), dollars=st.just(4.0), budget=st.just(4.0)),
         st.builds(happened.OverBudget, test=test_ids, dollars=st.just(1.5), budget=st.just(1.0)),
         st.builds(happened.SlotsChanged, slots=st.integers(1, 9)),
+        st.builds(
+            happened.Edited,
+            test=test_ids,
+            edits=st.lists(st.builds(FileEdit, st.sampled_from(["a", "b"]), st.just(1), st.integers(1, 3))).map(tuple),
+        ),
         st.builds(happened.PatternRaised, cause=st.sampled_from("ab"), tests=st.lists(test_ids, max_size=2).map(tuple)),
         st.builds(
             happened.QueueHeld,

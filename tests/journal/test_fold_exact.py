@@ -10,6 +10,7 @@ from swarm_tui.journal.fold import TRIES_KEPT, SweepState
 from swarm_tui.model import events as happened
 from swarm_tui.model.asks import Ask, OpenAsk, item_of_ask
 from swarm_tui.model.baseline import Baseline
+from swarm_tui.model.edits import FileEdit
 from swarm_tui.model.failure import FailureDetail, RaisedError
 from swarm_tui.model.harvest import NOT_HARVESTED, HarvestedChange, HarvestReport
 from swarm_tui.model.model_access import ModelAccess
@@ -68,6 +69,7 @@ FULL = TestRecord(
     last_line_at=6.0,
     spent_before=Spending(0.5, 1, priced=1),
     over_budget_at=7.0,
+    edits=(FileEdit("a.py", 3, 4),),
     held_for="KeyError",
     traits=("fixture db",),
     group="port",
@@ -165,6 +167,10 @@ def test_the_record_that_is_changed_here_has_no_field_at_its_default() -> None:
         (
             happened.TryFinished(at=9, test=TEST, number=2, passed=False, failure="f", detail=DETAIL),
             {"tries": (*FULL.tries, Try(2, False, 0.0, 9, "f", detail=DETAIL)), **PROGRESS},
+        ),
+        (
+            happened.Edited(at=9, test=TEST, edits=(FileEdit("b.py", 1, 2),)),
+            {"edits": (FileEdit("b.py", 1, 2),)},
         ),
         (happened.ForeignImports(at=9, test=TEST, modules=("m", "n")), {"foreign_imports": ("m", "n")}),
         (happened.Said(at=9, test=TEST, line="hello"), {"last_line": "hello", "last_line_at": 9}),

@@ -16,7 +16,13 @@ from swarm_tui.model.text import plain
 from swarm_tui.room.draw.glyphs import glyph_of, role_of
 from swarm_tui.room.draw.parts import Line, Part, cut_line, cut_middle, spread, width_of, wrap_text
 
-KIND_ROLES: Final = {"failing": "unresolved", "held": "warning", "waiting": "waiting", "blocked": "blocked"}
+KIND_ROLES: Final = {
+    "failing": "unresolved",
+    "waiting": "waiting",
+    "blocked": "blocked",
+    "held": "warning",
+    "editing": "impl_fix",
+}
 
 Alarms = Mapping[str, PatternAlarm]
 Records = Mapping[str, TestRecord]
