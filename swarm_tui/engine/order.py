@@ -158,18 +158,16 @@ async def prepare_sweep(
             found = choose_by_baseline(await trial.compare(found), order.selection)
     await report_uncommitted(preconditions, progress)
     spec = compose_spec(order, found, preconditions)
-    tests = [
-        test.model_copy(
-            update={
-                "traits": found.traits.get(test.test, ()),
-                "group": found.groups.get(test.test, ""),
-                "baseline": found.baselines.get(test.test, Baseline.UNKNOWN),
-            }
-        )
-        for test in derive_tests(spec.sweep, list(found.tests))
-    ]
+    tests = [with_findings(test, found) for test in derive_tests(spec.sweep, list(found.tests))]
     _check_launch(spec, tests[0])
     return spec, tests
+
+
+def with_findings(test: SweptTest, found: Found) -> SweptTest:
+    """Return a test with what is known of it; those that clash with others are never at work side by side."""
+    baseline = found.baselines.get(test.test, Baseline.UNKNOWN)
+    group = found.groups.get(test.test, "") or (baseline.value if baseline is Baseline.CLASH else "")
+    return test.model_copy(update={"traits": found.traits.get(test.test, ()), "group": group, "baseline": baseline})
 
 
 def _trial_wishes(order: Order, fill: tuple[str, ...]) -> TrialWishes | None:

@@ -149,7 +149,7 @@ class Trial:
             copies.settings, limits=replace(limits, test_timeout=limits.test_timeout or LONGEST_TEST)
         )
         started = time.monotonic()
-        said = ["baseline"]
+        said = [f"baseline: 0 of {runs * len(found.tests)} runs"]
         with self._told(lambda: said[-1]):
             made = await run_baseline(copies, self._tree, [test for test, _, _ in found.tests], runs, said.append)
         baselines = {test: made.baseline_of(test) for test, _, _ in found.tests}
@@ -165,7 +165,10 @@ class Trial:
         cut = "; the time was over before all were run" if made.is_cut else ""
         seconds = time.monotonic() - started
         self._progress(f"baseline, {times}: {summarize(list(baselines.values()))} ({seconds:.0f} s{cut})")
-        for kind, words in ((Baseline.FLAKY, "flaky"), (Baseline.CLASH, "fails beside others, passes alone")):
+        for kind, words in (
+            (Baseline.FLAKY, "flaky"),
+            (Baseline.CLASH, "fails beside others, passes alone, so they are kept apart"),
+        ):
             for test in [test for test, baseline in baselines.items() if baseline is kind][:NAMED]:
                 self._progress(f"  {words}: {plain(test, 150)}")
         return replace(_without(found, lacking), baselines=baselines)

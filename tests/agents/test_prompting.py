@@ -10,6 +10,7 @@ from swarm_tui.agents.contract import ARCHIVE_PATH
 from swarm_tui.agents.prompting import MAPPER_TEMPLATE, render_prompt
 from swarm_tui.agents.task import Task
 from swarm_tui.errors import UsageError
+from swarm_tui.model.baseline import Baseline
 
 TASK = Task(
     sweep="20261118-061200",
@@ -59,3 +60,19 @@ def test_what_a_test_is_called_is_text_for_the_template(tmp_path: Path) -> None:
     own.write_text("{{ test }}")
     task = Task(**{name: getattr(TASK, name) for name in TASK.__slots__} | {"test": "{{ 7 * 7 }}$(touch x)"})
     assert render_prompt(own, task) == "{{ 7 * 7 }}$(touch x)"
+
+
+@pytest.mark.parametrize(
+    ("baseline", "words"),
+    [
+        (Baseline.GREEN, "It passed in a fresh copy of this commit"),
+        (Baseline.RED, "It failed in a fresh copy of this commit"),
+        (Baseline.FLAKY, "One\nrun proves nothing"),
+        (Baseline.CLASH, "do not change the program for it"),
+        (Baseline.SKIPPED, "pytest skipped it"),
+    ],
+)
+def test_agents_are_told_what_the_baseline_said(baseline: Baseline, words: str) -> None:
+    text = render_prompt(MAPPER_TEMPLATE, TASK, baseline=baseline)
+    assert words in text or words.replace("\n", " ") in text.replace("\n", " ")
+    assert "fresh copy" not in render_prompt(MAPPER_TEMPLATE, TASK)

@@ -10,11 +10,14 @@ from swarm_tui.adapters.mngr_messages import CreateRequest
 from swarm_tui.adapters.pytest import CollectedTest
 from swarm_tui.adapters.set_up import SetUpFailed
 from swarm_tui.engine.cleaning import find_leftovers, remove_leftovers
-from swarm_tui.engine.collect import groups_of
+from swarm_tui.engine.collect import Found, groups_of
 from swarm_tui.engine.copy_preparation import new_temporary_folder, preparation_words, temporary_folder
 from swarm_tui.engine.launch import launch
 from swarm_tui.engine.one_test_task import OneTestTask
+from swarm_tui.engine.order import with_findings
 from swarm_tui.journal.open import open_sweep
+from swarm_tui.model.baseline import Baseline
+from swarm_tui.model.sweep import derive_tests
 from tests.engine.rehearsal import QuickMngr, rehearse
 
 
@@ -73,3 +76,10 @@ def test_groups_come_from_marks_and_from_globs() -> None:
     for glob in ("a/test_b.py", "test_y*", "a/test_b.py::*", "a/test_b.py::test_y[1]"):
         assert groups_of(tests, [glob]) == {tests[0].test: "xdist_group db", tests[1].test: f"--alone {glob}"}
     assert groups_of(tests, ["nothing", "*"]) == dict.fromkeys([test.test for test in tests], "--alone *")
+
+
+def test_tests_that_clash_are_kept_apart_unless_they_have_a_group() -> None:
+    tests = derive_tests("1", [(f"a.py::test_{name}", "a.py", 1) for name in "abc"])
+    baselines = dict(zip((test.test for test in tests), (Baseline.CLASH, Baseline.CLASH, Baseline.GREEN), strict=True))
+    found = Found((), "", "", "", (), (), groups={tests[0].test: "--alone a"}, baselines=baselines)
+    assert [with_findings(test, found).group for test in tests] == ["--alone a", "clash", ""]

@@ -228,7 +228,7 @@ async def test_the_baseline_tells_red_flaky_and_clashing_tests(
     assert "test_needs" not in names(found)
     assert f"generated/ {IGNORED} (1 test: tests/test_good.py::test_needs)" in found.left_out[0]
     assert "flaky: tests/test_good.py::test_flaky" in said
-    assert "fails beside others, passes alone: tests/test_good.py::test_port" in said
+    assert "fails beside others, passes alone, so they are kept apart: tests/test_good.py::test_port" in said
     chosen = {only: names(choose_by_baseline(found, Selection(only=only))) for only in ("red", "flaky", "green")}
     assert chosen == {"red": ["test_red"], "flaky": ["test_flaky", "test_port"], "green": ["test_green"]}
 
