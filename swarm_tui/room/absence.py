@@ -68,7 +68,7 @@ class Absence:
 
     def keep(self) -> None:
         """Keep how far the sweep is seen; what cannot be kept, as on a full disk, is not tried again."""
-        if self._personal is None:
+        if self._personal is None or not self._store.state.last_seq:
             return
         self._written = SeenUpTo(self._store.state.last_seq, self._store.clock())
         if not write_seen(self._personal, self._store.folder, self._written):

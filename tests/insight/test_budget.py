@@ -10,10 +10,11 @@ from hypothesis import given
 from swarm_tui.insight.budget import cost_text, due_budget_events
 from swarm_tui.journal.fold import SweepState
 from swarm_tui.model import events as happened
-from swarm_tui.model.budget import limit_text, parse_dollars
+from swarm_tui.model.budget import NO_BUDGET, limit_text, parse_dollars
+from swarm_tui.model.events import parse_event
 from swarm_tui.model.spending import NOTHING_SPENT, Spending
 from swarm_tui.model.states import Result
-from swarm_tui.model.sweep import INTEGRATOR_KEY
+from swarm_tui.model.sweep import INTEGRATOR_KEY, SweepSpec
 from tests.journal.sweeps import events
 
 
@@ -114,3 +115,15 @@ def test_amounts_are_written_as_people_write_them() -> None:
         with pytest.raises(ValueError, match="is no amount of dollars"):
             parse_dollars(text)
     assert [limit_text(amount) for amount in (0.0, 20.0, 2.5, 1500.0)] == ["none", "$20", "$2.50", "$1,500"]
+
+
+def test_a_journal_and_a_sweep_of_before_know_no_budget() -> None:
+    started = b'{"seq": 1, "at": 1.0, "type": "engine_started", "pid": 7, "slots": 4}'
+    spent = b'{"seq": 2, "at": 2.0, "type": "spent", "test": "a", "dollars": 0.5, "tokens": 7}'
+    state = SweepState().apply_all(map(parse_event, (started, spent)))
+    assert (state.budget, state.spending) == (NO_BUDGET, Spending(0.5, 7, priced=1))
+    assert list(due_budget_events(state, ["a"])) == []
+    spec = SweepSpec.model_validate_json(
+        b'{"version": 2, "sweep": "s", "repository": "/r", "base": "b", "created_at": 1, "mngr": {"path": "mngr"}}'
+    )
+    assert (spec.budget, spec.budget_each, spec.has_budget, spec.estimated_cost) == (None, None, False, None)
