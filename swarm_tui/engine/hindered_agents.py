@@ -27,7 +27,7 @@ LONGEST_PAUSE: Final = 120.0
 # An agent that works for so long after it was told to go on shows that others can.
 PROVEN_AFTER: Final = 10.0
 # An agent goes on by itself when the limit of a subscription is over.
-GOES_ON_WITHIN: Final = 20.0
+GOES_ON_WITHIN: Final = 10.0
 TOLD_AGAIN_AFTER: Final = 60.0
 TOLD_AT_MOST: Final = 5
 """An agent that was told so often in vain does not keep others from being launched any more."""

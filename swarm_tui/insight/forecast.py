@@ -30,7 +30,7 @@ def seconds_to_end(spans: Sequence[float], spent: Sequence[float], queued: int, 
 
 def seconds_to_end_of_sweep(state: SweepState, now: float) -> float | None:
     """Return the seconds until the last test of a sweep ends, or None without a forecast."""
-    if state.launches_nothing and state.counts[State.QUEUED.value]:
+    if state.is_waiting(now) and state.counts[State.QUEUED.value]:
         return None
     ended = [record for record in state.tests() if record.state is State.DONE]
     spans = [record.ended_at - record.launched_at for record in ended if record.ended_at and record.launched_at]

@@ -55,7 +55,7 @@ def why_stuck(record: TestRecord, typical: TypicalAgent, now: float, *, repeated
     if record.state is not State.RUNNING or record.is_hindered:
         return ""
     if times >= CALLS_ALIKE:
-        return f"it makes the same call again and again: {repeated}"
+        return f"the same call {times} times: {repeated}"
     tokens = (record.tokens or 0) - record.tokens_at_progress
     if tokens > typical.most_tokens:
         return f"it has used {tokens:,} tokens without a try or a commit{_by_others(typical.tokens, 'tokens')}"

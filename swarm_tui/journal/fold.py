@@ -122,8 +122,12 @@ class SweepState:
 
     @property
     def launches_nothing(self) -> bool:
-        """Whether the queue waits for a person: it is held, or the budget is spent."""
-        return self.is_held or self.budget.is_used_up
+        """Whether the queue waits for a person: it is held, the budget is spent, or the login is lost."""
+        return self.is_held or self.budget.is_used_up or bool(self.access.lost)
+
+    def is_waiting(self, now: float) -> bool:
+        """Return whether nothing is launched until a person acts, or a limit is over."""
+        return self.launches_nothing or self.access.is_holding(now)
 
     @property
     def open_slots(self) -> int:

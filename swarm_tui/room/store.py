@@ -230,7 +230,7 @@ class Store:
 
     def seconds_left(self) -> float | None:
         queued = self.state.counts[State.QUEUED.value]
-        if self.engine is not EngineState.RUNNING or (self.state.launches_nothing and queued):
+        if self.engine is not EngineState.RUNNING or (queued and self.state.is_waiting(self.clock())):
             return None
         return self._cached("left", lambda: self.insights.seconds_left(queued, self.state.open_slots, self.clock()))
 

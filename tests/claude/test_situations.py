@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,13 @@ import pytest
 
 from swarm_tui.agents.claude.session_log import dollars_of
 from swarm_tui.journal.fold import SweepState
+from swarm_tui.journal.recover import recover_journal
+from swarm_tui.model.events import LoginLost
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.states import Result, State
+from swarm_tui.model.trouble import TroubleKind
 from tests.claude.lab import ClaudeLab, claude_lab
+from tests.claude.scripted_model import Refusal, Request
 from tests.isolation import IsolatedMngr, isolate_mngr
 from tests.waiting import until
 
@@ -26,6 +31,23 @@ pytestmark = pytest.mark.slow
 def mngr(mngr_path: str) -> Iterator[IsolatedMngr]:
     with isolate_mngr(mngr_path) as isolated:
         yield isolated
+
+
+TOKEN = "sk-ant-oat01-" + "0" * 60
+
+
+def limit_headers(reset: int) -> dict[str, str]:
+    """Return the headers by which the server says when a subscription's limit is over."""
+    unified = "anthropic-ratelimit-unified"
+    return {
+        "retry-after": "3600",
+        f"{unified}-status": "rejected",
+        f"{unified}-reset": str(reset),
+        f"{unified}-representative-claim": "five_hour",
+        f"{unified}-5h-status": "rejected",
+        f"{unified}-5h-reset": str(reset),
+        f"{unified}-5h-utilization": "1.0",
+    }
 
 
 class Sweep:
@@ -148,12 +170,42 @@ def test_with_ask_everything_is_asked_and_with_skip_nothing(sweep: Callable[...,
     running.end()
 
 
-def test_a_refused_key_is_a_question_and_no_work(sweep: Callable[..., Sweep]) -> None:
-    running = sweep(["vat_refused"], "--integrator", "none")
-    refused = running.wait_for("vat_refused", lambda record: record.state is State.WAITING)
-    assert "403" in refused.question
-    assert running.lab.program.call("stop").returncode == 0
-    running.end()
+def test_a_lost_login_holds_the_queue_and_one_request_goes_on(sweep: Callable[..., Sweep]) -> None:
+    running = sweep(["vat_fixed", "total_clean"], "--integrator", "none", "--slots", "1")
+    lost = Refusal(403, "Your account has no access any more")
+    running.lab.model.guard = lambda request: lost
+    refused = running.wait_for("vat_fixed", lambda record: record.trouble)
+    assert refused.trouble is not None
+    assert (refused.mark, refused.trouble.kind) == ("hindered", TroubleKind.LOGIN_LOST)
+    assert running.state().access.lost
+    assert running.record("total_clean").state is State.QUEUED
+    assert "login lost" in running.lab.program.call("status").stdout
+    running.lab.model.guard = lambda request: None
+    done = running.lab.program.call("request", "release")
+    assert done.returncode == 0, done.stderr
+    assert running.end() == 0, running.story()
+    state = running.state()
+    assert [record.result for record in state.tests()] == [Result.IMPL_FIX, Result.CLEAN]
+    events = recover_journal(running.lab.program.newest().events).events
+    assert sum(isinstance(event, LoginLost) for event in events) == 1
+
+
+def test_the_end_of_a_subscriptions_limit_is_known_and_nothing_is_failed(sweep: Callable[..., Sweep]) -> None:
+    resets: list[int] = []
+
+    def guard(request: Request) -> Refusal | None:
+        resets.append(resets[0] if resets else int(time.time()) + 12)
+        limit = Refusal(429, "This request would exceed your account's rate limit", limit_headers(resets[0]))
+        return limit if time.time() < resets[0] else None
+
+    words = ["--integrator", "none", "--slots", "2"]
+    running = sweep(["vat_fixed", "total_clean"], *words, ANTHROPIC_API_KEY="", CLAUDE_CODE_OAUTH_TOKEN=TOKEN)
+    running.lab.model.guard = guard
+    limited = running.wait_for("vat_fixed", lambda record: record.trouble and record.trouble.until)
+    assert limited.trouble is not None
+    assert (limited.trouble.kind, limited.trouble.until) == (TroubleKind.LIMITED, resets[0])
+    assert running.end() == 0, running.story()
+    assert [record.result for record in running.state().tests()] == [Result.IMPL_FIX, Result.CLEAN]
 
 
 def test_without_a_login_nothing_is_begun(mngr: IsolatedMngr, claude: Path, tmp_path: Path) -> None:

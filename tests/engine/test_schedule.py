@@ -7,7 +7,14 @@ from collections.abc import Mapping, Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swarm_tui.engine.schedule import CREATES_AT_ONCE, LAUNCH_ATTEMPTS, back_off, choose_launches, slots_taken
+from swarm_tui.engine.schedule import (
+    CREATES_AT_ONCE,
+    LAUNCH_ATTEMPTS,
+    back_off,
+    choose_launches,
+    slots_taken,
+    slots_without_tests,
+)
 from swarm_tui.model import state
 from swarm_tui.model.states import State
 
@@ -118,3 +125,9 @@ def test_all_are_launched_in_the_end_and_groups_never_overlap(groups: list[str],
         assert len(at_work) == len(set(at_work))
         oldest = living.pop(0)
         records[oldest] = records[oldest]._replace(state=State.DONE)
+
+
+def test_more_slots_than_tests_are_said() -> None:
+    assert slots_without_tests(4, 4) == ""
+    assert slots_without_tests(99, 27) == "27 tests: no more than 27 agents at once"
+    assert slots_without_tests(2, 1) == "1 test: no more than 1 agent at once"

@@ -123,6 +123,14 @@ async def test_requests_that_cannot_be_are_answered_with_the_reason(tmp_path: Pa
     assert next(context.state.tests()).result is Result.CLEAN
 
 
+async def test_slots_that_no_test_needs_are_said(tmp_path: Path) -> None:
+    context = rehearse(tmp_path, 2, QuickMngr(tmp_path / "mngr"))
+    asked = append_request(context.folder, RequestKind.SLOTS, slots=99)
+    await run(context)
+    answer = context.state.answers[asked.id]
+    assert (answer.is_done, answer.detail) == (True, "2 tests: no more than 2 agents at once")
+
+
 async def test_a_request_about_strangers_touches_nobody(tmp_path: Path) -> None:
     mngr = QuickMngr(tmp_path / "mngr")
     context = rehearse(tmp_path, 2, mngr)

@@ -69,9 +69,7 @@ def test_only_an_agent_that_could_work_is_stuck() -> None:
 
 def test_the_same_call_again_and_again() -> None:
     assert why_stuck(RUNNING, USUAL, NOW, repeated="Bash ls", times=CALLS_ALIKE - 1) == ""
-    assert why_stuck(RUNNING, USUAL, NOW, repeated="Bash ls", times=CALLS_ALIKE) == (
-        "it makes the same call again and again: Bash ls"
-    )
+    assert why_stuck(RUNNING, USUAL, NOW, repeated="Bash ls", times=CALLS_ALIKE) == ("the same call 5 times: Bash ls")
 
 
 @pytest.mark.parametrize(
