@@ -299,15 +299,6 @@ def _login(state: SweepState) -> Iterable[Item]:
         yield Item(item, ItemKind.LOGIN, title, "", title, problem="log in, then L on screen 1 goes on")
 
 
-def _login(state: SweepState) -> Iterable[Item]:
-    lost = state.access
-    if lost.lost and not state.is_over:
-        title = f"{lost.lost_words}: nothing is launched until it is released"
-        text = f"{title}\n{plain(lost.lost_reason, 300)}"
-        item = identity("login", lost.lost, str(lost.restored_at))
-        yield Item(item, ItemKind.LOGIN, title, "", title, text=text, problem="mend it; then L goes on")
-
-
 def _budget(state: SweepState) -> Iterable[Item]:
     if state.budget.is_used_up and not state.is_over:
         limit = limit_text(state.budget.total)
