@@ -18,9 +18,9 @@ from swarm_tui.journal.recover import recover_journal
 from swarm_tui.model.events import LoginLost
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.states import Result, State
-from swarm_tui.model.trouble import TroubleKind
+from swarm_tui.model.trouble import Trouble, TroubleKind
 from tests.claude.lab import ClaudeLab, claude_lab
-from tests.claude.scripted_model import Refusal, Request
+from tests.claude.scripted_model import Refusal
 from tests.isolation import IsolatedMngr, isolate_mngr
 from tests.waiting import until
 
@@ -190,22 +190,22 @@ def test_a_lost_login_holds_the_queue_and_one_request_goes_on(sweep: Callable[..
     assert sum(isinstance(event, LoginLost) for event in events) == 1
 
 
-def test_the_end_of_a_subscriptions_limit_is_known_and_nothing_is_failed(sweep: Callable[..., Sweep]) -> None:
-    resets: list[int] = []
-
-    def guard(request: Request) -> Refusal | None:
-        resets.append(resets[0] if resets else int(time.time()) + 12)
-        limit = Refusal(429, "This request would exceed your account's rate limit", limit_headers(resets[0]))
-        return limit if time.time() < resets[0] else None
-
-    words = ["--integrator", "none", "--slots", "2"]
-    running = sweep(["vat_fixed", "total_clean"], *words, ANTHROPIC_API_KEY="", CLAUDE_CODE_OAUTH_TOKEN=TOKEN)
-    running.lab.model.guard = guard
-    limited = running.wait_for("vat_fixed", lambda record: record.trouble and record.trouble.until)
-    assert limited.trouble is not None
-    assert (limited.trouble.kind, limited.trouble.until) == (TroubleKind.LIMITED, resets[0])
+def test_the_end_of_a_subscriptions_limit_is_known_and_a_person_may_say_that_it_is_over(
+    sweep: Callable[..., Sweep],
+) -> None:
+    words = ["--integrator", "none", "--slots", "1"]
+    running = sweep(["vat_fixed"], *words, ANTHROPIC_API_KEY="", CLAUDE_CODE_OAUTH_TOKEN=TOKEN)
+    reset = int(time.time()) + 3_600
+    limit = Refusal(429, "This request would exceed your account's rate limit", limit_headers(reset))
+    running.lab.model.guard = lambda request: limit
+    limited = running.wait_for("vat_fixed", lambda record: record.trouble)
+    assert limited.trouble == Trouble(kind=TroubleKind.LIMITED, until=reset, has_given_up=True)
+    assert running.state().access.dial.until == reset
+    running.lab.model.guard = lambda request: None
+    done = running.lab.program.call("request", "release")
+    assert done.returncode == 0, done.stderr
     assert running.end() == 0, running.story()
-    assert [record.result for record in running.state().tests()] == [Result.IMPL_FIX, Result.CLEAN]
+    assert running.record("vat_fixed").result is Result.IMPL_FIX
 
 
 def test_without_a_login_nothing_is_begun(mngr: IsolatedMngr, claude: Path, tmp_path: Path) -> None:
