@@ -57,7 +57,7 @@ def harvested(result: Result, *tests: str) -> list[happened.Harvested]:
         ([happened.QueueHeld()], {"held"}),
         ([happened.PatternRaised(cause="no port", tests=("a", "b"))], {"alert"}),
         ([happened.HostLost(host="one", reason="no route")], {"host-lost"}),
-        ([happened.LoginLost(kind=TroubleKind.LOGIN_LOST, test="a", reason="401")], {"login-lost"}),
+        ([happened.LoginLost(kind=TroubleKind.LOGIN_LOST, test="a", reason="401")], {"login-lost", "held"}),
         ([happened.Integrated(branch="b", fixes=2)], {"fixes"}),
         ([happened.Integrated(branch="b", fixes=0)], set()),
     ],
