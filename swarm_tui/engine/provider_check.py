@@ -52,7 +52,7 @@ async def check_provider(mngr: MngrAdapter, provider: str, host_dir: Path, proje
     problems = (await mngr.list_agents(provider)).errors
     if problems:
         hint = plain(problems[0].help_text or "", 300)
-        raise AdapterError(plain(problems[0].message, 400), hint)
+        raise AdapterError(plain(problems[0].message, 400).rstrip("."), hint)
     folder = str(settings.get("host_dir") or _HOST_DIRS.get(backend, ""))
     if not posixpath.isabs(folder):
         raise UsageError(
