@@ -170,7 +170,8 @@ async def _run_engine(agents: int, hosts: int, root: Path) -> None:
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(
         f"  engine   a round takes {1000 * used / inbox.rounds:6.1f} ms of a core, one each"
-        f" {1000 * seconds / inbox.rounds:4.0f} ms; {grown / seconds / 1000:.0f} kB of journal a second, {memory:.0f} MB",
+        f" {1000 * seconds / inbox.rounds:4.0f} ms; {grown / seconds / 1000:.0f} kB of journal a second,"
+        f" {memory:.0f} MB",
         flush=True,
     )
 
