@@ -24,7 +24,7 @@ from swarm_tui.places.place import AgentAddress, Place
 def agents_environment(spec: SweepSpec, repository: Repository) -> dict[str, str]:
     """Return the environment of mngr's calls, with what the agents get from that of this process."""
     passed = {name: os.environ[name] for name in spec.agent_environment if name in os.environ}
-    environment = mngr_environment(spec.mngr, passed | copy_variables(repository))
+    environment = mngr_environment(spec.mngr, passed | copy_variables(repository, spec.fill))
     # mngr's tmux server would hand the integrator's to every agent.
     withheld = set(spec.integrator_environment) - set(spec.agent_environment)
     return {name: value for name, value in environment.items() if name not in withheld}

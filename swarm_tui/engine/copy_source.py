@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Final
 
 from swarm_tui.adapters.git.checkouts import clone_into
 from swarm_tui.adapters.git.names import branch_ref
+from swarm_tui.adapters.git.parts import LFS_CHECKOUT
 from swarm_tui.adapters.git.repository import RefMoved, Repository
 from swarm_tui.adapters.git.scratch import ScratchFolder
 from swarm_tui.adapters.threads import finish_in_thread
@@ -23,9 +24,13 @@ def base_branch(spec: SweepSpec) -> str:
     return f"swarm/{spec.sweep}/{BASE_SLUG}"
 
 
-def copy_variables(repository: Repository) -> dict[str, str]:
-    """Return the variables with which mngr can copy a repository whose history was cut off."""
-    return {"GIT_TEMPLATE_DIR": str(GIT_TEMPLATE)} if repository.is_shallow else {}
+def copy_variables(repository: Repository, fill: Sequence[str] = ()) -> dict[str, str]:
+    """Return the variables with which mngr can copy a repository: one whose history was cut off, one with large files.
+
+    Those are filled in from this disk afterwards; Git LFS would ask the network for them.
+    """
+    shallow = {"GIT_TEMPLATE_DIR": str(GIT_TEMPLATE)} if repository.is_shallow else {}
+    return shallow | ({"GIT_LFS_SKIP_SMUDGE": "1"} if any(LFS_CHECKOUT in command for command in fill) else {})
 
 
 class CopySource:

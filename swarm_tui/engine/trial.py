@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -126,16 +127,17 @@ class Trial:
     def _arguments_in(self, copy: Path) -> list[str] | None:
         """Return pytest's arguments for the copy without files that it lacks; None when it lacks all that are named."""
         top = self._repository.root
+        in_checkout = re.compile(re.escape(str(top)) + r"(?=/|$|::)")
         words, dropped, named = [], 0, 0
         for word in self._wishes.arguments:
-            path = word.partition("::")[0].replace(f"{top}/", "")
+            path = in_checkout.sub(".", word.partition("::")[0])
             places = [Path(self._copies.settings.folder) / path, Path(path)]
             is_path = not word.startswith("-") and any((top / place).exists() for place in places)
             named += is_path
             if is_path and not any((copy / place).exists() for place in places):
                 dropped += 1
                 continue
-            words.append(word.replace(f"{top}/", f"{copy}/"))
+            words.append(in_checkout.sub(lambda _: str(copy), word))
         return None if dropped and dropped == named else words
 
     async def _run(self, found: Found, runs: int, facts: CopyFacts, differences: list[Difference]) -> Found:

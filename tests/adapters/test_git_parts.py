@@ -11,6 +11,7 @@ import pytest
 from swarm_tui.adapters.git import Repository
 from swarm_tui.adapters.git.checkouts import clone_into
 from swarm_tui.adapters.git.parts import fill_commands, find_submodules, uses_lfs
+from swarm_tui.engine.copy_source import copy_variables
 from tests.git_project import GitProject, quiet_environment
 
 ALLOW = ("-c", "protocol.file.allow=always")
@@ -78,3 +79,21 @@ def test_a_repository_without_any_is_quick_to_look_through(tmp_path: Path) -> No
     assert (find_submodules(repository, "HEAD"), uses_lfs(repository, "HEAD")) == ([], False)
     project.commit("Large", {".gitattributes": "*.bin filter=lfs diff=lfs merge=lfs -text\n"})
     assert uses_lfs(repository, "HEAD")
+
+
+def test_large_files_come_from_the_checkouts_own_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """git runs `git-lfs`, of which a copy needs one verb here; a stand-in shows where it looks."""
+    project = GitProject(tmp_path / "project")
+    project.commit("Begin", {".gitattributes": "*.bin filter=lfs\n", "a.bin": "version https://git-lfs\n"})
+    assert fill_commands(Repository.open(project.root), "HEAD") == ()
+    (tmp_path / "bin").mkdir()
+    lfs = tmp_path / "bin/git-lfs"
+    lfs.write_text('#!/bin/sh\ncat "$(git config lfs.storage)/objects/a" > a.bin\n')
+    lfs.chmod(0o755)
+    (project.root / ".git/lfs/objects").mkdir(parents=True)
+    (project.root / ".git/lfs/objects/a").write_text("large\n")
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=":")
+    assert (fill(project, tmp_path / "copy") / "a.bin").read_text() == "large\n"
+    assert copy_variables(Repository.open(project.root), fill_commands(Repository.open(project.root), "HEAD")) == {
+        "GIT_LFS_SKIP_SMUDGE": "1"
+    }

@@ -17,6 +17,7 @@ from swarm_tui.adapters.git.repository import Repository
 
 _SUBMODULE_MODE: Final = "160000"
 _DEPTH: Final = 8
+LFS_CHECKOUT: Final = "git lfs checkout"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,5 +90,5 @@ def fill_commands(repository: Repository, commit: str) -> tuple[str, ...]:
     commands = [module.fill_command for module in find_submodules(repository, commit) if module.store is not None]
     if uses_lfs(repository, commit) and shutil.which("git-lfs"):
         store = shlex.quote(str(repository.common_directory.absolute() / "lfs"))
-        commands.append(f"git config lfs.storage {store} && git lfs checkout")
+        commands.append(f"git config lfs.storage {store} && {LFS_CHECKOUT}")
     return tuple(commands)
