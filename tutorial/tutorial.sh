@@ -24,6 +24,9 @@ eval "$(swarm-tui completion bash)"
 # see what is missing on this machine, and how to get it
 swarm-tui doctor
 
+# the other machines that agents can run on; `swarm-tui hosts add user@machine` adds one
+swarm-tui hosts list
+
 ##############################################################################
 # WATCHING
 #   The room shows every test of a sweep at once. Nothing has to be set up to have a look.

@@ -49,3 +49,13 @@ def test_a_mistyped_command_is_told_what_was_meant(e2e: E2eSession) -> None:
     expect(result).to_exit_with(2)
     expect(result.stdout).to_be_empty()
     expect(result.stderr).to_contain("did you mean `swarm-tui tutorial`?")
+
+
+def test_without_other_machines_it_is_told_how_to_add_one(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+        # the other machines that agents can run on; `swarm-tui hosts add user@machine` adds one
+        swarm-tui hosts list
+    """)
+    result = e2e.run("swarm-tui hosts list")
+    expect(result).to_succeed()
+    expect(result.stdout).to_contain("mngr knows no machine yet; `swarm-tui hosts add user@machine` adds one.")

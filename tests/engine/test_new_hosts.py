@@ -11,7 +11,7 @@ import pytest
 from swarm_tui.adapters.mngr_settings import user_settings
 from swarm_tui.adapters.ssh import run_script, target_of
 from swarm_tui.engine.context import EngineContext
-from swarm_tui.engine.host_making import IDLE_TIMEOUT, LABEL_KEEPS, keeper_name
+from swarm_tui.engine.host_making import IDLE_TIMEOUT, LABEL_KEEPS, held_hosts, keeper_name
 from swarm_tui.engine.host_pool import HostPool
 from swarm_tui.engine.new_hosts import NewHosts
 from swarm_tui.engine.provider_check import check_provider, check_provider_options
@@ -83,6 +83,7 @@ async def test_a_host_is_made_held_and_given_back(
     folder: SweepFolder = context.folder
     write_snapshot(folder.snapshot, folder.events, folder.events.stat().st_size, context.state)
     assert read_snapshot(folder.snapshot, folder.events)[0].hosts[name].access == access
+    assert await held_hosts(isolated_mngr.adapter, context.spec) == [name], "as `clean` finds it"
     later = HostPool(is_growing=True)
     again = NewHosts(context, later)
     await again.take_up()
@@ -90,6 +91,7 @@ async def test_a_host_is_made_held_and_given_back(
 
     await again.end()
     assert not later.hosts
+    assert await held_hosts(isolated_mngr.adapter, context.spec) == []
     assert (machines.made, context.state.hosts[name].stage, again.names()) == ([], "ended", [])
     assert context.state.hosts[name].access is None
     left = await run_script(target_of(access), "tmux list-sessions 2>&1 || true")
