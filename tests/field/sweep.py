@@ -18,6 +18,7 @@ from tests.field.project import FieldProject, ReadyProject, ids_by_pytest, write
 from tests.isolation import IsolatedMngr, isolate_mngr
 
 SWEEP_TIMEOUT: Final = 1500.0
+ENDING_SECONDS: Final = 10.0
 YES: Final = "yes"
 
 
@@ -161,7 +162,14 @@ def _left_behind(program: Program, mngr: IsolatedMngr, ready: ReadyProject, open
     temporary = Path(opened.spec.temporary) if opened.spec.temporary else None
     if temporary is not None and temporary.exists():
         yield f"temporary folder {temporary}"
-    running = marked_processes("MNGR_HOST_DIR", str(mngr.host_dir))
-    others = [command for command in running.values() if "tmux" not in command]
+    # A watcher of mngr sees within seconds that its agent is gone.
+    deadline = time.monotonic() + ENDING_SECONDS
+    while (others := _programs_of(mngr)) and time.monotonic() < deadline:
+        time.sleep(0.2)
     if others:
         yield f"processes {others[:3]}"
+
+
+def _programs_of(mngr: IsolatedMngr) -> list[str]:
+    running = marked_processes("MNGR_HOST_DIR", str(mngr.host_dir))
+    return [command for command in running.values() if "tmux" not in command]
