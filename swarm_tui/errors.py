@@ -1,6 +1,7 @@
 """The one tree of errors; each says what happened and what the user can do.
 
 SwarmError               exit 1: something failed
+ ├─ NothingConcerned     exit 0: there is nothing to do, and that is well
  ├─ UsageError           exit 2: the request itself is wrong; nothing was changed
  │   └─ NoEngine         no engine works on the sweep, so that nobody can carry it out
  ├─ JournalError         the sweep folder cannot be read or written
@@ -27,6 +28,12 @@ class SwarmError(Exception):
     def __str__(self) -> str:
         separator = " " if self.message.endswith("?") else ": "
         return f"{self.message}{separator}{self.hint}" if self.hint else self.message
+
+
+class NothingConcerned(SwarmError):
+    """A change concerns no test: there is nothing to do, and that is well."""
+
+    exit_code = 0
 
 
 class UsageError(SwarmError):

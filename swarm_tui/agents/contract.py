@@ -21,6 +21,9 @@ ARCHIVE_PATH: Final = "plugin/swarm/outputs.tar.gz"
 TRIES_PATH: Final = "plugin/swarm/tries.jsonl"
 """In the agent's state folder; written by the live plugin."""
 
+USED_PATH: Final = "plugin/swarm/used.json"
+"""In the agent's state folder; the live plugin writes there which code and files the test used in its first run."""
+
 CONDITION_PATH: Final = "plugin/swarm/condition.json"
 """In the agent's state folder; an agent that we know nothing of may write there why its model does not answer:
 `{"trouble": "limited", "until": 1795032147, "has_given_up": false, "words": "429 Too Many Requests"}`, and `{}` or no
@@ -28,3 +31,6 @@ file when it answers again. The troubles are those of `TroubleKind`; all but the
 
 TASK_VARIABLE: Final = "SWARM_TASK"
 """Holds the path of the task file; the live plugin and the offline agent read it."""
+
+USED_VARIABLE: Final = "SWARM_USED"
+"""When it is set, what a test uses is recorded with every Python."""

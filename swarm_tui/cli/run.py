@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from swarm_tui.cli.sweep_options import add_display_options, add_options, order_of, show_sweep
+from swarm_tui.errors import NothingConcerned, UsageError
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.options import THEN
+from swarm_tui.model.text import plain
 
 if TYPE_CHECKING:
     from swarm_tui.engine.order import Order
@@ -23,7 +26,9 @@ EXAMPLES = """\
   swarm-tui run --headless -- tests/e2e -k share pytest's own arguments choose the tests
   swarm-tui run --changed-since main --title "my branch"
   swarm-tui run --agent offline --records play   play recorded work; no model, no costs
-Exit codes with --headless: 0 all harvested, nothing failed or blocked; 1 something was; 2 misuse; 130 interrupted."""
+  swarm-tui run --affected-by main --explain     which tests a change concerns, and why
+Exit codes with --headless: 0 all harvested, nothing failed or blocked, or no test is concerned; 1 something was;
+2 misuse; 130 interrupted."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,6 +42,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="run the tests in fresh copies before (--baseline), and take those that fail, are flaky, or pass",
     )
     which.add_argument("--changed-since", metavar="REV", help="tests whose file, or a conftest.py above it, changed")
+    which.add_argument(
+        "--affected-by",
+        metavar="REV",
+        help="tests that use what has changed since, as earlier sweeps saw; and those of which that is not known",
+    )
+    which.add_argument("--explain", action="store_true", help="with --affected-by: print the reasons, launch nothing")
     which.add_argument(
         "--only-failed-of", metavar="SWEEP", help="tests that failed, blocked or stayed unresolved there"
     )
@@ -53,7 +64,13 @@ def run(arguments: argparse.Namespace) -> int:
     from swarm_tui.engine.start import start_engine
     from swarm_tui.model.text import plain
 
-    spec, tests = asyncio.run(prepare_sweep(_order(arguments), print_progress, print_passing))
+    if arguments.explain:
+        return _explain(arguments)
+    try:
+        spec, tests = asyncio.run(prepare_sweep(_order(arguments), print_progress, print_passing))
+    except NothingConcerned as error:
+        print_progress(str(error))
+        return error.exit_code
     spec = say_cost(spec, [test.test for test in tests], print_progress)
     folder = begin_sweep(spec, tests)
     count = counted(len(tests), "test")
@@ -72,12 +89,27 @@ def run(arguments: argparse.Namespace) -> int:
     return show_sweep(folder, arguments)
 
 
+def _explain(arguments: argparse.Namespace) -> int:
+    """Print which tests a change concerns, and why."""
+    from swarm_tui.engine.collect import explain_affected
+
+    if not arguments.affected_by:
+        raise UsageError("--explain says nothing of its own", "give --affected-by REV too")
+    words = tuple(arguments.pytest_arguments)
+    reasons = asyncio.run(explain_affected(Path.cwd(), arguments.python, words, arguments.affected_by))
+    for test, reason in reasons.items():
+        print(f"{'run ' if reason else 'pass'}  {plain(test, 300)}{f': {plain(reason, 300)}' if reason else ''}")
+    print(f"{sum(map(bool, reasons.values()))} of {counted(len(reasons), 'test')}")
+    return 0
+
+
 def _order(arguments: argparse.Namespace) -> Order:
     from swarm_tui.engine.collect import Selection
 
     selection = Selection(
         only=arguments.only,
         changed_since=arguments.changed_since,
+        affected_by=arguments.affected_by,
         only_failed_of=arguments.only_failed_of,
     )
     return order_of(arguments, selection=selection)

@@ -11,9 +11,10 @@ from typing import Final, Literal
 
 from swarm_tui.adapters.git import Repository
 from swarm_tui.adapters.pytest import Collected, CollectedTest, CollectionError, PytestAdapter
+from swarm_tui.engine.affected import ChangedCode
 from swarm_tui.engine.code_origin import import_roots, path_below, refuse_foreign_code
 from swarm_tui.engine.project_python import find_pythons, named_python
-from swarm_tui.errors import ProgramMissing, SwarmError, UsageError
+from swarm_tui.errors import NothingConcerned, ProgramMissing, SwarmError, UsageError
 from swarm_tui.journal.folder import find_sweep
 from swarm_tui.journal.open import open_sweep
 from swarm_tui.model.baseline import Baseline
@@ -37,6 +38,7 @@ class Selection:
     only: Literal["red", "flaky", "green"] | None = None
     """Those whose baseline says so."""
     changed_since: str | None = None
+    affected_by: str | None = None
     only_failed_of: str | None = None
 
 
@@ -93,6 +95,8 @@ async def find_tests(
         for found in collected.tests
         if wanted is None or found.test in wanted
     )
+    if not tests and selection.affected_by:
+        raise NothingConcerned(f"what has changed since {plain(selection.affected_by, 100)} concerns no test")
     if not tests:
         raise UsageError(f"none of the {len(collected.tests)} tests is chosen", _why_none(selection))
     return Found(
@@ -182,7 +186,25 @@ def _chosen(collected: Collected, repository: Repository, root: Path, selection:
         changed = _changed_since(repository, selection.changed_since)
         kept = {found.test for found in collected.tests if _is_affected(found.test, changed, root, repository.root)}
         wanted = kept if wanted is None else wanted & kept
+    if selection.affected_by:
+        reasons = _reasons(collected, repository, root, selection.affected_by)
+        kept = {test for test, reason in reasons.items() if reason}
+        wanted = kept if wanted is None else wanted & kept
     return wanted
+
+
+async def explain_affected(folder: Path, python: str | None, arguments: Sequence[str], revision: str) -> dict[str, str]:
+    """Return why the change since a revision concerns each test; an empty reason for one that it does not concern."""
+    repository = Repository.open(folder)
+    _, collected = await collect_tests(repository, folder, python, arguments)
+    return _reasons(collected, repository, checked_root(collected, repository.root.resolve()), revision)
+
+
+def _reasons(collected: Collected, repository: Repository, root: Path, revision: str) -> dict[str, str]:
+    top = repository.root.resolve()
+    return ChangedCode(repository, revision).reasons(
+        (found.test, _file_of(found.test, root, top)) for found in collected.tests
+    )
 
 
 def choose_by_baseline(found: Found, selection: Selection) -> Found:

@@ -12,7 +12,7 @@ from typing import Final
 
 from swarm_tui.adapters.mngr_messages import CreateRequest
 from swarm_tui.adapters.set_up import SetUpFailed
-from swarm_tui.agents.contract import OUTPUT_FOLDER, PROMPT_FILE, TASK_VARIABLE
+from swarm_tui.agents.contract import OUTPUT_FOLDER, PROMPT_FILE, TASK_VARIABLE, USED_VARIABLE
 from swarm_tui.agents.kinds import AgentStart, kind_of_sweep
 from swarm_tui.agents.prompting import MAPPER_TEMPLATE, render_prompt
 from swarm_tui.agents.shipped import Shelf, write_command
@@ -234,6 +234,8 @@ def environment_for(
     }
     if has_task:
         environment[TASK_VARIABLE] = around.task_file
+    if spec.is_use_recorded:
+        environment[USED_VARIABLE] = "1"
     is_apart = bool(number and spec.temporary)
     environment |= own_variables(number, spec.temporary, spec.run_limits) if is_apart else spec.run_limits.variables
     name, email = spec.identity

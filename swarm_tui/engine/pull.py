@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Final
 
 from swarm_tui.adapters.git import NoSpaceForGit, Repository
-from swarm_tui.agents.contract import ARCHIVE_PATH, BUNDLE_FILE, OUTPUT_FOLDER, PACKED_OUTPUT_FOLDER
+from swarm_tui.agents.contract import ARCHIVE_PATH, BUNDLE_FILE, OUTPUT_FOLDER, PACKED_OUTPUT_FOLDER, USED_PATH
 from swarm_tui.engine.archive import BadArchive, unpack_archive
 from swarm_tui.engine.commits import FetchedCommits, fetch_agent_commits
 from swarm_tui.errors import AdapterError, JournalError, SwarmError
 from swarm_tui.journal.folder import write_beside
 from swarm_tui.model.outcome import OUTCOME_SIZE_LIMIT, Outcome
 from swarm_tui.model.text import plain
+from swarm_tui.model.used_code import USED_FILE, USED_LIMIT
 from swarm_tui.places.place import AgentAddress, AgentFile, Place, PlaceUnreachable, ReadRequest
 from swarm_tui.transcripts.entries import record_time
 from swarm_tui.transcripts.locate import (
@@ -77,6 +78,7 @@ async def pull_work(
             _keep_screen(place, agent, folder), _pull_archive(place, agent, folder, notes)
         )
         await _pull_transcript(place, agent, folder, sources)
+        await _pull_used_code(place, agent, folder)
         bundle = folder / BUNDLE_FILE
         fetched = await fetch_agent_commits(
             repository,
@@ -108,6 +110,11 @@ def read_output(folder: Path, name: str) -> bytes | None:
             return file.read(OUTCOME_SIZE_LIMIT + 1)
     except OSError:
         return None
+
+
+async def _pull_used_code(place: Place, agent: AgentAddress, folder: Path) -> None:
+    """Keep what the test used in its first run, for sweeps that come later."""
+    await place.fetch_file(AgentFile(agent, USED_PATH), folder / USED_FILE, limit=USED_LIMIT)
 
 
 async def _pull_archive(place: Place, agent: AgentAddress, folder: Path, notes: list[str]) -> str | None:

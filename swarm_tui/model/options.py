@@ -193,6 +193,9 @@ class RunOptions:
     setup: str | None = _option(
         None, "--setup", "run in every copy before it is used to test (uv sync, make ...)", "CMD"
     )
+    is_use_recorded: bool = _option(
+        False, "--record-use", "see what each test uses, for --affected-by, also before Python 3.12", commands=_RUN
+    )
     python: str | None = _option(
         None, "--python", "the project's interpreter (default: its venv, else python3)", "PATH"
     )

@@ -205,6 +205,34 @@ def test_modules_of_the_users_checkout_are_noticed(copy: Copy) -> None:
     assert [line["modules"] for line in copy.told() if line["kind"] == "foreign"] == [["product"]]
 
 
+def test_a_version_that_a_build_wrote_into_the_checkout_is_not_what_is_tested(copy: Copy) -> None:
+    for name, content in (("_version.py", "V = 1\n"), ("parser.py", "# This file is generated.\n"), ("real.py", "")):
+        (copy.checkout / name).write_text(content)
+    copy.write("test_it.py", "import _version, parser, real\n\n\ndef test_passes():\n    pass\n")
+    path = os.pathsep.join([str(live_folder()), str(copy.checkout)])
+    copy.run("test_it.py", extra={"PYTHONPATH": path})
+    assert [line["modules"] for line in copy.told() if line["kind"] == "foreign"] == [["real"]]
+
+
+def test_what_a_test_uses_is_recorded_in_its_first_run(copy: Copy) -> None:
+    copy.write("data/words.txt", "a b\n")
+    copy.write("product.py", "def used():\n    return open('data/words.txt').read()\n\n\ndef unused():\n    pass\n")
+    copy.write("test_it.py", "import product\n\n\ndef test_passes():\n    product.used()\n")
+    copy.run("test_it.py", extra={"SWARM_USED": "1"})
+    path = copy.state / "plugin/swarm/used.json"
+    used = json.loads(path.read_text())
+    assert (used["outcome"], used["has_programs"]) == ("passed", False)
+    assert used["functions"] == {"product.py": [1], "test_it.py": [4]}
+    assert set(used["loaded"]) >= {"product.py", "test_it.py"}
+    assert "data/words.txt" in used["opened"]
+    copy.write("product.py", "def used():\n    import subprocess\n    subprocess.run('true')\n")
+    copy.run("test_it.py", extra={"SWARM_USED": "1"})
+    assert json.loads(path.read_text()) == used
+    path.unlink()
+    copy.run("test_it.py", extra={"SWARM_USED": "1"})
+    assert json.loads(path.read_text())["has_programs"]
+
+
 def test_modules_of_the_copy_are_not_foreign(copy: Copy) -> None:
     (copy.checkout / "product.py").write_text("")
     copy.write("product.py", "")

@@ -97,7 +97,7 @@ def ids_by_pytest(python: str, folder: Path, arguments: tuple[str, ...], scratch
     target = scratch / "ids.json"
     # As `python -m pytest` does.
     code = f"import sys; sys.path.insert(0, {str(folder)!r})\n{_IDS}"
-    subprocess.run([python, "-c", code, str(target), *arguments], cwd=folder, capture_output=True, timeout=TOOL_TIMEOUT)
+    call(python, "-c", code, target, *arguments, folder=folder)
     ids: list[str] = json.loads(target.read_text())
     return ids
 

@@ -34,6 +34,12 @@ def modules_inside(folder: Any, left_out: Any, tests: Any = ()) -> Any:
     return {name: begin for name, begin in found.items() if found.get(name.rpartition(".")[0]) != begin}
 
 
+def files_inside(folder: Any) -> Any:
+    """Return the files of all modules that lie in a folder."""
+    found = {_file_of(module) for module in list(sys.modules.values())}
+    return {path for path in found if path and _is_below(path, folder)}
+
+
 def compiled_inside(folder: Any) -> Any:
     """Return {compiled module: its file} for those that lie in a folder, but not where packages are installed."""
     found = {}
@@ -44,6 +50,15 @@ def compiled_inside(folder: Any) -> Any:
         if path.endswith(tuple(EXTENSION_SUFFIXES)):
             found[name] = path
     return found
+
+
+def is_written_by_build(name: str, repository: Any, copy: Any) -> bool:
+    """Return whether a module was generated in the checkout, as versions are, so that a fresh copy cannot have it."""
+    path = _file_of(sys.modules[name])
+    if not path.endswith(".py") or os.path.exists(os.path.join(copy, os.path.relpath(path, repository))):
+        return False
+    with open(path, "rb") as file:
+        return b"generated" in file.read(300).lower() or name.split(".")[-1].strip("_") == "version"
 
 
 def _file_of(module: Any) -> Any:

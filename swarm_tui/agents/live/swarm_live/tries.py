@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from .failure import describe_failure
-from .imports import modules_inside, root_of
+from .imports import is_written_by_build, modules_inside, root_of
+from .used_code import UseWatch, can_watch
 from .verdict import FAILURE_LIMIT, ReportSum, failure_line, skip_reason
 from .writing import QUIETLY, append
 
@@ -67,7 +68,8 @@ class Witness:
 
     def pytest_sessionfinish(self) -> None:
         with QUIETLY:
-            foreign = modules_inside(self.repository, (self.copy,))
+            found = modules_inside(self.repository, (self.copy,))
+            foreign = [name for name in found if not is_written_by_build(name, self.repository, self.copy)]
             if foreign:
                 append(self.path, kind="foreign", modules=sorted(foreign)[:20])
 
@@ -88,6 +90,8 @@ class Tries(Witness):
         Witness.__init__(self, config, task, path)
         self.run = f"{os.getpid()}-{int(time.time() * 1000):x}"
         self.verdict: Any = None
+        used = os.path.join(os.path.dirname(path), "used.json")
+        self.used: Any = UseWatch(self.copy, used) if can_watch() else None
 
     def pytest_runtest_logstart(self, nodeid: Any) -> None:
         with QUIETLY:
@@ -116,9 +120,13 @@ class Tries(Witness):
         if self.verdict is None:
             self.verdict = ReportSum()
             append(self.path, kind="start", run=self.run)
+            if self.used:
+                self.used.begin()
 
     def _finish(self) -> None:
         verdict, self.verdict = self.verdict, None
+        if self.used:
+            self.used.end(verdict.outcome)
         if verdict.outcome:
             failure = f"skipped: {verdict.text}" if verdict.outcome == "skipped" else verdict.text
             failure = failure[:FAILURE_LIMIT]
