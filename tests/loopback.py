@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from swarm_tui.adapters.ssh import target_of
 from swarm_tui.model.hosts import HostAccess
 from tests.programs import end_with_parent, require_program
 from tests.waiting import until
@@ -111,6 +112,11 @@ class LoopbackHost:
                 os.kill(process, signal.SIGKILL)
         self._sshd.wait()
         self._sshd = None
+
+    def run(self, script: str) -> str:
+        """Run a script of sh there; return what it prints."""
+        words = [*target_of(self.access).words(), script]
+        return subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60).stdout
 
     def freeze(self, is_frozen: bool = True) -> None:
         """Let it answer nothing any more, or again."""

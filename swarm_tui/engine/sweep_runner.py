@@ -90,6 +90,8 @@ class SweepRunner:
         self.pool = HostPool([access.name for access in spec.access], spec.per_host, is_growing=is_growing)
         self.new_hosts = NewHosts(context, self.pool) if is_growing else None
         self.hosts = HostKeeper(context, self.live_agents)
+        self._returning: set[str] = set()
+        """Hosts that are back, and whose agents are being looked for."""
         self._screens = DoubtfulScreens(context.place)
         self._is_integrator_queued = False
         self._failures: dict[str, int] = {}
@@ -289,7 +291,8 @@ class SweepRunner:
             now=now,
         )
         for test in chosen:
-            host = self.pool.choose(self.hosts_in_use(), self.hosts.unreachable, now)
+            closed = self.hosts.unreachable | self._returning
+            host = self.pool.choose(self.hosts_in_use(), closed, now)
             if host is None:
                 self._give_up_hopeless()
                 return
@@ -301,7 +304,10 @@ class SweepRunner:
     def _look_at_hosts(self, now: float) -> None:
         changes = self.hosts.look(now)
         for host in changes.back:
-            self.group.create_task(take_up_again(self, host))
+            # What is there already is seen to before anything new is launched there.
+            self._returning.add(host)
+            task = self.group.create_task(take_up_again(self, host))
+            task.add_done_callback(lambda _, host=host: self._returning.discard(host))  # type: ignore[misc]
         if changes.gone:
             leave_hosts(self, changes.gone)
         if self.new_hosts is not None:
