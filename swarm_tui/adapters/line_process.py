@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import subprocess
 import threading
@@ -16,6 +17,7 @@ from swarm_tui.adapters.process_group import end_group, start_group
 LINE_LIMIT: Final = 1 << 25
 _CHUNK: Final = 1 << 18
 _ERRORS_KEPT: Final = 4_000
+_LAST_WORDS: Final = 1.0
 
 
 class LineProcess:
@@ -29,6 +31,7 @@ class LineProcess:
         self._lines: list[bytes] = []
         self._errors = bytearray()
         self._changed = asyncio.Event()
+        self._has_said_all = asyncio.Event()
         self._is_over = False
         stdin, stdout, stderr = self._process.stdin, self._process.stdout, self._process.stderr
         assert stdin is not None, "all three are pipes"
@@ -56,14 +59,19 @@ class LineProcess:
         lines, self._lines = self._lines, []
         return lines
 
-    @property
-    def errors(self) -> str:
-        """The end of what it wrote as errors."""
+    async def last_errors(self) -> str:
+        """Return the end of what it wrote as errors; what it writes last may come after the end of its lines."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_LAST_WORDS):
+                await self._has_said_all.wait()
         return self._errors.decode("utf-8", "replace")
 
     def close(self) -> None:
         """End the program and all that it has started, without waiting for it."""
-        self._end_reading()
+        self._is_over = True
+        for pipe in self._readers:
+            self._loop.remove_reader(pipe)
+        self._changed.set()
         self._loop.remove_writer(self._stdin)
         for pipe in (self._stdin, *self._readers):
             try:
@@ -92,7 +100,9 @@ class LineProcess:
         except OSError:
             block = b""
         if not block or len(self._read) > LINE_LIMIT:
-            self._end_reading()
+            self._is_over = True
+            self._loop.remove_reader(pipe)
+            self._changed.set()
             return
         end = block.rfind(b"\n") + 1
         if end:
@@ -111,10 +121,5 @@ class LineProcess:
             block = b""
         if not block:
             self._loop.remove_reader(pipe)
+            self._has_said_all.set()
         self._errors = (self._errors + block)[-_ERRORS_KEPT:]
-
-    def _end_reading(self) -> None:
-        self._is_over = True
-        for pipe in self._readers:
-            self._loop.remove_reader(pipe)
-        self._changed.set()

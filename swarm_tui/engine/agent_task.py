@@ -10,6 +10,7 @@ from swarm_tui.agents.judging import End
 from swarm_tui.agents.kinds import AgentKind
 from swarm_tui.engine.context import EngineContext
 from swarm_tui.engine.pull import Pulled, pull_work
+from swarm_tui.engine.recording import bring_recording
 from swarm_tui.engine.surroundings import Surroundings
 from swarm_tui.model.events import Harvesting
 from swarm_tui.model.state import TestRecord
@@ -68,6 +69,8 @@ async def harvest(
 
 async def pull_for(context: EngineContext, task: AgentTask, agent: AgentAddress, place: Place | None = None) -> Pulled:
     """Pull what an agent has made for a task; it lives in the sweep's place unless another is named."""
+    if place is None:
+        await bring_recording(context, agent, context.state.record_of(task.key).attempt)
     return await pull_work(
         place or context.place,
         agent,

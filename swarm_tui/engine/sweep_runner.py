@@ -404,7 +404,8 @@ class SweepRunner:
             instead = await harvest(self.context, watch.task, watch.address, end)
         except PlaceUnreachable as error:
             # It is harvested when its host is back.
-            self.context.note(f"its work cannot be had now: {error}", level="warning", test=test)
+            self.context.note_once(f"the work of {watch.address.name} cannot be had now: {error}", level="warning")
+            await asyncio.sleep(STATUS_INTERVAL)
             return
         if test != INTEGRATOR_KEY:
             self.is_integration_due = True

@@ -87,10 +87,12 @@ class SshLink:
             raise self.unreachable(f"no answer within {timeout:g} s") from None
         finally:
             self._waiting.pop(number, None)
-        if "problem" in answer and not isinstance(answer.get("errno"), int):
-            raise AdapterError(f"{self.access.name} could not do that: {plain(str(answer['problem']), 300)}")
         if "problem" in answer:
-            raise OSError(answer["errno"], plain(str(answer["problem"]), 300), plain(str(answer.get("path")), 300))
+            problem = plain(str(answer["problem"]), 300)
+            # Only of these two is an error of the host's disk or programs expected.
+            if op in ("run", "write") and isinstance(answer.get("errno"), int):
+                raise OSError(answer["errno"], problem, plain(str(answer.get("path")), 300))
+            raise self.unreachable(f"it could not {op}: {problem}")
         return answer
 
     async def run(
@@ -181,7 +183,7 @@ class SshLink:
             except TimeoutError:
                 raise PlaceUnreachable(f"it has said nothing for {SILENCE:g} s") from None
             if not lines:
-                raise self._connection_error(self._process.errors)
+                raise self._connection_error(await self._process.last_errors())
             for line in lines:
                 self._take(line)
             if time.monotonic() > pinged + PING_INTERVAL:
