@@ -77,12 +77,12 @@ class HostPool:
         if host in self._health:
             self._health[host] = _Health()
 
-    def note_failure(self, host: str, reason: str, now: float) -> None:
-        """Let a host rest on which a launch has failed."""
+    def note_failure(self, host: str, reason: str, now: float, *, is_lasting: bool = False) -> None:
+        """Let a host rest on which a launch has failed, for good when that will not change."""
         if host in self._health:
             health = self._health[host]
             health.not_before = now + _PAUSES[min(health.refusals, len(_PAUSES) - 1)]
-            health.refusals += 1
+            health.refusals = REFUSALS if is_lasting else health.refusals + 1
             health.reason = reason
 
     def why_hopeless(self, gone: Collection[str]) -> str:

@@ -46,6 +46,10 @@ class HostUnusable(AdapterError):
     """A host answers, and no agent of this sweep can work on it."""
 
 
+class HostUnfit(HostUnusable):
+    """The same for a reason that trying again does not mend: a program is missing, or the set-up fails."""
+
+
 @dataclass(frozen=True, slots=True)
 class PreparedHost:
     """What a host has for the agents of one sweep."""
@@ -134,7 +138,7 @@ class HostPreparation:
         wanted = [*_NEEDED, *([kind.program] if kind.program else [])]
         missing = (await place.link.run(["sh", "-c", _LOOK_FOR_PROGRAMS, "look", *wanted])).text.split()
         if missing:
-            raise HostUnusable(f"{place.access.name} has no {' and no '.join(missing)}", "install it there")
+            raise HostUnfit(f"{place.access.name} has no {' and no '.join(missing)}", "install it there")
 
     async def _push_seed(self, access: HostAccess, folder: str, place: SshPlace) -> None:
         """Bring the repository's objects to the host, so that its agents' copies share them."""
@@ -181,7 +185,7 @@ class HostPreparation:
             failure = read_failure(finished.error_text) or SetUpFailed(finished.code, finished.error_text)
             lines = "\n".join(failure.lines)
             self._note(f"on {place.access.name} {failure.message}\n{lines}")
-            raise HostUnusable(f"on {place.access.name} {failure.message}", failure.hint)
+            raise HostUnfit(f"on {place.access.name} {failure.message}", failure.hint)
         await self._checked(place, ["touch", mark], "note that it is set up")
 
     def _candidates(self, project: str) -> list[str]:
@@ -198,12 +202,12 @@ class HostPreparation:
         pythons = [(row[0], tuple(map(int, row[1].split("."))), row[2] == "True") for row in found if len(row) == 3]
         python = next((path for path, _, has_pytest in pythons if has_pytest), None)
         if python is None:
-            raise HostUnusable(
+            raise HostUnfit(
                 f"no Python on {host} has pytest", "--setup makes the project's environment, --python names its Python"
             )
         ours = next((path for path, version, _ in pythons if version >= OUR_PYTHON), None)
         if ours is None and kind_of_sweep(self._spec).is_ours:
-            raise HostUnusable(f"{host} has no Python 3.11", "the offline agent needs it")
+            raise HostUnfit(f"{host} has no Python 3.11", "the offline agent needs it")
         return python, ours or "python3"
 
     async def _checked(

@@ -19,7 +19,7 @@ from swarm_tui.engine.hindered_agents import HinderedAgents
 from swarm_tui.engine.host_changes import leave_hosts, take_up_again
 from swarm_tui.engine.host_keeper import HostKeeper
 from swarm_tui.engine.host_pool import HostPool, HostUse
-from swarm_tui.engine.host_preparation import HostUnusable
+from swarm_tui.engine.host_preparation import HostUnfit, HostUnusable
 from swarm_tui.engine.integrator_task import IntegratorTask, begin_integrator, prepare_integration
 from swarm_tui.engine.launch import clear_debris, destroy_agent, launch
 from swarm_tui.engine.live_agents import LiveAgents
@@ -337,7 +337,7 @@ class SweepRunner:
         try:
             await launch(self.context, task, attempt, host)
         except (HostUnusable, PlaceUnreachable) as error:
-            self._after_host_failure(key, attempt, host, str(error))
+            self._after_host_failure(key, attempt, host, str(error), is_lasting=isinstance(error, HostUnfit))
         except UsageError as error:
             # The request itself is wrong, so that another attempt would fail too.
             await self._give_up(task, attempt, str(error))
@@ -354,10 +354,10 @@ class SweepRunner:
         finally:
             self._creating.pop(key, None)
 
-    def _after_host_failure(self, key: str, attempt: int, host: str, reason: str) -> None:
+    def _after_host_failure(self, key: str, attempt: int, host: str, reason: str, *, is_lasting: bool = False) -> None:
         """Queue a test again that cannot be launched for a reason which is its host's."""
         if host not in self.hosts.unreachable:
-            self.pool.note_failure(host, reason, time.monotonic())
+            self.pool.note_failure(host, reason, time.monotonic(), is_lasting=is_lasting)
         self.context.record(LaunchFailed(test=key, reason=reason, attempt=attempt))
         self.queue[key] = None
 

@@ -60,6 +60,12 @@ def test_a_host_that_refuses_rests_longer_each_time_and_gets_none_in_the_end() -
     assert pool.why_hopeless(("box2",)) == "no space left; box2 does not answer any more"
 
 
+def test_a_host_on_which_no_agent_can_ever_work_gets_none_at_once() -> None:
+    pool = HostPool(["box1"], 4)
+    pool.note_failure("box1", "box1 has no tmux", now=0.0, is_lasting=True)
+    assert pool.why_hopeless(()) == "box1 has no tmux"
+
+
 def test_one_success_forgives_a_host() -> None:
     pool = HostPool(["box1"], 4)
     for _ in range(REFUSALS - 1):
