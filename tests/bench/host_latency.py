@@ -29,6 +29,7 @@ from swarm_tui.places.place import AgentAddress, AgentFile
 from swarm_tui.places.ssh import SshPlace
 from swarm_tui.places.ssh_link import SshLink
 from tests.loopback import LoopbackHost, loopback_hosts
+from tests.waiting import eventually
 
 TICK = 0.1
 LOST = 0.02
@@ -65,6 +66,8 @@ async def watch(place: ManyHosts, agents: list[AgentAddress], seconds: float) ->
     """Follow all agents for a time; return how late each line came, and our CPU seconds."""
     tails = [FileTail(AgentFile(agent, TRIES_PATH)) for agent in agents]
     late: list[float] = []
+    await place.latest_statuses()
+    await eventually(lambda: all(report.is_there for report in place.reports()), "all hosts")
     end, used, warm, statuses_due = time.monotonic() + seconds + 5, 0.0, time.monotonic() + 5, 0.0
     while time.monotonic() < end:
         slices = await place.latest_files([tail.request for tail in tails])
