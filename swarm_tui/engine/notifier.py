@@ -81,7 +81,8 @@ class Notifier:
         """Send what is due, until cancelled."""
         while not self._settings.is_empty:
             await asyncio.sleep(POLL)
-            await self.work()
+            with contextlib.suppress(SwarmError, OSError):
+                await self.work()
 
     async def work(self) -> None:
         """Read what is new, and send what is due."""
@@ -91,14 +92,12 @@ class Notifier:
 
     async def send_last(self) -> None:
         """Send what has not been sent when the sweep has ended, also then not within a minute of the message before."""
-        if self._settings.is_empty:
-            return
-        self._read()
-        while self._pending and self._clock() < self._due_at:
-            await asyncio.sleep(min(POLL, self._due_at - self._clock()))
-            self._read()
-        if self._pending:
-            await self._send()
+        with contextlib.suppress(SwarmError, OSError):
+            while not self._settings.is_empty:
+                await self.work()
+                if not self._pending:
+                    return
+                await asyncio.sleep(POLL)
 
     @property
     def _due_at(self) -> float:
@@ -121,14 +120,19 @@ class Notifier:
         self._pending = []
         if not notices:
             return
-        now = moment_of(self._state)
-        changes = await asyncio.to_thread(changes_between, self._before, now)
+        before, now = self._before, moment_of(self._state)
+        changes = await asyncio.to_thread(changes_between, before, now)
         text = message_of(notices, changes)
         content = json.dumps(describe_notices(self._spec, self._state, notices, text)).encode()
         if self._sent_at > float("-inf"):
             self._pause = min(2 * self._pause, FURTHEST_APART)
         self._before, self._sent_at = now, self._clock()
-        await asyncio.gather(*(self._deliver(*way) for way in self._ways(text, content)))
+        try:
+            await asyncio.gather(*(self._deliver(*way) for way in self._ways(text, content)))
+        except asyncio.CancelledError:
+            # The engine ends: what was on its way goes with the last message.
+            self._before, self._pending = before, notices + self._pending
+            raise
 
     def _ways(self, text: str, content: bytes) -> Iterator[tuple[str, Sequence[str], bytes]]:
         settings = self._settings

@@ -64,7 +64,8 @@ def _facts_line(facts: HeaderFacts, width: int) -> Line:
     # Why fewer agents work than were asked for comes before the time on a narrow terminal.
     entries.insert(len(entries) if not facts.dial else bool(facts.status), slots)
     if facts.cost:
-        entries.append([Part(facts.cost, facts.cost_role)])
+        # A budget that is nearly spent comes before the time, too.
+        entries.insert(bool(facts.status) if facts.cost_role else len(entries), [Part(facts.cost, facts.cost_role)])
     right = [*whole_entries(entries, max(0, width - width_of(left) - 3), 3), Part(" ")]
     if about and width_of(left) + len(about) + width_of(right) + 4 <= width:
         left += [Part("  "), Part(about, "dim")]
