@@ -34,12 +34,8 @@ def budget_line(event: BudgetEvent | OverBudget) -> tuple[str, str, str]:
             text = ", ".join(f"{name}: {limit_text(limit)}" for name, limit in limits if limit is not None)
             return "info", f"{text} ({event.by or 'someone'})", ""
         case BudgetSpent(percent=100):
-            more = f"`swarm-tui request budget {2 * event.budget:g}` goes on"
-            return (
-                "error",
-                f"the budget of {limit_text(event.budget)} is spent: nothing further is launched; {more}",
-                "",
-            )
+            more = f"nothing further is launched; `swarm-tui request budget {2 * event.budget:g}` goes on"
+            return "error", f"the budget of {limit_text(event.budget)} is spent: {more}", ""
         case BudgetSpent():
             return "warning", f"{money(event.dollars)} of the budget of {limit_text(event.budget)} are spent", ""
         case BudgetBlind():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
 import threading
@@ -38,6 +39,7 @@ from swarm_tui.model.events import (
 from swarm_tui.model.states import Result, State
 from swarm_tui.model.trouble import TroubleKind
 from tests.engine.rehearsal import QuickMngr, rehearse
+from tests.waiting import eventually
 
 
 class Away:
@@ -205,6 +207,24 @@ async def test_what_does_not_work_is_noted_once(tmp_path: Path, command: tuple[s
         await away.pass_time(1.0)
         await away.pass_time(APART)
     assert away.noted == [told]
+
+
+async def test_a_message_that_the_end_interrupts_goes_with_the_last_one(tmp_path: Path) -> None:
+    begun, free = tmp_path / "begun", tmp_path / "free"
+    script = f"if [ -e {free} ]; then cat >> {tmp_path}/told.jsonl; else touch {begun}; sleep 60; fi"
+    away = Away(tmp_path, command=("sh", "-c", script))
+    away.notifier._send_limit = 30.0
+    away.fail(away.tests[0])
+    await away.pass_time(1.0)
+    sending = asyncio.ensure_future(away.pass_time(GATHERED_FOR))
+    await eventually(begun.exists, "the first message")
+    sending.cancel()
+    await asyncio.gather(sending, return_exceptions=True)
+    free.touch()
+    away.context.record(EngineEnded(why="finished"))
+    away.now += APART
+    await away.notifier.send_last()
+    assert [message["kinds"] for message in away.messages] == [{"failed": 1, "done": 1}]
 
 
 async def test_no_word_of_an_agent_is_a_command(tmp_path: Path) -> None:
