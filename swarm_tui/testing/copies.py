@@ -103,7 +103,8 @@ class TestCopies:
         self._base = base
         self._scratch = ScratchFolder("swarm-copies-", parent_folder)
         self._count = max(1, min(count, os.cpu_count() or 1))
-        self._free: asyncio.Queue[_Copy] = asyncio.Queue()
+        # The one that was used last comes first: it has been set up, and others may never be needed.
+        self._free: asyncio.LifoQueue[_Copy] = asyncio.LifoQueue()
         for number in range(self._count):
             self._free.put_nowait(_Copy(COPIES_NUMBER + number, self.folder / f"copy{number}"))
         self._is_holding = False

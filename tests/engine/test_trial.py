@@ -234,7 +234,7 @@ async def test_the_baseline_tells_red_flaky_and_clashing_tests(
 
 
 async def test_once_each_test_is_run_in_one_of_the_copies(project: GitProject) -> None:
-    found, said = await tried(project, baseline=1)
+    found, said = await tried(project, str(project.root / "tests"), baseline=1)
     assert set(found.baselines.values()) == {Baseline.GREEN}
     assert "baseline, once: 1 green (" in said
     with pytest.raises(UsageError, match="none is red in a fresh copy"):
