@@ -8,6 +8,7 @@ from collections.abc import Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from swarm_tui.errors import SwarmError
+from swarm_tui.model.asks import OpenAsk, answer_problem
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.hosts import LOCAL_HOST
 from swarm_tui.model.requests import RequestKind
@@ -135,6 +136,9 @@ class AgentCommands:
             return "no test is marked or under the cursor"
         if self._receivers():
             return ""
+        record = self._screen.current_record()
+        if len(self._screen.current_tests()) == 1 and record is not None and record.needs_terminal:
+            return "a dialog stands in its terminal: a attaches, and there it is answered"
         marked = len(self._screen.room.marks.tests & set(self._screen.current_tests()))
         who = (
             f"none of the {marked} marked tests"
@@ -147,12 +151,18 @@ class AgentCommands:
 
     def _receivers(self) -> list[TestRecord]:
         records = self._screen.store.records_of(self._screen.current_tests())
-        return [record for record in records if record.state in (State.RUNNING, State.WAITING)]
+        living = [record for record in records if record.state in (State.RUNNING, State.WAITING)]
+        # Typed text would answer a dialog, and words for many are no answer to what each of them asks.
+        return [record for record in living if not record.needs_terminal and (len(records) == 1 or not record.asks)]
 
     def write_message(self) -> None:
+        """Write to the agents; to one that asks something through its hook, the answer to that very ask."""
         from swarm_tui.room.screens.message import MessageScreen
 
         receivers = self._receivers()
+        if len(receivers) == 1 and (open_asks := [asked for asked in receivers[0].asks if asked.answered_at is None]):
+            self._write_answer(receivers[0], open_asks[0])
+            return
         left_out = len(self._screen.current_tests()) - len(receivers)
 
         def send(text: str | None) -> None:
@@ -162,6 +172,21 @@ class AgentCommands:
                 self._screen.show_message("nothing was sent")
 
         self._screen.room.push_screen(MessageScreen(receivers, left_out), send)
+
+    def _write_answer(self, record: TestRecord, asked: OpenAsk) -> None:
+        from swarm_tui.room.screens.message import MessageScreen
+
+        def send(text: str | None) -> None:
+            store = self._screen.store
+            problem = (store.why_no_requests() or answer_problem(asked.ask, text)) if text else "nothing was answered"
+            if problem or text is None:
+                self._screen.show_message(problem, "warning")
+                return
+            store.send_request(RequestKind.ANSWER, text=text, items=[asked.item])
+            self._screen.show_message("1 answer: handed to the engine")
+
+        shown = record._replace(question=asked.ask.text, options=asked.ask.options)
+        self._screen.room.push_screen(MessageScreen([shown]), send)
 
     def _send_message(self, tests: Sequence[str], text: str) -> None:
         if not self._screen.store.why_no_requests():

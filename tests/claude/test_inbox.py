@@ -1,0 +1,106 @@
+"""The inbox on real agents: three kinds of dialogs answered in five keys, none twice, and a rule for the rest."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.claude.lab import CHECKS, ClaudeLab, claude_lab
+from tests.isolation import IsolatedMngr, isolate_mngr
+from tests.terminal import ProgramTerminal
+from tests.waiting import until
+
+pytestmark = pytest.mark.slow
+
+AGENTS_OF_EACH = int(os.environ.get("SWARM_AGENTS_OF_EACH", "2"))
+"""Of each kind of dialog; 7 are 21 agents."""
+FUNCTIONS = [name for name in CHECKS if name != "total"]
+
+
+@pytest.fixture
+def mngr(mngr_path: str) -> Iterator[IsolatedMngr]:
+    with isolate_mngr(mngr_path) as isolated:
+        yield isolated
+
+
+@pytest.fixture
+def lab(mngr: IsolatedMngr, claude: Path, tmp_path: Path) -> Iterator[Callable[[list[str]], ClaudeLab]]:
+    opened: list[Any] = []
+
+    def begin(tests: list[str]) -> ClaudeLab:
+        lab = claude_lab(mngr, claude, tmp_path / "shop", tests)
+        opened.append(lab)
+        return lab.__enter__()
+
+    yield begin
+    for lab in opened:
+        lab.__exit__(None, None, None)
+
+
+def pending(lab: ClaudeLab) -> list[dict[str, Any]]:
+    listed = lab.program.call("pending", "--json")
+    groups: list[dict[str, Any]] = json.loads(listed.stdout)["groups"] if listed.returncode == 0 else []
+    return groups
+
+
+def kinds(lab: ClaudeLab) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for group in pending(lab):
+        found[group["kind"]] += len(group["items"])
+    return found
+
+
+def given(lab: ClaudeLab) -> Counter[str]:
+    """Return how often each ask was answered, by its agent and its id."""
+    lines = (lab.program.newest().root / "events.jsonl").read_text().splitlines()
+    events = [json.loads(line) for line in lines]
+    return Counter(f"{event['test']} {event['ask']}" for event in events if event["type"] == "ask_answered")
+
+
+def test_three_kinds_of_dialogs_are_answered_in_five_keys_and_a_rule_answers_the_rest(
+    lab: Callable[[list[str]], ClaudeLab],
+) -> None:
+    plays = ["twice", "options", "fetch"]
+    functions = [f"{FUNCTIONS[place % len(FUNCTIONS)]}_{place}" for place in range(AGENTS_OF_EACH)]
+    here = lab([f"{function}_{play}" for play in plays for function in functions])
+    number = AGENTS_OF_EACH * len(plays)
+    sweep = here.program.start("run", "--headless", "--agent", "claude", f"--slots={number}", "--integrator", "none")
+    wanted = Counter({"permission": 2 * AGENTS_OF_EACH, "question": AGENTS_OF_EACH})
+    until(lambda: kinds(here) == wanted, "all to ask", seconds=400, describe=lambda: str(kinds(here)))
+    command = [sys.executable, "-m", "swarm_tui", "open"]
+    environment = here.program.environment | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    with ProgramTerminal(command, environment=environment, folder=here.project.root) as terminal:
+        terminal.wait_until(lambda screen: screen.has_list(f"Tests {number}"))
+        terminal.press("5")
+        terminal.wait_until(lambda screen: screen.has_list(f"Inbox {number}"))
+        terminal.press("A")
+        keys = ["5", "A"]
+        for place in (1, 2, 3):
+            screen = terminal.wait_for(f"Answer all · {place} of 3")
+            keys.append("1" if screen.has("question: ") else "n" if screen.has("permission: WebFetch") else "y")
+            terminal.press(keys[-1])
+        terminal.wait_for(f"{number} agents answered")
+        assert len(keys) == 5
+        assert list(given(here).values()) == [1] * number
+        # Some ask for more now, and are allowed it once and for all.
+        terminal.wait_for("9/stock")
+        terminal.press("r")
+        terminal.wait_for("a command that begins with `curl`")
+        terminal.press("3")
+        terminal.wait_for("Always yes, until this sweep ends?")
+        terminal.press("y")
+        terminal.wait_for(f"{AGENTS_OF_EACH} answers")
+    assert sweep.wait(timeout=240) == 0
+    assert list(given(here).values()) == [1] * (number + AGENTS_OF_EACH)
+    heard = [text for request in here.model.requests for text in request.tool_results]
+    assert any('"Which rate is right?"="19 percent"' in text for text in heard)
+    state = here.program.opened().state
+    assert state.rule_uses == {"r1": AGENTS_OF_EACH}
+    assert len([line for line in state.log if "by rule r1" in line.text]) == AGENTS_OF_EACH
