@@ -90,6 +90,7 @@ def reporting_environment(
         "PYTHONDONTWRITEBYTECODE": "1",
         "COVERAGE_FILE": str(scratch / ".coverage"),
         "GCOV_PREFIX": str(scratch),
+        "HYPOTHESIS_STORAGE_DIRECTORY": str(scratch / "hypothesis"),
     }
     variables |= {f"SWARM_{name.upper()}": str(path) for name, path in files.items()}
     return scrubbed_environment(variables | dict(given))

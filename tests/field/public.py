@@ -182,7 +182,7 @@ PUBLIC: Final[tuple[FieldProject, ...]] = (
             "starlette", "starlette-1.10.0.tar.gz", "b8399098d4c1e3522734f7235dc79b1fc967f96cf139c81e0fa30479e0685f9b"
         ),
         "asynchronous, strict about everything",
-        ("anyio", "trio", "httpx==0.28.1"),
+        ("anyio", "trio", "httpx==0.28.1", "httpx2"),
         KnownBug("starlette/datastructures.py", 'splitter.whitespace = ","', 'splitter.whitespace = ";"'),
         {
             "tests/test_datastructures.py::test_csv": "impl_fix",
