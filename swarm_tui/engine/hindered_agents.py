@@ -26,6 +26,8 @@ FIRST_PAUSE: Final = 15.0
 LONGEST_PAUSE: Final = 120.0
 # An agent that works for so long after it was told to go on shows that others can.
 PROVEN_AFTER: Final = 10.0
+# An agent that was launched so long ago has asked its model.
+WORKS_AFTER: Final = 20.0
 # An agent goes on by itself when the limit of a subscription is over.
 GOES_ON_WITHIN: Final = 10.0
 TOLD_AGAIN_AFTER: Final = 60.0
@@ -56,6 +58,10 @@ class HinderedAgents:
     _told: dict[str, _Told] = field(default_factory=dict)
     _ended: dict[str, int] = field(default_factory=dict)
     """How many agents of a test have ended in trouble."""
+    _relaunched: set[tuple[str, int]] = field(default_factory=set)
+    """Tests and attempts of agents whose own login was still refused after a release."""
+    _old_login_at: float = 0.0
+    """The release after which that was so."""
     _told_last: float = float("-inf")
     _pause: float = FIRST_PAUSE
     _is_telling: bool = False
@@ -72,6 +78,8 @@ class HinderedAgents:
         state = self.context.state
         if state.access.is_holding(clock):
             return False
+        if self._waits_for_proof(clock):
+            return True
         return not any(self._told_of(record).times < TOLD_AT_MOST for record in self._given_up())
 
     async def release(self, by: str) -> str:
@@ -138,16 +146,38 @@ class HinderedAgents:
             return
         for record in self._hindered():
             is_new = record.trouble_at > state.access.restored_at + LATE_NEWS
-            if is_new and record.trouble is not None and record.trouble.kind in HOLDING:
+            if not is_new or record.trouble is None or record.trouble.kind not in HOLDING:
+                continue
+            if self._keeps_old_login(record):
+                self._relaunched.add((record.test, record.attempt))
+                self._old_login_at = state.access.restored_at
+                self.relaunch(record.test, "the login that it began with is still refused")
+            elif (record.test, record.attempt) not in self._relaunched:
                 lost = LoginLost(kind=record.trouble.kind, test=record.test, reason=record.condition)
                 self.context.record(lost)
                 return
+
+    def _keeps_old_login(self, record: TestRecord) -> bool:
+        """Return whether an agent was told to go on after a release, and is refused as before: its login is its own."""
+        restored_at = self.context.state.access.restored_at
+        is_old = self._told_of(record).at > restored_at > (record.launched_at or 0.0)
+        return is_old and (record.test, record.attempt) not in self._relaunched
+
+    def _waits_for_proof(self, clock: float) -> bool:
+        """Return whether only an agent with the new login, which is still to come, can show that it is any good."""
+        restored_at = self.context.state.access.restored_at
+        if self._old_login_at != restored_at or not restored_at:
+            return False
+        new = [record for record in self.context.state.tests() if (record.launched_at or 0.0) > restored_at]
+        return not any(
+            not record.is_hindered and clock - (record.launched_at or clock) >= WORKS_AFTER for record in new
+        )
 
     def _tell_one(self, group: asyncio.TaskGroup, clock: float) -> None:
         """Have one agent that has given up go on, when its model seems to answer again."""
         state, given_up = self.context.state, self._given_up()
         self._judge_last(clock)
-        if not given_up or self._is_telling or state.access.lost:
+        if not given_up or self._is_telling or state.access.lost or self._waits_for_proof(clock):
             return
         is_full = state.active - len(given_up) >= state.open_slots
         if (

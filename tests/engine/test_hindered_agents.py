@@ -224,3 +224,35 @@ async def test_one_request_releases_a_lost_login(tmp_path: Path) -> None:
         await working
     assert context.state.answers[released.id].is_done
     assert {record.result for record in context.state.tests()} == {Result.CLEAN}
+
+
+async def test_agents_that_keep_a_refused_login_are_launched_again_when_a_new_one_works(tmp_path: Path) -> None:
+    trial = Trial(tmp_path, 3, queued=1)
+    await trial.launch()
+    trial.see(LOST, 0, 1, 2)
+    await trial.work(0.0)
+    assert await trial.hindered.release("ada") == ""
+    first = await trial.work(1.0)
+    assert first == [trial.tests[0]]
+    # It is refused as before: a new agent shows whether the login is any good, before others are told.
+    apply = trial.context.state.apply
+    now = time.time()
+    apply(Seen(test=trial.tests[0], state=State.RUNNING, trouble=LOST, at=now + 10.0))
+    assert await trial.work(11.0) == first
+    assert trial.relaunched == [trial.tests[0]]
+    assert not trial.context.state.access.lost
+    assert trial.hindered.may_launch(now + 11.0)
+    assert await trial.work(30.0) == first
+    other = [record.test for record in trial.context.state.tests()][3]
+    apply(Launched(test=other, at=now + 40.0))
+    assert await trial.work(45.0) == first
+    assert await trial.work(61.0) == [*first, trial.tests[1]]
+    apply(Seen(test=trial.tests[1], state=State.RUNNING, trouble=LOST, at=now + 62.0))
+    await trial.work(63.0)
+    assert trial.relaunched == trial.tests[:2]
+    # A new agent that is refused is another loss.
+    apply(Launched(test=trial.tests[2], at=now + 65.0))
+    apply(Seen(test=trial.tests[2], state=State.RUNNING, trouble=LOST, at=now + 70.0))
+    await trial.work(71.0)
+    assert trial.relaunched == trial.tests[:2]
+    assert trial.context.state.access.lost
