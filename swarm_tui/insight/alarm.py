@@ -97,7 +97,7 @@ def _telling_trait(members: list[str], seen: TraitCounts, records: Mapping[str, 
     """Return the trait that says best which other tests would meet the cause; None without one."""
     inside, every = _counted(members, records)
     lifts = find_lifts(common_traits(inside, LEAST_COVER), inside.tests, every)
-    of_all = {lift.trait: lift.share - (lift.others or 0.0) for lift in lifts}
+    of_all = {lift.trait: lift.share - lift.others for lift in lifts}
     candidates = []
     for trait, advance in of_all.items():
         count = inside.counts[trait]

@@ -19,6 +19,7 @@ TRAITS_SHOWN: Final = 4
 SPAN: Final = 120
 """Agents that began within so many seconds began together."""
 
+_LAUNCHED: Final = "launched"
 _VERBS: Final = {
     "fixture": ("use fixture", "uses fixture"),
     "marker": ("are marked", "is marked"),
@@ -57,8 +58,8 @@ class Lift(NamedTuple):
     trait: str
     members: int
     with_trait: int
-    others: float | None
-    """The share of the other tests that have it; None without others."""
+    others: float
+    """The share of the other tests that have it."""
 
     @property
     def share(self) -> float:
@@ -83,6 +84,8 @@ def _traits_of(record: TestRecord) -> Iterator[str]:
         yield from (f"parameter {value}" for value in rest.removesuffix("]").split("-") if bracket and value)
     if record.host:
         yield f"host {record.host}"
+    if record.host or record.launched_at is not None:
+        yield _LAUNCHED
     if record.launched_at is not None:
         yield f"begin {int(record.launched_at // SPAN) * SPAN}"
 
@@ -95,12 +98,17 @@ def common_traits(members: TraitCounts, least_share: float = LEAST_SHARE) -> lis
 
 def find_lifts(common: Iterable[tuple[str, int]], members: int, every: TraitCounts) -> list[Lift]:
     """Return those of the common traits that set the members apart from all other tests, the most telling first."""
-    others = every.tests - members
+    launched = next((count for trait, count in common if trait == _LAUNCHED), 0)
     lifts = []
     for trait, count in common:
-        share = (every.counts[trait] - count) / others if others > 0 else None
+        # A test that was not launched yet has no host, and began at no time.
+        is_of_launch = trait.startswith(("host ", "begin "))
+        others = every.counts[_LAUNCHED] - launched if is_of_launch else every.tests - members
+        if others <= 0 or trait == _LAUNCHED:
+            continue
+        share = (every.counts[trait] - count) / others
         lift = Lift(trait, members, count, share)
-        if share is None or (lift.share >= share * LEAST_LIFT and share**count <= ACCIDENT):
+        if lift.share >= share * LEAST_LIFT and share**count <= ACCIDENT:
             lifts.append(lift)
     return sorted(lifts, key=_how_telling)
 
@@ -108,7 +116,7 @@ def find_lifts(common: Iterable[tuple[str, int]], members: int, every: TraitCoun
 def _how_telling(lift: Lift) -> tuple[float, int, str]:
     kind = lift.trait.partition(" ")[0]
     order = _ORDER.index(kind) if kind in _ORDER else len(_ORDER)
-    return round((lift.others or 0.0) - lift.share, 2), order, lift.trait
+    return round(lift.others - lift.share, 2), order, lift.trait
 
 
 def shared_traits(common: Iterable[tuple[str, int]], members: int, every: TraitCounts) -> tuple[str, ...]:
@@ -125,7 +133,7 @@ def shared_traits(common: Iterable[tuple[str, int]], members: int, every: TraitC
 def lift_words(lift: Lift) -> str:
     """Return a lift as words: `7 of 7 use fixture db, 9 % of the others`."""
     words = f"{lift.with_trait:,} of {lift.members:,} {trait_words(lift.trait, lift.with_trait)}"
-    return words if lift.others is None else f"{words}, {_percent(lift.others)} of the others"
+    return f"{words}, {_percent(lift.others)} of the others"
 
 
 def trait_words(trait: str, count: int = 2) -> str:

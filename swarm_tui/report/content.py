@@ -20,6 +20,7 @@ from swarm_tui.model.states import MARKS, Result, State
 from swarm_tui.report.details import Details, read_details
 from swarm_tui.report.diffs import CommitDiffs
 from swarm_tui.report.integrated import read_integration
+from swarm_tui.report.patterns import patterns_on_page
 from swarm_tui.report.safe_text import safe_line, safe_lines
 
 LOG_LINES: Final = 500
@@ -101,6 +102,7 @@ def build_page(sweep: OpenedSweep, made_at: float, write_data: Callable[[str, ob
             record.harvest.passing_before is False and record.harvest.passing_after is True for record in records
         ),
         "needs": causes_needing_person(records, escalated),
+        "patterns": patterns_on_page(sweep.state),
         "integration": integration,
         "log": [
             {"at": entry.at, "level": entry.level, "text": safe_line(entry.text), "test": safe_line(entry.test)}

@@ -23,7 +23,7 @@ def test_a_pattern_tells_what_its_tests_share() -> None:
         failed(f"tests/e2e/test_copy.py::test_{number}[modal-{number}]", f"Timeout after {number} s", host="modal-3")
         for number in range(3)
     ]
-    (pattern,) = find_patterns([*records, failed("tests/test_other.py::test_alone", "something else")])
+    (pattern,) = find_patterns([*records, failed("tests/test_other.py::test_alone", "something else", host="h")])
     assert pattern.cause == "Timeout after N s"
     assert pattern.kind == "failing"
     assert pattern.shared == (

@@ -48,7 +48,7 @@ function testLinks(indices) {
 
 function makeNeed(need) {
   const word = need.kind.replace("_", " ");
-  const mark = { blocker: "blocked", shared_pattern: "waiting" }[need.kind] || need.kind;
+  const mark = { blocker: "blocked", shared_pattern: "waiting", failing: "unresolved", held: "waiting", editing: "impl_fix" }[need.kind] || need.kind;
   return element(
     "li",
     {},
@@ -150,6 +150,7 @@ function section(id, title, content) {
 
 function makePage() {
   const needs = report.needs.map(makeNeed);
+  const patterns = report.patterns.map(makeNeed);
   const parts = [
     section("overview", "", [
       makeNumbers(report),
@@ -161,6 +162,7 @@ function makePage() {
     ]),
     section("fixes", "Integrated branch", [makeIntegration()]),
     section("needs", "Needs a person", [needs.length ? element("ul", { class: "needs" }, needs) : null]),
+    section("patterns", "Patterns", [patterns.length ? element("ul", { class: "needs" }, patterns) : null]),
     section("tests", "Tests", [makeFilter(report), makeTests()]),
     section("log", "Log", [report.log.length ? makeLog() : null]),
   ].filter(Boolean);
@@ -171,7 +173,7 @@ function makePage() {
 }
 
 function makeMenu(parts) {
-  const words = { overview: "Overview", fixes: "Fixes", needs: "Needs a person", tests: "Tests", log: "Log" };
+  const words = { overview: "Overview", fixes: "Fixes", needs: "Needs a person", patterns: "Patterns", tests: "Tests", log: "Log" };
   return element("nav", {}, parts.map((part) => element("a", { href: `#${part.id}` }, words[part.id])));
 }
 

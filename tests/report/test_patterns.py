@@ -1,0 +1,23 @@
+"""The page shows what fails alike, with what is held for it, and nothing that acts on a page."""
+
+from __future__ import annotations
+
+from swarm_tui.journal.fold import SweepState
+from swarm_tui.model.events import Launched, PatternRaised, Queued, QueueHeld, TryFinished
+from swarm_tui.report.patterns import patterns_on_page
+
+CAUSE = "OSError: no base"
+
+
+def test_a_pattern_is_on_the_page_with_its_tests_its_alarm_and_what_is_held() -> None:
+    state = SweepState()
+    for test in "abcd":
+        state.apply(Queued(test=test))
+    for test in "bc":
+        state.apply(Launched(test=test))
+        state.apply(TryFinished(test=test, passed=False, failure="test_a.py:3: OSError: no base"))
+    state.apply(PatternRaised(cause=CAUSE, tests=("b", "c")))
+    state.apply(QueueHeld(tests=("d",), cause=CAUSE, reason="they use \x1b[31mfixture db"))
+    (pattern,) = patterns_on_page(state)
+    assert (pattern["kind"], pattern["title"], pattern["tests"]) == ("failing", CAUSE, [1, 2])
+    assert pattern["text"] == "- alarm: 2 tests had met it\n- held: 1 test, since they use fixture db"
