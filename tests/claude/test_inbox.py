@@ -96,7 +96,7 @@ def test_three_kinds_of_dialogs_are_answered_in_five_keys_and_a_rule_answers_the
         terminal.press("3")
         terminal.wait_for("Always yes, until this sweep ends?")
         terminal.press("y")
-        terminal.wait_for(f"{AGENTS_OF_EACH} answers")
+        terminal.wait_for(f"{AGENTS_OF_EACH} answer")
     assert sweep.wait(timeout=240) == 0
     assert list(given(here).values()) == [1] * (number + AGENTS_OF_EACH)
     heard = [text for request in here.model.requests for text in request.tool_results]
