@@ -30,7 +30,7 @@ def test_sweeps_are_completed_from_anywhere_below(tmp_path: Path) -> None:
 
 def test_the_value_of_an_option_is_completed_and_nothing_beside(tmp_path: Path) -> None:
     (tmp_path / ".swarm" / "runs" / "20261118-061200").mkdir(parents=True)
-    assert completions(["run", "--only", ""], tmp_path) == ["red"]
+    assert completions(["run", "--only", ""], tmp_path) == ["red", "flaky", "green"]
     assert completions(["run", "--only-failed-of", "2"], tmp_path) == ["20261118-061200"]
     assert completions(["report", "-o", ""], tmp_path) == [], "a folder: the shell knows those"
     assert completions(["report", "--json", ""], tmp_path) == ["20261118-061200"]

@@ -51,7 +51,7 @@ def assert_refused(done: subprocess.CompletedProcess[str], *words: str) -> None:
         (("--timeout", "0"), ("--timeout 0", "above 0")),
         (("--wait-timeout", "soon"), ("no time", "30m")),
         (("--speed", "-1"), ("--speed -1",)),
-        (("--provider", "modal"), ("'modal' cannot be reached yet",)),
+        (("--provider", "modal"), ("mngr has no provider 'modal'", "imbue-mngr-modal")),
         (("--records", "nowhere"), ("--records names nowhere",)),
         (("--records", "test_a.py"), ("--records names test_a.py, which is no folder",)),
         (("--tutorial", "nowhere"), ("--tutorial names nowhere",)),
