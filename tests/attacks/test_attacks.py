@@ -1,0 +1,21 @@
+"""A bounded part of each attack; the whole is a command: python -m tests.attacks."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.attacks.__main__ import load_attack
+from tests.attacks.attack import Bounds, Table
+
+pytestmark = pytest.mark.slow
+
+PARTS = {"hostile": Bounds(rounds=20, seconds=30)}
+"""How much of each attack every change is tried by: some rounds, and no other one begins after so many seconds."""
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_a_part_of_each_attack_breaks_no_promise(name: str) -> None:
+    table = Table()
+    load_attack(name).attack(PARTS[name], table)
+    assert not [told for row in table.rows.values() for told in row.told]
+    assert table.rows
