@@ -13,12 +13,12 @@ from swarm_tui.adapters.git.objects import ObjectSpace
 from swarm_tui.adapters.pytest import pytest_argument
 from swarm_tui.adapters.pytest_runs import TestRun
 from swarm_tui.agents.integrator.branches import AgentCommit, read_branch
-from swarm_tui.agents.integrator.classify import kinds_of
 from swarm_tui.agents.integrator.inputs import BranchInput, IntegratorInputs, PersonInput
 from swarm_tui.engine.context import EngineContext
 from swarm_tui.engine.pull import Pulled
 from swarm_tui.engine.tutorial_task import action_of, items_of, reader_of, tutorial_of
 from swarm_tui.errors import SwarmError
+from swarm_tui.model.commit_kinds import kinds_of
 from swarm_tui.model.events import Harvested
 from swarm_tui.model.harvest import HarvestedChange
 from swarm_tui.model.outcome import ChangeKind, ChangeStatus, Escalation, EscalationKind, Outcome

@@ -13,11 +13,11 @@ from swarm_tui.adapters.git.objects import ObjectSpace
 from swarm_tui.adapters.git.trees import TreeEntry
 from swarm_tui.agents.integrator.branches import AgentCommit
 from swarm_tui.agents.integrator.build_branch import conflict_reason
-from swarm_tui.agents.integrator.classify import without_marks
 from swarm_tui.engine.context import EngineContext
 from swarm_tui.engine.integrate import integrated_branch, set_branch, with_open_tests, write_outcome
 from swarm_tui.engine.tutorial_harvest import commits_of
 from swarm_tui.engine.tutorial_task import action_of, reader_of
+from swarm_tui.model.commit_kinds import without_marks
 from swarm_tui.model.events import Integrated, Integrating
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.outcome import ChangeStatus, Escalation, EscalationKind, IntegratorOutcome, LeftOut

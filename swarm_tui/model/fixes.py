@@ -65,6 +65,8 @@ class Fix:
     branches: tuple[str, ...] = ()
     """All branches that were folded into it."""
     agents: tuple[str, ...] = ()
+    tests: tuple[str, ...] = ()
+    """The tests whose agents made it, where that is known without the sweep's records."""
 
     @property
     def id(self) -> str:
@@ -91,12 +93,39 @@ class IntegratedBranch:
     fixes: tuple[Fix, ...]
     squashed: str | None = None
     """The commit that holds all test and doc fixes."""
+    tests: Fix | None = None
+    """The commit of all test and doc fixes as row 0 of the list, where it has a row of its own."""
     doubts: tuple[str, ...] = ()
     """Sentences about differences between the integrator's report and the branch."""
 
     def find(self, commit: str) -> Fix | None:
         """Return the fix that is this commit, or None for a commit that is no fix."""
         return next((fix for fix in self.fixes if fix.id == commit), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """One change that is picked when the branch is made anew, from one tree to another."""
+
+    owner: str
+    """The part or commit that it belongs to."""
+    before: str
+    after: str
+    changes: tuple[FileChange, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CommitParts:
+    """What the commit of all test and doc fixes was made of."""
+
+    parts: tuple[Fix, ...] = ()
+    picks: tuple[Pick, ...] = ()
+    """All of them, in the order in which they lead from the tree before that commit to its own."""
+    are_hunks: bool = False
+    """Its integrator wove the agents' work into one, so that a part is a hunk."""
+
+    def find(self, part: str) -> Fix | None:
+        return next((known for known in self.parts if known.id == part), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +151,8 @@ class Preview:
     """Reverts that change nothing any more."""
     resolved: tuple[str, ...] = ()
     """Reverts whose conflict a person has resolved."""
+    left_out: tuple[str, ...] = ()
+    """Parts of the commit of all test and doc fixes that the plan is without."""
 
     @property
     def is_clean(self) -> bool:

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from swarm_tui.adapters.git.merging import MergeResult
 from swarm_tui.adapters.git.objects import ObjectSpace
 from swarm_tui.adapters.git.trees import TreeEntry
-from swarm_tui.model.fixes import Commit, Conflict, IntegratedBranch, Preview
+from swarm_tui.model.fixes import Commit, CommitParts, Conflict, IntegratedBranch, Preview
 from swarm_tui.triage import plan
+from swarm_tui.triage.rebuild import Rebuilder, without
 
 Resolution = Mapping[str, TreeEntry | None]
 """A resolution of a conflict: the entries of the paths that differ from git's attempt; None for a deleted path."""
@@ -48,18 +49,38 @@ class Previewer:
         self._steps: dict[tuple[str, str], RevertStep] = {}
         self._previews: dict[frozenset[str], Preview] = {}
         self._is_conflicting: dict[tuple[str, str], bool] = {}
+        self._parts = CommitParts()
+        self._rebuilder: Rebuilder | None = None
         self._lock = threading.RLock()
 
+    def use_parts(self, parts: CommitParts) -> None:
+        """From now on let plans leave out these parts: such a plan is what picking all the rest gives."""
+        with self._lock:
+            self._parts = parts
+            self._rebuilder = Rebuilder(self._space, self._branch, parts) if parts.parts else None
+            self._previews.clear()
+
+    def rebuilder(self, reverted: Collection[str]) -> Rebuilder | None:
+        """Return what makes the branch anew where a plan leaves out parts; None where it only reverts."""
+        return self._rebuilder if without(self._branch, self._parts, reverted) else None
+
     def preview(self, reverted: Collection[str]) -> Preview:
-        """Return the preview of reverting exactly these commits."""
+        """Return the preview of reverting exactly these commits, and of leaving out these parts."""
         wanted = frozenset(reverted)
         with self._lock:
             if self._space.clear_if_full():
                 self._forget()
             known = self._previews.get(wanted)
             if known is None:
-                known = self._previews[wanted] = self._compute(wanted)
+                rebuilder = self.rebuilder(wanted)
+                known = rebuilder.preview(self.left_out(wanted)) if rebuilder else self._compute(wanted)
+                self._previews[wanted] = known
             return known
+
+    def left_out(self, reverted: Collection[str]) -> frozenset[str]:
+        """Return what is not picked when the branch is made anew: fixes, and parts in place of their commit."""
+        parts = without(self._branch, self._parts, reverted)
+        return (frozenset(reverted) - {self._branch.squashed or ""}) | parts if parts else frozenset(reverted)
 
     def steps(self, reverted: Collection[str]) -> list[tuple[Commit, RevertStep]]:
         """Return each revert with what it does, newest first. A revert that conflicts is skipped by the next one."""
@@ -81,6 +102,8 @@ class Previewer:
     def _forget(self) -> None:
         self._steps.clear()
         self._previews.clear()
+        if self._rebuilder is not None:
+            self._rebuilder.forget()
 
     def _compute(self, reverted: frozenset[str]) -> Preview:
         steps = self.steps(reverted)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from swarm_tui.model.commit_kinds import without_marks
 from swarm_tui.model.fixes import FIX_PREFIX, Commit, Fix, IntegratedBranch
 from swarm_tui.model.outcome import IntegratorOutcome
 from swarm_tui.model.text import plain
@@ -56,7 +57,15 @@ def rank_fixes(
         for rank, (position, commit) in enumerate(sorted(chosen, key=importance), start=1)
     )
     tip, tip_tree = (commits[-1].id, commits[-1].tree) if commits else (base, base_tree)
-    return IntegratedBranch(base, base_tree, tip, tip_tree, tuple(commits), fixes, squashed, tuple(doubts))
+    tests = next(
+        (
+            _fix(commit, place, 0, report.squashed_branches, agents or {})
+            for place, commit in enumerate(commits)
+            if commit.id == squashed and not is_all
+        ),
+        None,
+    )
+    return IntegratedBranch(base, base_tree, tip, tip_tree, tuple(commits), fixes, squashed, tests, tuple(doubts))
 
 
 def _is_fix(commit: Commit) -> bool:
@@ -92,13 +101,13 @@ def _find_commit(claimed: str | None, commits: Sequence[Commit]) -> str | None:
 
 
 def _fix(commit: Commit, position: int, rank: int, branches: tuple[str, ...], agents: Mapping[str, str]) -> Fix:
-    title = plain(commit.subject.lstrip().removeprefix(FIX_PREFIX), 300).strip()
+    title = plain(without_marks(commit.subject) if rank == 0 else commit.subject.lstrip().removeprefix(FIX_PREFIX), 300)
     makers = (agents.get(branch) or branch.rpartition("/")[2] for branch in branches)
     return Fix(
         commit=commit,
         position=position,
         rank=rank,
-        title=title or "(no title)",
+        title=title.strip() or "(no title)",
         branch=plain(branches[0], 200) if branches else "",
         branches=tuple(plain(branch, 200) for branch in branches),
         agents=tuple(dict.fromkeys(plain(maker, 200) for maker in makers)),

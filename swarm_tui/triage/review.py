@@ -12,6 +12,7 @@
     review.conflict_when_reverted_alone(fix)     the conflict of reverting just this one, or None
     review.diff(fix), review.net_diff()          lines harmless to show, with their files and hunks (cached)
     review.is_rewritten()                        the branch has another tip than the one under review
+    review.branch.tests, review.load_parts()     row 0, the commit of all test and doc fixes, and what it was made of
 
 Every call is synchronous and safe from any thread: from an event loop use `await asyncio.to_thread(review.preview)`.
 Conflicts are resolved with `triage.resolve`, tests run with `triage.verify`, the plan is applied by `triage.apply`.
@@ -22,7 +23,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, Self
 
@@ -32,11 +33,12 @@ from swarm_tui.adapters.git.objects import ObjectSpace
 from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.journal.requests import person
 from swarm_tui.model.diff import Diff
-from swarm_tui.model.fixes import Conflict, Fix, IntegratedBranch, Preview
+from swarm_tui.model.fixes import CommitParts, Conflict, Fix, IntegratedBranch, Preview
 from swarm_tui.model.outcome import IntegratorOutcome
 from swarm_tui.model.text import plain
 from swarm_tui.model.verdicts import History, Verdict, VerdictChange, VerdictLine, fold_verdicts, names_other_commits
 from swarm_tui.triage import plan
+from swarm_tui.triage.parts import PART_PREFIX, PartSource, read_parts
 from swarm_tui.triage.preview import Previewer, extend_until_clean
 from swarm_tui.triage.ranking import rank_fixes
 from swarm_tui.triage.store import OBJECTS_FOLDER, ReviewFolder, VerdictStore, read_resolutions, review_without_sweep
@@ -56,6 +58,7 @@ class Review:
         tip_name: str,
         outcome: IntegratorOutcome,
         by: str,
+        sources: Sequence[PartSource] = (),
     ) -> None:
         self.repository = repository
         self.branch = branch
@@ -68,6 +71,9 @@ class Review:
         self.space = ObjectSpace(repository, borrowed=[path for path in resolved if path.is_dir()])
         self._diffs = DiffReader(self.space)
         self.previewer = Previewer(self.space, branch, read_resolutions(store.folder))
+        self._sources = sources
+        self.parts: CommitParts | None = None
+        """What the commit of all test and doc fixes was made of; None until `load_parts` was called."""
         self._contents: dict[str, str] = {}
         self._verdicts: dict[str, VerdictLine] = {}
         self._kept_diffs: OrderedDict[tuple[str, str], Diff] = OrderedDict()
@@ -87,6 +93,7 @@ class Review:
         doubts: Iterable[str] = (),
         is_all: bool = False,
         by: str | None = None,
+        sources: Sequence[PartSource] = (),
     ) -> Review:
         """Open the review of base..tip. Without a folder it is kept in the user's state folder.
 
@@ -103,7 +110,8 @@ class Review:
         )
         branch = replace(branch, doubts=(*doubts, *branch.doubts))
         store = VerdictStore(folder or review_without_sweep(base_commit, tip_commit))
-        return cls(repository, branch, store, tip_name=tip, outcome=outcome or IntegratorOutcome(), by=by or person())
+        report = outcome or IntegratorOutcome()
+        return cls(repository, branch, store, tip_name=tip, outcome=report, by=by or person(), sources=sources)
 
     def close(self) -> None:
         """End the processes of the review and remove its throw-away objects."""
@@ -124,17 +132,46 @@ class Review:
 
     def verdict(self, fix: Fix) -> Verdict | None:
         """Return what was decided about a fix, or None."""
-        line = self._verdicts.get(fix.id)
+        line = self.verdict_line(fix)
         return line.verdict if line else None
 
     def verdict_line(self, fix: Fix) -> VerdictLine | None:
-        """Return who decided when, and why, about a fix, or None."""
-        return self._verdicts.get(fix.id)
+        """Return who decided when, and why, about a fix, or None; a part without a verdict has that of row 0."""
+        own = self._verdicts.get(fix.id)
+        is_part = fix.id.startswith(PART_PREFIX) and self.branch.squashed is not None
+        return self._verdicts.get(self.branch.squashed or "") if own is None and is_part else own
 
     @property
     def reverted(self) -> frozenset[str]:
-        """The commits that the plan reverts."""
-        return frozenset(fix.id for fix in self.fixes if self.verdict(fix) is Verdict.REVERT)
+        """The commits that the plan reverts, and the parts that it leaves out."""
+        return frozenset(fix.id for fix in (*self.fixes, *self.known_parts) if self.verdict(fix) is Verdict.REVERT)
+
+    @property
+    def known_parts(self) -> tuple[Fix, ...]:
+        """The parts of row 0, as far as they were loaded."""
+        return self.parts.parts if self.parts is not None else ()
+
+    @property
+    def open_parts(self) -> tuple[Fix, ...]:
+        """The parts that are neither kept nor left out."""
+        return tuple(part for part in self.known_parts if self.verdict(part) not in (Verdict.KEEP, Verdict.REVERT))
+
+    def load_parts(self) -> CommitParts:
+        """Take row 0 apart, once; this takes some ms for each part."""
+        with self._lock:
+            if self.parts is None:
+                self.parts = read_parts(self.space, self._diffs, self.branch, self.outcome, self._sources)
+                self.space.retain()
+                self.previewer.use_parts(self.parts)
+                self._fold()
+            return self.parts
+
+    def find(self, commit: str) -> Fix | None:
+        """Return the fix, the part or row 0 of that id; None for any other."""
+        row = self.branch.tests
+        if row is not None and commit == row.id:
+            return row
+        return self.branch.find(commit) or (self.parts.find(commit) if self.parts is not None else None)
 
     @property
     def open_fixes(self) -> tuple[Fix, ...]:
@@ -179,6 +216,9 @@ class Review:
         """Return a key of what a fix changes, which stays the same when the fix is moved."""
         with self._lock:
             known = self._contents.get(fix.id)
+            if known is None and fix.id.startswith(PART_PREFIX):
+                # The id of a part says what it changes.
+                known = self._contents[fix.id] = fix.id
             if known is None:
                 known = self._diffs.content_key(fix.commit.parent_tree, fix.commit.tree)
                 self._contents[fix.id] = known
@@ -186,12 +226,12 @@ class Review:
 
     def _history(self) -> History:
         with self._lock:
-            commits = [fix.id for fix in self.fixes]
+            commits = [fix.id for fix in self._all_rows]
             return History(self.store.lines, commits, self._contents, by=self.by, inherited=self.store.inherited)
 
     def _step(self, change: VerdictChange, line: VerdictLine) -> Fix | None:
         self._append(line.model_copy(update={"by": self.by, "commit": change.commit, "content": change.content}))
-        return self.branch.find(change.commit)
+        return self.find(change.commit)
 
     def _append(self, line: VerdictLine) -> None:
         with self._lock:
@@ -200,11 +240,16 @@ class Review:
 
     def _fold(self) -> None:
         lines = self.store.lines
-        commits = [fix.id for fix in self.fixes]
+        commits = [fix.id for fix in self._all_rows]
         if names_other_commits(lines, frozenset(commits)):
-            for fix in self.fixes:
+            for fix in self._all_rows:
                 self.content(fix)
         self._verdicts = fold_verdicts(lines, frozenset(commits), self._contents)
+
+    @property
+    def _all_rows(self) -> tuple[Fix, ...]:
+        row = self.branch.tests
+        return (*((row,) if row is not None else ()), *self.known_parts, *self.fixes)
 
     # Previews and diffs
 
@@ -215,10 +260,20 @@ class Review:
             self.diff(self.fixes[0])
 
     def preview(self) -> Preview:
+        if self._has_verdicts_on_parts():
+            self.load_parts()
         return self.preview_of(self.reverted)
 
+    def _has_verdicts_on_parts(self) -> bool:
+        row = self.branch.tests
+        return row is not None and (
+            self.verdict(row) is Verdict.REVERT or any(line.commit.startswith(PART_PREFIX) for line in self.store.lines)
+        )
+
     def preview_of(self, reverted: Collection[str]) -> Preview:
-        """Return the preview of reverting exactly these commits."""
+        """Return the preview of reverting exactly these commits, and of leaving out these parts."""
+        if self.branch.tests is not None and self.branch.tests.id in reverted:
+            self.load_parts()
         return self.previewer.preview(reverted)
 
     def conflict_when_reverted_alone(self, fix: Fix) -> Conflict | None:

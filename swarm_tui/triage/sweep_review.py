@@ -16,6 +16,7 @@ from swarm_tui.model.outcome import (
     parse_integrator_outcome,
 )
 from swarm_tui.model.text import plain
+from swarm_tui.triage.parts import PartSource
 from swarm_tui.triage.review import Review
 from swarm_tui.triage.store import review_of_sweep
 
@@ -50,6 +51,11 @@ def review_sweep(folder: SweepFolder, *, is_all: bool = False, by: str | None = 
         doubts=doubts,
         is_all=is_all or opened.spec.kind != "tests",
         by=by,
+        sources=[
+            PartSource(record.branch, record.agent, record.test, record.harvest.tip)
+            for record in opened.state.records.values()
+            if record.branch
+        ],
     )
 
 

@@ -16,13 +16,12 @@ from swarm_tui.agents.integrator.classify import (
     Classification,
     classify_commit,
     is_test_or_doc,
-    kinds_of,
-    without_marks,
 )
 from swarm_tui.agents.integrator.duplicates import DistinctFix, are_nearly_equal, changes_of, distinct_fixes
 from swarm_tui.agents.integrator.inputs import BranchInput
 from swarm_tui.agents.integrator.measure import compare_runs, unexpected_changes
 from swarm_tui.agents.integrator.ranking import Effect, rank_fixes, reported_effect
+from swarm_tui.model.commit_kinds import kinds_of, without_marks
 from swarm_tui.model.outcome import ChangeKind
 
 

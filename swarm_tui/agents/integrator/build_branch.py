@@ -11,10 +11,11 @@ from swarm_tui.adapters.git import Identity
 from swarm_tui.adapters.git.merging import MergeResult
 from swarm_tui.adapters.git.objects import ObjectSpace
 from swarm_tui.agents.integrator.branches import AgentCommit
-from swarm_tui.agents.integrator.classify import SQUASH_PREFIX, kinds_of, without_marks
+from swarm_tui.agents.integrator.classify import SQUASH_PREFIX
 from swarm_tui.agents.integrator.duplicates import DistinctFix
 from swarm_tui.agents.integrator.inputs import IntegratorInputs
 from swarm_tui.agents.integrator.ranking import RankedFix
+from swarm_tui.model.commit_kinds import kinds_of, without_marks
 from swarm_tui.model.fixes import FIX_PREFIX
 from swarm_tui.model.outcome import ChangeKind
 from swarm_tui.model.text import plain, plain_lines

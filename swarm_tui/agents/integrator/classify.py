@@ -5,19 +5,17 @@ When in doubt it is shown apart: then a person looks at it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Final
 
+from swarm_tui.model.commit_kinds import kinds_of
 from swarm_tui.model.outcome import ChangeKind
 from swarm_tui.model.text import plain
 
 SQUASH_PREFIX: Final = "[TEST/DOC]"
 
-_MARKS: Final = re.compile(r"\s*((?:\[[A-Za-z_/ ]+\]\s*)+)")
-_MARK: Final = re.compile(r"\[([A-Za-z_/ ]+)\]")
 _DOC_SUFFIXES: Final = frozenset({".md", ".rst", ".adoc", ".txt"})
 _DOC_FOLDERS: Final = frozenset({"doc", "docs", "tutorial", "tutorials"})
 _TEST_FOLDERS: Final = frozenset({"test", "tests", "__snapshots__"})
@@ -29,18 +27,6 @@ class Classification:
 
     is_fix: bool
     note: str = ""
-
-
-def kinds_of(message: str) -> tuple[ChangeKind, ...]:
-    """Return the kinds that a commit's message begins with, such as [FIX_TEST]."""
-    marks = _MARKS.match(message)
-    words = [word.strip().upper() for word in _MARK.findall(marks[1])] if marks else []
-    return tuple(ChangeKind(word) for word in dict.fromkeys(words) if word in ChangeKind.__members__)
-
-
-def without_marks(subject: str) -> str:
-    marks = _MARKS.match(subject)
-    return (subject[marks.end() :] if marks else subject).strip()
 
 
 def is_test_or_doc(path: str, test_files: Collection[str] = (), tutorial: str = "") -> bool:

@@ -58,6 +58,7 @@ def compose_outcome(inputs: IntegratorInputs, made: IntegrationResult) -> Integr
         "by": "builtin",
         "ranking": [_ranking_entry(rank, entry) for rank, entry in enumerate(picked, 1)],
         "final_run": _final_entry(made.final),
+        "squashed_commits": [{"branch": commit.source.branch, "commit": commit.commit} for commit in made.squashed],
     }
     return IntegratorOutcome(
         squashed_branches=tuple(dict.fromkeys(commit.source.branch for commit in made.squashed)),
