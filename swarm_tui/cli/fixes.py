@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from swarm_tui.cli.open import has_terminal
 from swarm_tui.errors import UsageError
+from swarm_tui.model.formatting import counted
 from swarm_tui.model.text import plain
 
 if TYPE_CHECKING:
@@ -32,8 +33,9 @@ EXAMPLES = """\
                                                       would the branch build without these two?
   swarm-tui fixes 20261118 --revert 3 --why 'too broad' --apply
                                                       make it so, on swarm/<sweep>/reviewed
-A fix is named by its rank or its commit. --revert and --keep count for this call, over the verdicts that were
-given before; with --apply they are kept as verdicts too. Exit code 1: the plan does not build."""
+A fix is named by its rank or its commit; 0 is the commit of all test and doc fixes, 0.3 its third part.
+--revert and --keep count for this call, over the verdicts that were given before; with --apply they are kept as
+verdicts too. Exit code 1: the plan does not build."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -60,6 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
     if _wants_screen(arguments):
         return _show_screen(arguments)
     with _open_review(arguments) as (review, sweep):
+        review.load_parts()
         chosen = _chosen_verdicts(review, arguments)
         verdicts = _verdicts(review) | chosen
         preview = review.preview_of([commit for commit, verdict in verdicts.items() if verdict == "revert"])
@@ -140,7 +143,7 @@ def _open_review(arguments: argparse.Namespace) -> Iterator[tuple[Review, str]]:
 
 
 def _verdicts(review: Review) -> dict[str, Verdict]:
-    given = ((fix.id, review.verdict(fix)) for fix in review.fixes)
+    given = ((fix.id, review.verdict(fix)) for fix in (*review.known_parts, *review.fixes))
     return {commit: verdict for commit, verdict in given if verdict is not None}
 
 
@@ -152,7 +155,13 @@ def _chosen_verdicts(review: Review, arguments: argparse.Namespace) -> dict[str,
     for fix in kept:
         if fix in reverted:
             raise UsageError(f"fix {fix.rank} is to be kept and reverted", "name it once")
-    return {fix.id: Verdict.REVERT for fix in reverted} | {fix.id: Verdict.KEEP for fix in kept}
+    chosen = {fix.id: Verdict.REVERT for fix in reverted} | {fix.id: Verdict.KEEP for fix in kept}
+    row = review.branch.tests
+    if row is not None and row.id in chosen:
+        # A verdict on row 0 is one on all its parts that are not named themselves.
+        chosen = {part.id: chosen[row.id] for part in review.known_parts} | chosen
+        del chosen[row.id]
+    return chosen
 
 
 def _names(given: Iterable[str]) -> list[str]:
@@ -162,7 +171,9 @@ def _names(given: Iterable[str]) -> list[str]:
 def _find_fix(review: Review, name: str) -> Fix:
     """Return the fix that a rank, such as 3 or #3, or a revision names."""
     commit: str | None = ""
-    by_rank = {str(fix.rank): fix for fix in review.fixes}
+    row = review.branch.tests
+    by_rank = {str(fix.rank): fix for fix in (*review.fixes, *((row,) if row is not None else ()))}
+    by_rank |= {f"0.{number}": part for number, part in enumerate(review.known_parts, 1)}
     found = by_rank.get(name.removeprefix("#"))
     if found is None:
         beginning = [fix for fix in review.fixes if len(name) >= 4 and fix.id.startswith(name.lower())]
@@ -181,9 +192,9 @@ def _apply(
     from swarm_tui.triage.apply import apply_proposal, checkout_hint, propose, reviewed_branch
 
     branch = arguments.apply or reviewed_branch(review, sweep)
-    proposal = propose(review, branch, reverted=preview.reverted, is_drop=arguments.drop)
+    proposal = propose(review, branch, reverted=(*preview.reverted, *preview.left_out), is_drop=arguments.drop)
     for commit, verdict in chosen.items():
-        fix = review.branch.find(commit)
+        fix = review.find(commit)
         if fix is not None and (review.verdict(fix) != verdict or arguments.why):
             review.set_verdict(fix, verdict, arguments.why)
     applied = apply_proposal(review, proposal, sweep=sweep)
@@ -198,7 +209,9 @@ def _print_diff(review: Review, preview: Preview) -> None:
     from swarm_tui.triage.review_text import conflict_summary
 
     if preview.tree is None:
-        print(f"the plan does not build: {conflict_summary(review.branch, preview)}", file=sys.stderr)
+        print(
+            f"the plan does not build: {conflict_summary(review.branch, preview, review.known_parts)}", file=sys.stderr
+        )
     elif sys.stdout.isatty():
         print("\n".join(review.net_diff(preview).lines))
     else:
@@ -218,17 +231,18 @@ def _print_plan(
     from swarm_tui.triage.review_text import conflict_summary, pull_request_text, review_as_json, review_as_list
 
     if arguments.json:
-        print(json.dumps(review_as_json(review.branch, verdicts, preview) | result, indent=2))
+        print(json.dumps(review_as_json(review.branch, verdicts, preview, review.known_parts) | result, indent=2))
     elif arguments.diff:
         _print_diff(review, preview)
     elif arguments.pr_body:
         lines = {fix.id: line for fix in review.fixes if (line := review.verdict_line(fix)) is not None}
         print(pull_request_text(review.branch, lines, preview, review.outcome, sweep), end="")
     else:
-        for row in review_as_list(review.branch, verdicts):
+        for row in review_as_list(review.branch, verdicts, review.known_parts):
             print(row)
         if not preview.is_clean:
-            print(f"the plan does not build: {conflict_summary(review.branch, preview)}")
-        elif preview.reverted:
-            print(f"the plan is clean: {len(preview.reverted)} reverted, tree {preview.tree}")
+            print(f"the plan does not build: {conflict_summary(review.branch, preview, review.known_parts)}")
+        elif preview.changes_something:
+            left_out = f", {counted(len(preview.left_out), 'part')} left out" if preview.left_out else ""
+            print(f"the plan is clean: {len(preview.reverted)} reverted{left_out}, tree {preview.tree}")
         print(closing_line(verdicts, [fix.id for fix in review.fixes]))

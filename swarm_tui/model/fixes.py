@@ -157,3 +157,8 @@ class Preview:
     @property
     def is_clean(self) -> bool:
         return self.tree is not None
+
+    @property
+    def changes_something(self) -> bool:
+        """Whether the plan is anything but the branch as it stands."""
+        return bool(self.reverted or self.left_out)

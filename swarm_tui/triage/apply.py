@@ -19,6 +19,13 @@ from swarm_tui.journal.follow import LineFollower
 from swarm_tui.model.fixes import Commit, Fix, Preview
 from swarm_tui.model.text import plain, plain_lines
 from swarm_tui.model.verdicts import VerdictLine
+from swarm_tui.triage.leaving_out import (
+    leaving_message,
+    leaving_subject,
+    message_without,
+    rebuilt_trees,
+    subject_without,
+)
 from swarm_tui.triage.plan import reverts_in_order
 from swarm_tui.triage.review import Review
 from swarm_tui.triage.review_text import conflict_summary
@@ -61,18 +68,19 @@ def reviewed_branch(review: Review, sweep: str = "") -> str:
 def applied_branch(review: Review, preview: Preview, sweep: str = "") -> str:
     """Return the branch that already has the tree of a plan, or ""."""
     branch = reviewed_branch(review, sweep)
-    tip = review.repository.ref(branch_ref(branch)) if preview.reverted and preview.tree is not None else None
+    tip = review.repository.ref(branch_ref(branch)) if preview.changes_something and preview.tree is not None else None
     return branch if tip is not None and review.repository.tree_of(tip) == preview.tree else ""
 
 
 def propose(review: Review, branch: str, *, reverted: Collection[str] | None = None, is_drop: bool = False) -> Proposal:
     """Return what applying would do, or raise the reason why it cannot be done; nothing is made."""
     preview = review.preview() if reverted is None else review.preview_of(reverted)
-    if not preview.reverted:
+    if not preview.changes_something:
         raise UsageError("nothing is reverted, so there is nothing to apply", f"{plain(review.tip_name)} is the result")
     if not preview.is_clean:
         raise SwarmError(
-            conflict_summary(review.branch, preview), "revert those too, keep this one, or resolve it by hand"
+            conflict_summary(review.branch, preview, review.known_parts),
+            "revert those too, keep this one, or resolve it by hand",
         )
     if review.is_rewritten():
         raise SwarmError(
@@ -83,11 +91,15 @@ def propose(review: Review, branch: str, *, reverted: Collection[str] | None = N
         review, branch, _first_parent_of_drop(review, preview) if is_drop else review.branch.tip
     )
     if is_drop:
-        made = tuple(commit for commit in _after_first_dropped(review, preview) if commit.id not in preview.reverted)
-        _check_drop(review, preview)
-        subjects = tuple(plain(commit.subject) for commit in made)
+        made = tuple(commit for commit, _ in _check_drop(review, preview))
+        subjects = tuple(
+            subject_without(commit, preview) if _loses_parts(review, preview, commit) else plain(commit.subject)
+            for commit in made
+        )
     else:
+        _check_reverts(review, preview)
         subjects = tuple(_revert_subject(commit) for commit in _changing_reverts(review, preview))
+        subjects += (leaving_subject(review, preview),) if preview.left_out else ()
     return Proposal(
         branch=branch,
         replaces=replaces,
@@ -170,7 +182,22 @@ def _build_reverts(review: Review, proposal: Proposal, sweep: str) -> tuple[str,
         )
         parent = review.space.commit(step.tree, [parent], message, is_signed=proposal.is_signed)
         made += 1
+    if proposal.preview.left_out:
+        assert proposal.preview.tree is not None, "the plan builds"
+        message = leaving_message(review, proposal.preview)
+        parent = review.space.commit(proposal.preview.tree, [parent], message, is_signed=proposal.is_signed)
+        made += 1
     return parent, made
+
+
+def _check_reverts(review: Review, preview: Preview) -> None:
+    """Refuse reverts that only go where parts were never there."""
+    steps = review.previewer.steps(preview.reverted) if preview.left_out else []
+    blocked = next((commit for commit, step in steps if step.is_conflict), None)
+    if blocked is not None:
+        raise SwarmError(
+            f"{plain(blocked.subject, 60)!r} cannot be reverted on top of the branch", "apply it as a clean branch"
+        )
 
 
 def _revert_subject(commit: Commit) -> str:
@@ -203,8 +230,16 @@ def revert_message(
 
 def _after_first_dropped(review: Review, preview: Preview) -> tuple[Commit, ...]:
     commits = review.branch.commits
-    first = next(place for place, commit in enumerate(commits) if commit.id in preview.reverted)
+    first = next(
+        place
+        for place, commit in enumerate(commits)
+        if commit.id in preview.reverted or _loses_parts(review, preview, commit)
+    )
     return commits[first:]
+
+
+def _loses_parts(review: Review, preview: Preview, commit: Commit) -> bool:
+    return bool(preview.left_out) and commit.id == review.branch.squashed
 
 
 def _first_parent_of_drop(review: Review, preview: Preview) -> str:
@@ -214,6 +249,9 @@ def _first_parent_of_drop(review: Review, preview: Preview) -> str:
 def _trees_without(review: Review, preview: Preview) -> list[tuple[Commit, str]]:
     """Return each commit that stays, with its tree once the dropped ones have never been."""
     rest = _after_first_dropped(review, preview)
+    if preview.left_out:
+        trees = rebuilt_trees(review, preview)
+        return [(commit, trees[commit.id]) for commit in rest if commit.id in trees]
     tree = rest[0].parent_tree
     built = []
     for commit in rest:
@@ -232,7 +270,8 @@ def _trees_without(review: Review, preview: Preview) -> list[tuple[Commit, str]]
 
 def _check_drop(review: Review, preview: Preview) -> list[tuple[Commit, str]]:
     built = _trees_without(review, preview)
-    result = built[-1][1] if built else _after_first_dropped(review, preview)[0].parent_tree
+    first = _after_first_dropped(review, preview)[0]
+    result = built[-1][1] if built else first.parent_tree
     if result != preview.tree:
         raise SwarmError(
             "a branch without the reverted fixes would not hold the previewed content",
@@ -245,10 +284,12 @@ def _build_without(review: Review, proposal: Proposal) -> tuple[str, int]:
     built = _check_drop(review, proposal.preview)
     parent = _first_parent_of_drop(review, proposal.preview)
     for commit, tree in built:
+        is_less = _loses_parts(review, proposal.preview, commit)
+        message = message_without(review, commit, proposal.preview) if is_less else commit.message
         parent = review.space.commit(
             tree,
             [parent],
-            commit.message.encode("utf-8", "replace"),
+            message.encode("utf-8", "replace"),
             author=Identity(commit.author_name, commit.author_email),
             authored=f"@{commit.authored}",
             is_signed=proposal.is_signed,

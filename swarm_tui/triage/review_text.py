@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from swarm_tui.model.fixes import Fix, IntegratedBranch, Preview
@@ -13,7 +13,9 @@ from swarm_tui.model.verdicts import Verdict, VerdictLine
 Verdicts = Mapping[str, Verdict]
 
 
-def review_as_json(branch: IntegratedBranch, verdicts: Verdicts, preview: Preview) -> dict[str, Any]:
+def review_as_json(
+    branch: IntegratedBranch, verdicts: Verdicts, preview: Preview, parts: Sequence[Fix] = ()
+) -> dict[str, Any]:
     """Return the review as it is printed with --json."""
     return {
         "base": branch.base,
@@ -30,10 +32,22 @@ def review_as_json(branch: IntegratedBranch, verdicts: Verdicts, preview: Previe
             }
             for fix in branch.fixes
         ],
+        "parts": [
+            {
+                "number": f"0.{number}",
+                "id": part.id,
+                "title": part.title,
+                "tests": list(part.tests),
+                "agents": list(part.agents),
+                "verdict": verdicts.get(part.id),
+            }
+            for number, part in enumerate(parts, 1)
+        ],
         "plan": {
             "clean": preview.is_clean,
             "tree": preview.tree,
             "reverted": list(preview.reverted),
+            "left_out": list(preview.left_out),
             "conflicts": [
                 {"commit": conflict.commit, "with": list(conflict.opponents), "paths": list(conflict.paths)}
                 for conflict in preview.conflicts
@@ -42,25 +56,32 @@ def review_as_json(branch: IntegratedBranch, verdicts: Verdicts, preview: Previe
     }
 
 
-def review_as_list(branch: IntegratedBranch, verdicts: Verdicts) -> list[str]:
-    """Return one line for each fix: rank, verdict, commit, size, title."""
-    width = len(str(len(branch.fixes)))
-    return [
+def review_as_list(branch: IntegratedBranch, verdicts: Verdicts, parts: Sequence[Fix] = ()) -> list[str]:
+    """Return one line for each fix: rank, verdict, commit, size, title; before them row 0, and its parts."""
+    width = max(len(str(len(branch.fixes))), len(f"0.{len(parts)}") if parts else 1)
+    row = branch.tests
+    above = [f"{0:>{width}}  {'':<6}  {row.id[:9]}  {_size(row):>11}  {row.title}"] if row is not None else []
+    above += [
+        f"{f'0.{number}':>{width}}  {verdicts.get(part.id, '·'):<6}  {'':9}  {_size(part):>11}  {part.title}"
+        for number, part in enumerate(parts, 1)
+    ]
+    return above + [
         f"{fix.rank:>{width}}  {verdicts.get(fix.id, '·'):<6}  {fix.id[:9]}  {_size(fix):>11}  {fix.title}"
         for fix in branch.fixes
     ]
 
 
-def conflict_summary(branch: IntegratedBranch, preview: Preview) -> str:
-    """Return in one sentence which reverts of a plan conflict, and with what."""
+def conflict_summary(branch: IntegratedBranch, preview: Preview, parts: Sequence[Fix] = ()) -> str:
+    """Return in one sentence which reverts of a plan conflict, and with what; `parts` are those of row 0."""
     titles = {commit.id: plain(commit.subject, 60) for commit in branch.commits}
     titles |= {fix.id: f"#{fix.rank} {plain(fix.title, 60)}" for fix in branch.fixes}
-    parts = []
+    titles |= {part.id: f"part 0.{number} {plain(part.title, 60)}" for number, part in enumerate(parts, 1)}
+    sentences = []
     for conflict in preview.conflicts:
         against = " with " + ", ".join(titles[name] for name in conflict.opponents) if conflict.opponents else ""
         paths = ", ".join(plain(path, 80) for path in conflict.paths[:3]) + (", ..." if len(conflict.paths) > 3 else "")
-        parts.append(f"reverting {titles[conflict.commit]} conflicts{against} in {paths}")
-    return "; ".join(parts)
+        sentences.append(f"reverting {titles[conflict.commit]} conflicts{against} in {paths}")
+    return "; ".join(sentences)
 
 
 def _size(fix: Fix) -> str:

@@ -41,8 +41,8 @@ def fixes(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, st
 
 def plan_of(out: str) -> dict[str, Any]:
     told = json.loads(out)
-    assert list(told) == ["base", "tip", "squashed", "fixes", "plan"]
-    assert list(told["plan"]) == ["clean", "tree", "reverted", "conflicts"]
+    assert list(told) == ["base", "tip", "squashed", "fixes", "parts", "plan"]
+    assert list(told["plan"]) == ["clean", "tree", "reverted", "left_out", "conflicts"]
     plan = told["plan"]
     assert isinstance(plan, dict)
     return plan
@@ -103,7 +103,7 @@ def test_apply_makes_the_branch_and_remembers_the_verdicts(
     assert "Why: too early" in project.git("log", "-1", "--format=%b", "mine")
     assert project.git("show", "mine:other.txt") == "other"
     _, out, _ = fixes(capsys, "--base", "main")
-    assert [line.split()[1] for line in out.split("\n")[:3]] == ["keep", "revert", "·"]
+    assert [line.split()[1] for line in out.split("\n")[2:5]] == ["keep", "revert", "·"]
     code, out, _ = fixes(capsys, "--base", "main", "--json", "--drop", "--apply")
     assert code == 0
     applied = json.loads(out)["applied"]
@@ -116,7 +116,7 @@ def test_a_branch_without_fixes_says_how_to_see_its_commits(
 ) -> None:
     squashed = commits_of(project)[0]
     code, out, error = fixes(capsys, "--base", "main", squashed, "--list")
-    assert (code, out) == (0, "reviewed 0 of 0, 0 reverted, 0 open\n")
+    assert (code, out.split("\n")[2:]) == (0, ["reviewed 0 of 0, 0 reverted, 0 open", ""])
     assert "--all makes every commit a fix" in error
 
 
@@ -276,9 +276,26 @@ def test_a_broken_report_and_a_sweep_without_integration(
     (sweep.integrator / "integrator_outcome.json").write_text("{nonsense \x1b[31m")
     code, out, err = fixes(capsys)
     assert code == 0
-    assert "One" in out.split("\n")[0]
+    assert "One" in out.split("\n")[2]
     assert "the integrator's report is left aside" in err
     sweep.events.write_text("")
     code, _, err = fixes(capsys)
     assert code == 2
     assert "has not been integrated yet" in err
+
+
+def test_parts_of_row_0_are_named_by_numbers(project: GitProject, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = fixes(capsys, "--base", "main", "integrated", "--revert", "0.1,2", "--list")
+    rows = out.split("\n")
+    assert code == 0
+    assert [row.split()[:2] for row in rows[:5]] == [
+        ["0", project.git("rev-parse", "integrated~3")[:9]],
+        ["0.1", "revert"],
+        ["1", "·"],
+        ["2", "revert"],
+        ["3", "·"],
+    ]
+    project.git("switch", "--quiet", "--detach", "main")
+    project.git("cherry-pick", "integrated~2", "integrated")
+    assert f"the plan is clean: 1 reverted, 1 part left out, tree {project.git('rev-parse', 'HEAD^{tree}')}" in out
+    assert plan_of(fixes(capsys, "--base", "main", "integrated", "--revert", "0", "--json")[1])["left_out"] != []

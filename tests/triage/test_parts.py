@@ -13,6 +13,7 @@ from swarm_tui.adapters.git import Repository
 from swarm_tui.model.fixes import Conflict, Fix
 from swarm_tui.model.outcome import IntegratorOutcome
 from swarm_tui.model.verdicts import Verdict
+from swarm_tui.triage.apply import apply_proposal, propose
 from swarm_tui.triage.parts import PartSource
 from swarm_tui.triage.review import Review
 from swarm_tui.triage.store import ReviewFolder
@@ -199,3 +200,39 @@ def test_commits_that_are_gone_leave_hunks(swept: Swept) -> None:
     with swept.open() as review:
         assert [part.agents for part in review.load_parts().parts] == [(), ()]
         assert review.load_parts().are_hunks
+
+
+@pytest.mark.parametrize("is_drop", [False, True])
+def test_applying_a_plan_without_a_part_makes_the_previewed_tree(swept: Swept, is_drop: bool) -> None:
+    with swept.open() as review:
+        first, second = review.load_parts().parts
+        review.set_verdict(second, Verdict.REVERT, "too strict")
+        proposal = propose(review, "reviewed", is_drop=is_drop)
+        apply_proposal(review, proposal)
+        tree = review.preview().tree
+    assert swept.project.git("rev-parse", "reviewed^{tree}") == tree
+    subjects = swept.project.git("log", "--format=%s", "main..reviewed").split("\n")
+    assert tuple(reversed(subjects))[-len(proposal.subjects) :] == proposal.subjects
+    kept = "[TEST/DOC] 1 better test, 1 test fix"
+    if is_drop:
+        assert subjects == ["[FIX_IMPL] Fix it", f"{kept}, without 1 of them"]
+    else:
+        assert subjects == [f'Leave out 1 part of "{kept}"', "[FIX_IMPL] Fix it", kept]
+    said = swept.project.git("log", "--format=%b", "main..reviewed")
+    assert "* Look at thirty (agent two, agent three)\n  too strict" in said
+    assert first.title not in said
+
+
+def test_applying_a_plan_without_any_part_and_without_a_fix(swept: Swept) -> None:
+    with swept.open() as review:
+        review.set_verdict(row_0(review), Verdict.REVERT)
+        review.set_verdict(review.fixes[0], Verdict.REVERT)
+        apply_proposal(review, propose(review, "reverted"))
+        apply_proposal(review, propose(review, "dropped", is_drop=True))
+        assert (
+            swept.project.git("rev-parse", "reverted^{tree}", "dropped^{tree}").split() == [review.preview().tree] * 2
+        )
+    assert swept.project.git("rev-parse", "reverted^{tree}", "main^{tree}").split("\n")[0] == swept.project.git(
+        "rev-parse", "main^{tree}"
+    )
+    assert swept.project.git("rev-parse", "dropped") == swept.base
