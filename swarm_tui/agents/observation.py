@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from swarm_tui.model.asks import Ask
+from swarm_tui.model.asks import Ask, EndedAsk
 from swarm_tui.model.trouble import Trouble
 
 
@@ -65,8 +65,8 @@ class AgentObserver(Protocol):
         ...
 
     @property
-    def ended_asks(self) -> Mapping[str, str]:
-        """Why asks that are over ended, by their ids."""
+    def ended_asks(self) -> Mapping[str, EndedAsk]:
+        """The asks that are over, by their ids, in the order in which they ended."""
         ...
 
     def answer(self, ask: Ask, text: str, by: str) -> AnswerFile:

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from swarm_tui.agents.contract import CONDITION_PATH
 from swarm_tui.agents.observation import AnswerFile, Observation, ObservedFile
-from swarm_tui.model.asks import Ask
+from swarm_tui.model.asks import Ask, EndedAsk
 from swarm_tui.model.text import plain
 from swarm_tui.model.trouble import Trouble, trouble_words
 
@@ -38,7 +38,7 @@ class ConditionObserver:
         return {}
 
     @property
-    def ended_asks(self) -> Mapping[str, str]:
+    def ended_asks(self) -> Mapping[str, EndedAsk]:
         return {}
 
     def answer(self, ask: Ask, text: str, by: str) -> AnswerFile:

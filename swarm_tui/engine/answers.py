@@ -161,7 +161,7 @@ class Answerer:
             watch = self._live_agents.watches.get(test)
             ended = watch.observer.ended_asks if watch is not None and watch.observer is not None else {}
             if asked.ask.id in ended:
-                return ended[asked.ask.id]
+                return ended[asked.ask.id].why
             if watch is None:
                 return "its agent has ended"
             await asyncio.sleep(_POLL)

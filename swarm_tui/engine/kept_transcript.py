@@ -1,7 +1,8 @@
-"""Keeps what is read of a transcript that lies on another host, so that the room shows it without asking there."""
+"""Keeps what is read of a transcript that lies on another host, or in several files: the room shows it from here."""
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -22,7 +23,9 @@ class KeptTranscript:
         if not content or self._size + len(content) > SIZE_LIMIT:
             return
         is_first = self._size < 0
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        with self._path.open("wb" if is_first else "ab") as file:
-            file.write(content)
+        # Without room for it the sweep goes on: the harvest brings the whole one.
+        with contextlib.suppress(OSError):
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            with self._path.open("wb" if is_first else "ab") as file:
+                file.write(content)
         self._size = max(self._size, 0) + len(content)

@@ -41,8 +41,10 @@ class LiveAgents:
             started=now - min(max(elapsed, 0.0), task.timeout / 2),
             timeout=task.timeout,
             wait_timeout=spec.wait_timeout,
-            kept_transcript=self._kept_transcript(record),
+            kept_transcript=self._kept_transcript(task, record),
         )
+        # Its first message was typed before the launch was over.
+        watch.note_typing(record.launched_at or 0.0)
         if is_adopted:
             watch.continue_from(record)
             if record.state is State.WAITING:
@@ -50,8 +52,9 @@ class LiveAgents:
         self.watches[task.key] = watch
         return watch
 
-    def _kept_transcript(self, record: TestRecord) -> KeptTranscript | None:
-        if self.folder is None or record.host in ("", LOCAL_HOST):
+    def _kept_transcript(self, task: AgentTask, record: TestRecord) -> KeptTranscript | None:
+        is_here = record.host in ("", LOCAL_HOST)
+        if self.folder is None or (is_here and not task.kind.transcript_sources.has_subagents):
             return None
         return KeptTranscript(self.folder.agent(record.agent) / HARVESTED_NAME)
 

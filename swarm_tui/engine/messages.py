@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import math
+import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -59,7 +61,7 @@ class MessageSender:
         agent_of = {test: watch.address.name for test, watch in watches.items()}
         problems = [f"{test} has no living agent" for test in tests if test not in agent_of]
         errors = await self._why_unread([watch.address for watch in watches.values()])
-        typed = []
+        typed: dict[str, Watch] = {}
         for watch in watches.values():
             agent, observer = watch.address.name, watch.observer
             if agent in errors:
@@ -67,7 +69,7 @@ class MessageSender:
             if observer is not None and (problem := ASKS if observer.asks else observer.typing_problem):
                 errors[agent] = problem
             else:
-                typed.append(agent)
+                typed[agent] = watch
         if typed:
             errors |= await self._type(typed, text)
         for test, agent in agent_of.items():
@@ -89,12 +91,17 @@ class MessageSender:
                 reasons[agent.name] = "its program does not run any more" if status is not None else "it is gone"
         return reasons
 
-    async def _type(self, agents: Sequence[str], text: str) -> dict[str, str]:
+    async def _type(self, agents: Mapping[str, Watch], text: str) -> dict[str, str]:
         """Have mngr type a text; return why it did not reach some of the agents."""
+        for watch in agents.values():
+            watch.note_typing(math.inf)
         try:
-            report = await self._context.mngr.message(agents, text)
+            report = await self._context.mngr.message(list(agents), text)
         except SwarmError as error:
             return dict.fromkeys(agents, str(error))
+        finally:
+            for watch in agents.values():
+                watch.note_typing(time.time())
         errors = {failure.agent: failure.error for failure in (*report.failed, *report.blocked)}
         return errors | dict.fromkeys(report.missing, "mngr does not know this agent")
 

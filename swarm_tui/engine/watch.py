@@ -64,7 +64,7 @@ class Watch:
     _excused_since: float | None = None
     questions: int = 0
     kept_transcript: KeptTranscript | None = None
-    """Where the transcript is kept, if its file is not on this machine."""
+    """Where the transcript is kept, if its file is not on this machine, or not one file."""
     handed_in_at: float | None = None
     """When the agent's archive was seen first."""
     _tries: FileTail = field(init=False)
@@ -118,6 +118,10 @@ class Watch:
     def observer(self) -> AgentObserver | None:
         """What tells from the agent's own files what it does."""
         return self._observed_files.observer if self._observed_files is not None else None
+
+    def note_typing(self, until: float) -> None:
+        """Take note of until when a text is typed into its terminal, by the wall clock; `inf` while it is."""
+        self._asks.typed_until = until
 
     @property
     def repeats(self) -> CallRepeats:
@@ -176,11 +180,11 @@ class Watch:
         self.handed_in_at = (self.handed_in_at or now) if has_archive else None
         events: list[KnownEvent] = list(self._reader.read(self._tries.read_lines(next(rest))))
         events += self._commit_log.read(next(rest), now)
-        for path, log in self._logs.items():
+        for log in self._logs.values():
             lines = log.read_lines(next(rest))
             self._has_written = self._has_written or bool(lines)
             self._summary.read(lines)
-            if self.kept_transcript is not None and path == self._transcript:
+            if self.kept_transcript is not None:
                 self.kept_transcript.append(lines)
         if self._observed_files is not None:
             self._observed_files.read(rest)

@@ -7,6 +7,7 @@ from typing import Final
 from swarm_tui.journal.budget_events import budget_line
 from swarm_tui.journal.pattern_events import alarm_text
 from swarm_tui.model import events as happened
+from swarm_tui.model.ask_events import BY_TYPING
 from swarm_tui.model.model_access import access_line
 from swarm_tui.model.state import LogLine
 from swarm_tui.model.states import MARKS, Result, State
@@ -105,6 +106,7 @@ def log_line_of(event: happened.Event) -> LogLine | None:
             if not (text := _inbox_text(event)):
                 return None
             test = getattr(event, "test", "")
+            level = "warning" if getattr(event, "why", "") == BY_TYPING else "info"
         case happened.RequestAnswered() if not event.is_done:
             level, text = "error", f"could not do that: {event.detail}"
         case happened.Integrating():

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final, Literal
 
 from swarm_tui.model.asks import Ask
 from swarm_tui.model.event_base import EventBase, TestEvent
 from swarm_tui.model.rules import AnswerRule
+
+BY_TYPING: Final = "on the screen, while a text was typed there: a key of that may have answered it"
+"""Why an ask ended that perhaps nobody has answered."""
 
 
 class Asked(TestEvent):

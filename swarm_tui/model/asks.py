@@ -79,6 +79,14 @@ class OpenAsk(NamedTuple):
     answered_by: str = ""
 
 
+class EndedAsk(NamedTuple):
+    """An ask that its agent does not wait with any more, and what ended it."""
+
+    ask: Ask
+    why: str
+    """`answered` where an answer of ours was taken; else in words, such as `on the screen`."""
+
+
 def identity(*parts: str) -> str:
     """Return a short id that is the same for the same parts, on every machine."""
     digest = hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).digest()

@@ -39,6 +39,11 @@ class TranscriptSources:
         """The patterns of all files that may be transcripts."""
         return (*self.session_logs, *TRANSCRIPT_PATTERNS)
 
+    @property
+    def has_subagents(self) -> bool:
+        """Whether subagents write logs of their own."""
+        return len(self.session_logs) > 1
+
 
 def choose_transcript(
     existing: Iterable[str], sources: TranscriptSources = TranscriptSources(), agent_id: str = ""
@@ -80,16 +85,20 @@ def _rank(path: str, emitters: Sequence[str]) -> tuple[int, int] | None:
 def find_transcript(
     state_dir: str, agent_folder: Path | None, sources: TranscriptSources = TranscriptSources(), agent_id: str = ""
 ) -> Path | None:
-    """Return the agent's transcript on this machine: the live one, else what was harvested; None without one."""
+    """Return the agent's transcript on this machine: the live one, else what was harvested; None without one.
+
+    A live one with subagents is the one that the engine keeps, where their words stand between the agent's.
+    """
+    kept = agent_folder / HARVESTED_NAME if agent_folder is not None else None
+    has_kept = kept is not None and kept.is_file()
     live = Path(state_dir) if state_dir else None
     if live is not None and live.is_absolute():
         found = [path for pattern in sources.patterns for path in live.glob(pattern)]
         files = [path.relative_to(live).as_posix() for path in found if path.is_file() and not path.is_symlink()]
         chosen = choose_transcript(files, sources, agent_id)
-        if chosen is not None:
+        if chosen is not None and not (has_kept and subagent_logs(files, sources, chosen)):
             return live / chosen
-    harvested = agent_folder / HARVESTED_NAME if agent_folder is not None else None
-    return harvested if harvested is not None and harvested.is_file() else None
+    return kept if has_kept else None
 
 
 def substitute_transcript(record: TestRecord, screen: str) -> bytes:

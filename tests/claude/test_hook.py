@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +20,7 @@ from swarm_tui.agents.claude import hook
 from tests.claude.lab import KEY
 from tests.claude.scripted_model import Call, Refusal, ScriptedModel, Turn, bash
 from tests.isolation import IsolatedMngr
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 
 pytestmark = pytest.mark.slow
 
@@ -67,7 +68,9 @@ class Launcher:
         self.models: list[ScriptedModel] = []
 
     def launch(self, name: str, turns: Sequence[Turn]) -> Agent:
-        model = ScriptedModel(lambda request: turns).__enter__()
+        model, is_launched = ScriptedModel(lambda request: turns).__enter__(), threading.Event()
+        # While mngr still waits for its message to arrive it may press Enter again, which would answer a dialog.
+        model.guard = lambda request: None if is_launched.wait(PATIENCE) else Refusal()
         self.models.append(model)
         settings = self.folder / "settings.json"
         settings.write_text(json.dumps(hook.hook_settings(sys.executable, hook.__file__)))
@@ -88,6 +91,7 @@ class Launcher:
         self.mngr.environment["PATH"] = f"{self.claude}:{os.environ['PATH']}"
         created = asyncio.run(self.mngr.adapter.create(request))
         self.names.append(name)
+        is_launched.set()
         return Agent(name, self.mngr.host_dir / "agents" / created.agent_id, model, self.mngr)
 
 

@@ -22,8 +22,10 @@ from swarm_tui.engine.messages import MessageSender
 from swarm_tui.engine.one_test_task import OneTestTask
 from swarm_tui.engine.watch import read_new_events
 from swarm_tui.insight.waits import GONE, item_of_turn
+from swarm_tui.journal.log_lines import log_line_of
 from swarm_tui.journal.recover import recover_journal
-from swarm_tui.model.events import AskAnswered, RuleMade, Seen
+from swarm_tui.model.ask_events import BY_TYPING
+from swarm_tui.model.events import AskAnswered, AskClosed, RuleMade, Seen
 from swarm_tui.model.rules import AnswerRule
 from swarm_tui.model.states import State
 from tests.engine.rehearsal import QuickMngr, rehearse
@@ -271,6 +273,24 @@ async def test_an_engine_that_takes_over_knows_what_is_asked(begin: Begin) -> No
         assert [(event.type, getattr(event, "ask", None)) for event in events][:1] == [("ask_closed", "2")]
         assert [asked.ask.id for asked in agents.context.state.records[test].asks] == ["3"]
         assert items[1] not in agents.items()
+
+
+async def test_a_dialog_that_a_typed_text_may_have_answered_says_so(begin: Begin) -> None:
+    async with begin(1) as agents:
+        (test,) = agents.tests
+        launched_at = agents.context.state.records[test].launched_at or 0.0
+        # Asked and answered before the launch was over, so that no engine has seen it open.
+        agents.ask(0, "1", at=launched_at - 1)
+        agents.write(test, event="closed", id="1", why="on the screen")
+        agents.ask(0, "2", "curl y", at=launched_at + 1)
+        await until_asked(agents, 1)
+        agents.write(test, event="closed", id="2", why="on the screen")
+        await until_asked(agents, 0)
+        events = recover_journal(agents.context.folder.events).events
+    closed = {event.ask: event.why for event in events if isinstance(event, AskClosed)}
+    assert closed == {"1": BY_TYPING, "2": "on the screen"}
+    lines = [line for event in events if (line := log_line_of(event)) is not None and "asked is over" in line.text]
+    assert [line.level for line in lines] == ["warning", "info"]
 
 
 def test_an_answer_is_in_the_journal_with_its_author_and_rule() -> None:

@@ -12,6 +12,7 @@ import pytest
 from swarm_tui.agents.contract import ARCHIVE_PATH, TRIES_PATH
 from swarm_tui.agents.judging import End
 from swarm_tui.engine.file_tail import LINE_LIMIT, FileTail
+from swarm_tui.engine.kept_transcript import KeptTranscript
 from swarm_tui.engine.one_test_task import OneTestTask
 from swarm_tui.engine.watch import DIALOG_LINES, Watch, find_dialog, read_new_events
 from swarm_tui.model.events import Said, TryFinished, TryStarted
@@ -114,6 +115,21 @@ async def test_tries_words_and_archive_are_read_from_files(watch: Watch, tmp_pat
     (state / ARCHIVE_PATH).write_bytes(b"")
     await read_new_events(place, [watch], 3.0)
     assert watch.has_archive
+
+
+async def test_a_transcript_is_kept_with_the_words_of_subagents_between_the_agents(
+    watch: Watch, tmp_path: Path
+) -> None:
+    kept = tmp_path / "kept" / "transcript.jsonl"
+    watch.kept_transcript = KeptTranscript(kept)
+    own = tmp_path / "state/plugin/claude/anthropic/projects/-copy/session.jsonl"
+    below = own.with_suffix("") / "subagents/agent-7.jsonl"
+    below.parent.mkdir(parents=True)
+    for second, (path, line) in enumerate([(own, "1"), (below, "2"), (own, "3"), (below, "4")]):
+        with path.open("a") as file:
+            file.write(line + "\n")
+        await read_new_events(local_place(tmp_path), [watch], 10.0 * second)
+    assert kept.read_text().split() == ["1", "2", "3", "4"]
 
 
 def unobserved_watch(root: Path) -> Watch:

@@ -84,6 +84,16 @@ def test_the_logs_of_subagents_are_those_of_the_same_session() -> None:
     assert subagent_logs((CLAUDE,), SOURCES, CLAUDE) == []
 
 
+def test_with_subagents_the_one_that_the_engine_keeps_is_shown_while_it_is_written(tmp_path: Path) -> None:
+    state, folder, agent = tmp_path / "state", tmp_path / "agents", "agent-12345678123412341234123456789012"
+    kept, own = write(folder / "transcript.jsonl"), write(state / OWN)
+    assert find_transcript(str(state), folder, SOURCES, agent) == own
+    write(state / SUBAGENT)
+    assert find_transcript(str(state), folder, SOURCES, agent) == kept
+    kept.unlink()
+    assert find_transcript(str(state), folder, SOURCES, agent) == own
+
+
 def test_the_log_of_mngrs_converter_is_no_transcript_however_new(tmp_path: Path) -> None:
     transcript = write(tmp_path / CLAUDE, 1)
     write(tmp_path / LOG, 2)

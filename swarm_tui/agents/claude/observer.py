@@ -11,7 +11,7 @@ from typing import Any, Final
 from swarm_tui.agents.claude.asks import answer_content, ask_of, text_of
 from swarm_tui.agents.claude.hook import ANSWERS_FOLDER, EVENTS_PATH
 from swarm_tui.agents.observation import AnswerFile, Observation, ObservedFile
-from swarm_tui.model.asks import Ask, AskKind
+from swarm_tui.model.asks import Ask, AskKind, EndedAsk
 from swarm_tui.model.text import plain
 from swarm_tui.model.trouble import Trouble, TroubleKind
 
@@ -60,7 +60,7 @@ class ClaudeObserver:
     _steady_status: str = ""
     _steady_since: float = 0.0
     asks: dict[str, Ask] = field(default_factory=dict)
-    ended_asks: dict[str, str] = field(default_factory=dict)
+    ended_asks: dict[str, EndedAsk] = field(default_factory=dict)
     _asks_made: int = 0
     _had_dialog: bool = False
     _left_open: tuple[float, tuple[str, ...]] | None = None
@@ -189,8 +189,9 @@ class ClaudeObserver:
             self.asks[ask.id] = ask
 
     def _end_ask(self, identity: str, why: str) -> None:
-        if self.asks.pop(identity, None) is not None:
-            self.ended_asks[identity] = why
+        ask = self.asks.pop(identity, None)
+        if ask is not None:
+            self.ended_asks[identity] = EndedAsk(ask, why)
 
     def _end_answered_on_screen(self, now: float) -> None:
         """End what stood on the screen when no dialog does any more: its hook has died without a word."""

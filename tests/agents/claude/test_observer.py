@@ -326,7 +326,7 @@ def test_an_id_is_used_once() -> None:
     observer = asking(BASH, BASH | {"input": {"command": "rm -rf /"}})
     assert observer.asks["1"].subject == "curl x"
     observer.add_lines(EVENTS.name, [b'{"event":"closed","id":"1","why":"answered"}', json.dumps(BASH).encode()])
-    assert (observer.asks, observer.ended_asks) == ({}, {"1": "answered"})
+    assert (observer.asks, ends_of(observer)) == ({}, {"1": "answered"})
 
 
 def test_a_dialog_that_is_gone_ends_what_its_dead_hook_asked_but_not_what_a_subagent_asks() -> None:
@@ -339,12 +339,16 @@ def test_a_dialog_that_is_gone_ends_what_its_dead_hook_asked_but_not_what_a_suba
     assert list(observer.asks) == ["1", "2", "3"]
     observer.observe(7.0)
     assert list(observer.asks) == ["2", "3"]
-    assert observer.ended_asks == {"1": "on the screen"}
+    assert ends_of(observer) == {"1": "on the screen"}
 
 
 def test_the_end_of_claude_code_ends_what_it_asked() -> None:
     observer = asking(BASH, {"event": "SessionEnd"})
-    assert observer.ended_asks == {"1": "Claude Code ended"}
+    assert ends_of(observer) == {"1": "Claude Code ended"}
+
+
+def ends_of(observer: ClaudeObserver) -> dict[str, str]:
+    return {identity: ended.why for identity, ended in observer.ended_asks.items()}
 
 
 def asking(*events: Event) -> ClaudeObserver:
