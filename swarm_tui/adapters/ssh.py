@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import getpass
 import os
 import re
 import shlex
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -19,6 +23,11 @@ CONNECT_TIMEOUT: Final = 10
 CALL_TIMEOUT: Final = 25.0
 FAILED: Final = 255
 """ssh's own exit code; all others are the command's."""
+
+_NOTICES_LOSS: Final = (
+    "-o", f"ConnectTimeout={CONNECT_TIMEOUT}", "-o", "ServerAliveInterval=3", "-o", "ServerAliveCountMax=3",
+)  # fmt: skip
+"""The options by which ssh ends within ten seconds when the machine does not answer any more."""
 
 _TARGET: Final = re.compile(
     r"(?:(?P<user>[a-z_][a-z0-9_.-]*)@)?"
@@ -52,14 +61,7 @@ class SshTarget:
     def words(self, *options: str) -> list[str]:
         """Return the command line of ssh up to the machine; a command may follow."""
         words = ["ssh", "-T", "-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=yes", "-o", "ControlPath=none"]
-        words += [
-            "-o",
-            f"ConnectTimeout={CONNECT_TIMEOUT}",
-            "-o",
-            "ServerAliveInterval=3",
-            "-o",
-            "ServerAliveCountMax=3",
-        ]
+        words += _NOTICES_LOSS
         if self.known_hosts_file is not None:
             words += ["-o", f"UserKnownHostsFile={_quoted(self.known_hosts_file)}"]
         if self.key_file is not None:
@@ -93,6 +95,24 @@ async def parse_target(text: str) -> SshTarget:
         known.get("hostname", "") or machine,
         int(port or known.get("port", "") or 22),
     )
+
+
+@contextlib.contextmanager
+def ssh_noticing_loss(environment: Mapping[str, str]) -> Iterator[dict[str, str]]:
+    """Return an environment whose `ssh` ends when its machine is lost, for programs that start one without options.
+
+    Without them a terminal that is connected to a frozen machine stays so for hours.
+    """
+    path = environment.get("PATH", os.defpath)
+    ssh = shutil.which("ssh", path=path)
+    if ssh is None:
+        yield dict(environment)
+        return
+    with tempfile.TemporaryDirectory(prefix="swarm-ssh-", ignore_cleanup_errors=True) as folder:
+        own = Path(folder) / "ssh"
+        own.write_text(f'#!/bin/sh\nexec {shlex.join([ssh, *_NOTICES_LOSS])} "$@"\n')
+        own.chmod(0o700)
+        yield {**environment, "PATH": f"{folder}{os.pathsep}{path}"}
 
 
 async def run_script(target: SshTarget, script: str, *, timeout: float = CALL_TIMEOUT) -> Finished:

@@ -13,6 +13,7 @@ from swarm_tui.engine.live_agents import LiveAgents
 from swarm_tui.engine.watch import read_new_events
 from swarm_tui.errors import JournalError, SwarmError
 from swarm_tui.model.events import AgentsStopped, Spent
+from swarm_tui.model.formatting import counted
 from swarm_tui.places.place import AgentAddress
 
 BATCH: Final = 32
@@ -71,7 +72,7 @@ class Stopper:
         except JournalError:
             raise
         except SwarmError as error:
-            self._context.note(f"{len(agents)} agents could not be stopped: {error}", level="warning")
+            self._context.note(f"{counted(len(agents), 'agent')} could not be stopped: {error}", level="warning")
             return
         for failure in report.failed:
             self._context.note(f"{failure.agent} could not be stopped: {failure.error}", level="warning")

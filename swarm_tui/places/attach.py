@@ -22,7 +22,7 @@ from swarm_tui.adapters.mngr import Mngr, mngr_environment
 from swarm_tui.adapters.mngr_messages import is_agent_name
 from swarm_tui.adapters.packages import how_to_get
 from swarm_tui.adapters.process import Finished, run_process
-from swarm_tui.adapters.ssh import target_of
+from swarm_tui.adapters.ssh import ssh_noticing_loss, target_of
 from swarm_tui.adapters.terminal import TerminalProgram
 from swarm_tui.adapters.tmux import AGENT_WINDOW, CALL_TIMEOUT, Tmux
 from swarm_tui.errors import AdapterError, ProgramMissing, SwarmError, UsageError
@@ -156,8 +156,8 @@ class Attacher:
         try:
             if self._access is None:
                 return run_in_foreground(words, cwd=self._repository, environment=self._environment)
-            with restored_terminal():
-                return run_in_foreground(words, cwd=self._repository, environment=self._environment)
+            with restored_terminal(), ssh_noticing_loss(self._environment) as environment:
+                return run_in_foreground(words, cwd=self._repository, environment=environment)
         except ProgramMissing as error:
             raise ProgramMissing(f"mngr cannot be started: {error.message}", how_to_get("mngr")) from error
 

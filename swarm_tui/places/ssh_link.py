@@ -34,8 +34,9 @@ FIRST_ANSWER: Final = 20.0
 """How long a host may take until it has answered at all."""
 SILENCE: Final = 12.0
 """A host that has said nothing for so long is lost: it says something each second."""
+_HELD_UP: Final = 1.0
+"""When the end of a waiting is noticed so late, this program was busy with something else."""
 ANSWER_TIMEOUT: Final = 60.0
-PING_INTERVAL: Final = 10.0
 _RETRY_FIRST: Final = 0.5
 _RETRY_MOST: Final = 30.0
 PROBE_WORDS: Final[dict[str, Any]] = {"panes": ["tmux", "-u", *LIST_PANES], "ps": list(PS_COMMAND)}
@@ -175,20 +176,21 @@ class SshLink:
     async def _work_connected(self) -> None:
         self._process = self._start(self.access)
         self._process.send(_PROGRAM)
-        pinged = time.monotonic()
+        loop = asyncio.get_running_loop()
         while True:
+            due = loop.time() + (SILENCE if self.is_there else FIRST_ANSWER)
             try:
-                async with asyncio.timeout(SILENCE if self.is_there else FIRST_ANSWER):
+                async with asyncio.timeout_at(due):
                     lines = await self._process.lines()
             except TimeoutError:
+                if loop.time() > due + _HELD_UP:
+                    # Not the host was silent: nobody here listened, as while a person's terminal is connected.
+                    continue
                 raise PlaceUnreachable(f"it has said nothing for {SILENCE:g} s") from None
             if not lines:
                 raise self._connection_error(await self._process.last_errors())
             for line in lines:
                 self._take(line)
-            if time.monotonic() > pinged + PING_INTERVAL:
-                pinged = time.monotonic()
-                self._send({"op": "ping"})
 
     def _connection_error(self, said: str) -> AdapterError:
         if "python3" in said and "not found" in said:

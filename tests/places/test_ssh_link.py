@@ -7,6 +7,7 @@ import base64
 import json
 import os
 import sys
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -203,3 +204,14 @@ async def test_its_agents_and_its_load_are_said(line: Line) -> None:
     (report,) = line.place.reports()
     assert report.is_there
     assert report.processors > 0
+
+
+async def test_time_in_which_nobody_here_listened_is_no_silence_of_the_host(
+    line: Line, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ssh_link, "SILENCE", 1.5)
+    assert (await line.link.run(["echo", "before"])).text == "before\n"
+    # As while a person's terminal is connected to an agent's: the event loop stands still.
+    time.sleep(3.0)  # noqa: ASYNC251
+    assert (await line.link.run(["echo", "after"])).text == "after\n"
+    assert len(line.processes) == 1, "the connection is the same"
