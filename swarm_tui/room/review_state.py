@@ -12,6 +12,7 @@ from typing import Final
 from swarm_tui.insight.costs import cost_of_each
 from swarm_tui.journal.fold import SweepState
 from swarm_tui.model.fixes import Conflict, Fix, Preview
+from swarm_tui.model.formatting import counted
 from swarm_tui.model.outcome import LeftOut
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.verdicts import Verdict
@@ -53,6 +54,21 @@ class ReviewState:
     def fixes(self) -> tuple[Fix, ...]:
         return self.review.fixes
 
+    @property
+    def rows(self) -> tuple[Fix, ...]:
+        """Row 0, the commit of all test and doc fixes, where there is one, and the fixes."""
+        row = self.review.branch.tests
+        return (*((row,) if row is not None else ()), *self.fixes)
+
+    @property
+    def open_rows(self) -> tuple[Fix, ...]:
+        """The rows that wait for a verdict; row 0 waits while one of its parts does."""
+        row = self.review.branch.tests
+        is_decided = row is None or self.review.verdict(row) in (Verdict.KEEP, Verdict.REVERT)
+        if not is_decided and self.review.parts is not None:
+            is_decided = not self.review.open_parts
+        return (*((row,) if row is not None and not is_decided else ()), *self.review.open_fixes)
+
     # What was computed.
 
     def with_it_reverted(self, fix: Fix) -> frozenset[str]:
@@ -90,8 +106,10 @@ class ReviewState:
         return [record for record in found if record is not None]
 
     def number(self, commit: str) -> str:
-        """Return a commit as people name it here: `#5`, or its short id when it is no fix."""
-        fix = self.review.branch.find(commit)
+        """Return a row as people name it here: `#5`, `part 0.3`, or its short id when it is none."""
+        fix = self.review.find(commit)
+        if fix in self.review.known_parts:
+            return f"part 0.{self.review.known_parts.index(fix) + 1}"
         return f"#{fix.rank}" if fix else commit[:9]
 
     def fix_facts(self, fix: Fix) -> FixFacts:
@@ -99,9 +117,10 @@ class ReviewState:
         measured = self._measured.get(fix.id)
         in_conflict = self.preview is not None and any(item.commit == fix.id for item in self.preview.conflicts)
         return FixFacts(
-            rank=fix.rank,
-            title=fix.title,
-            verdict=verdict.value if verdict else "",
+            rank=self._row_number(fix),
+            title=self._row_title(fix),
+            verdict=verdict.value if verdict else self._verdict_of_parts(fix),
+            is_part=fix in self.review.known_parts,
             added=fix.added,
             removed=fix.removed,
             greens=len(measured.turned_green) if measured else None,
@@ -110,6 +129,27 @@ class ReviewState:
             is_conflicting=in_conflict,
             is_stuck=self._alone.get(fix.id) is not None,
         )
+
+    def name_with_commit(self, fix: Fix) -> str:
+        """Return how a row is named above its diff; a part is no commit of the branch."""
+        return self.number(fix.id) if fix in self.review.known_parts else f"#{fix.rank} {fix.id[:9]}"
+
+    def _row_number(self, fix: Fix) -> int:
+        parts = self.review.known_parts
+        return parts.index(fix) + 1 if fix in parts else fix.rank
+
+    def _row_title(self, fix: Fix) -> str:
+        if fix is not self.review.branch.tests:
+            return fix.title
+        parts = self.review.known_parts
+        out = sum(self.review.verdict(part) is Verdict.REVERT for part in parts)
+        words = (counted(len(parts), "part") if parts else "", f"{out} left out" if out else "")
+        return f"[TEST/DOC] {': '.join(filter(None, (' · '.join(filter(None, words)), fix.title)))}"
+
+    def _verdict_of_parts(self, fix: Fix) -> str:
+        """Return the verdict of row 0 when each of its parts has one."""
+        is_row_0 = fix is self.review.branch.tests and bool(self.review.known_parts)
+        return "keep" if is_row_0 and not self.review.open_parts else ""
 
     def plan_facts(self) -> PlanFacts:
         review, preview = self.review, self.preview
@@ -126,6 +166,7 @@ class ReviewState:
                 for item in (preview.conflicts if preview else ())
             ),
             commits=len(review.branch.commits) + reverted - (len(preview.unchanging) if preview else 0),
+            parts=self._parts_words(),
             branch=reviewed_branch(review, self.sweep),
             applied=self.applied,
             running=self.test_runner.running.progress if self.test_runner.running else "",
@@ -133,6 +174,12 @@ class ReviewState:
             doubt="" if not review.branch.doubts else review.branch.doubts[0],
             cost=cost_of_each(self._state().spending, words.count(Verdict.KEEP), len(self.fixes)),
         )
+
+    def _parts_words(self) -> str:
+        """Return what became of the parts of row 0: how many are left out, else how many are open."""
+        review = self.review
+        out, still_open = len(review.reverted & {part.id for part in review.known_parts}), len(review.open_parts)
+        return f"{counted(out, 'part')} out" if out else f"{counted(still_open, 'part')} open" if still_open else ""
 
     def _plan_test_result(self) -> str:
         run = self.test_runner.run_of_plan
@@ -154,13 +201,14 @@ class ReviewState:
         run = self._finished_run_of(fix)
         return EffectFacts(
             is_reverted=self.review.verdict(fix) is Verdict.REVERT,
+            is_part=fix.rank == 0,
             is_known=effect is not None,
             conflict_with=tuple(self.number(other) for other in conflict.opponents) if conflict else (),
             conflict_paths=conflict.paths if conflict else (),
             is_unchanging=effect is not None and fix.id in effect.unchanging,
             tests_red=len(run.went_red) if run else None,
             tests_run=len(run.after) if run else 0,
-            why_rank=f"rank {fix.rank}: {measured.why}" if measured and measured.why else "",
+            why_rank="" if fix.rank == 0 else f"rank {fix.rank}: {measured.why}" if measured and measured.why else "",
         )
 
     def draw_report(self, width: int) -> list[Line]:
@@ -204,7 +252,7 @@ class ReviewState:
             turned_green=measured.turned_green[:20] if measured else (),
             broken=measured.broken[:20] if measured else (),
             is_measured=measured.is_measured if measured else False,
-            agents=tuple(self.records_of(fix)),
+            agents=() if fix is self.review.branch.tests else tuple(self.records_of(fix)),
             runs=self._runs_of(fix),
         )
 

@@ -55,12 +55,16 @@ class ReviewTestRunner:
         self._tests = tests
         self._runs_of_fixes: dict[str, TestRunFacts] = {}
 
+    def _name(self, fix: Fix) -> str:
+        parts = self._review.known_parts
+        return f"part 0.{parts.index(fix) + 1}" if fix in parts else f"#{fix.rank}"
+
     def run_of_fix(self, fix: Fix) -> TestRunFacts | None:
         return self._runs_of_fixes.get(fix.id)
 
     async def run_without_fix(self, fix: Fix, reverted: frozenset[str], on_change: OnChange) -> TestRunFacts:
         """Run the tests that a fix affects, on the plan with it and without it."""
-        run = self._runs_of_fixes[fix.id] = TestRunFacts(f"without #{fix.rank}", reverted)
+        run = self._runs_of_fixes[fix.id] = TestRunFacts(f"without {self._name(fix)}", reverted)
         await self._run_both(run, self._tests.affected_by([fix]), reverted - {fix.id}, on_change)
         return run
 

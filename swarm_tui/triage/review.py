@@ -78,6 +78,7 @@ class Review:
         self._verdicts: dict[str, VerdictLine] = {}
         self._kept_diffs: OrderedDict[tuple[str, str], Diff] = OrderedDict()
         self._lock = threading.RLock()
+        self._parts_lock = threading.Lock()
         self._fold()
 
     @classmethod
@@ -158,12 +159,15 @@ class Review:
 
     def load_parts(self) -> CommitParts:
         """Take row 0 apart, once; this takes some ms for each part."""
-        with self._lock:
+        # Under a lock of its own: diffs are read meanwhile.
+        with self._parts_lock:
             if self.parts is None:
-                self.parts = read_parts(self.space, self._diffs, self.branch, self.outcome, self._sources)
+                parts = read_parts(self.space, self._diffs, self.branch, self.outcome, self._sources)
                 self.space.retain()
-                self.previewer.use_parts(self.parts)
-                self._fold()
+                with self._lock:
+                    self.parts = parts
+                    self.previewer.use_parts(parts)
+                    self._fold()
             return self.parts
 
     def find(self, commit: str) -> Fix | None:
@@ -288,7 +292,7 @@ class Review:
         wanted = self.reverted if reverted is None else frozenset(reverted)
         grown = extend_until_clean(self.previewer, wanted)
         more = None if grown is None else grown - wanted
-        found = tuple(fix for fix in self.fixes if more is not None and fix.id in more)
+        found = tuple(fix for fix in (*self.known_parts, *self.fixes) if more is not None and fix.id in more)
         return found if more is not None and len(found) == len(more) else None
 
     def diff(self, fix: Fix) -> Diff:

@@ -49,6 +49,8 @@ class FixFacts:
     """Its revert is in the plan and does not go."""
     is_stuck: bool
     """It could not be reverted alone."""
+    is_part: bool = False
+    """It is a part of row 0, which is left out and not reverted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +76,8 @@ class PlanFacts:
     doubt: str = ""
     cost: str = ""
     """Such as "$4.13 a kept fix"."""
+    parts: str = ""
+    """Such as "2 parts out"."""
 
 
 def draw_plan(facts: PlanFacts, width: int) -> Line:
@@ -81,6 +85,8 @@ def draw_plan(facts: PlanFacts, width: int) -> Line:
     left = [Part(" "), Part(f"{facts.total} {'fix' if facts.total == 1 else 'fixes'}", "strong")]
     left += _count(facts.kept, "keep", "good") + _count(facts.reverted, "revert", "removed")
     left += _count(still_open, "open", "accent" if still_open else "dim")
+    if facts.parts:
+        left += [Part(" · ", "faint"), Part(facts.parts, "removed" if facts.parts.endswith("out") else "dim")]
     plan = [Part("plan ", "dim")]
     if not facts.is_known:
         plan.append(Part("…", "dim"))
@@ -113,6 +119,7 @@ def _count(number: int, word: str, role: str) -> list[Part]:
 
 def draw_fix(facts: FixFacts, width: int) -> Line:
     word, role = VERDICT_WORDS.get(facts.verdict, ("·", "faint"))
+    word = "OUT" if facts.is_part and facts.verdict == "revert" else word
     if facts.is_conflicting:
         role = "error"
     impact = "" if facts.greens is None else f"{facts.greens}▲" + (f"{facts.reds}▼" if facts.reds else "")
@@ -139,6 +146,8 @@ class EffectFacts:
 
     is_reverted: bool
     is_known: bool
+    is_part: bool = False
+    """It is row 0 or a part of it, which is left out and not reverted."""
     conflict_with: tuple[str, ...] = ()
     conflict_paths: tuple[str, ...] = ()
     is_unchanging: bool = False
@@ -149,7 +158,8 @@ class EffectFacts:
 
 def draw_effect(facts: EffectFacts, width: int) -> Line:
     """Return the line under the panels: the consequence of a revert, and why the fix ranks where it does."""
-    left = [Part(" "), Part("reverted: " if facts.is_reverted else "if reverted: ", "dim")]
+    deed = "left out" if facts.is_part else "reverted"
+    left = [Part(" "), Part(f"{deed}: " if facts.is_reverted else f"if {deed}: ", "dim")]
     if not facts.is_known:
         left.append(Part("…", "dim"))
     elif facts.conflict_with or facts.conflict_paths:

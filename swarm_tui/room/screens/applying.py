@@ -32,8 +32,10 @@ class PlanApplication:
     def offer(self) -> None:
         state = self._screen.review_state
         assert state is not None, "not possible without a review"
-        number = len(state.review.reverted)
-        detail = f"{counted(number, 'commit')}, saying which fix, why and by whom"
+        out = len(state.review.reverted & {part.id for part in state.review.known_parts})
+        number = len(state.review.reverted) - out
+        parts = f" and {counted(out, 'part')} left out" if out else ""
+        detail = f"{counted(number + bool(out), 'commit')}, saying which, why and by whom"
         entries = [
             Choosable("revert", "revert commits on top", detail, "r"),
             Choosable("drop", "a clean branch without them", "its history never had them", "d"),
@@ -43,7 +45,7 @@ class PlanApplication:
             if values:
                 self._screen.start(partial(self._confirm, state, is_drop=values == ("drop",)), "apply")
 
-        self._screen.room.push_screen(PickScreen(f"Apply: {number} reverted", entries), confirm)
+        self._screen.room.push_screen(PickScreen(f"Apply: {number} reverted{parts}", entries), confirm)
 
     async def _confirm(self, state: ReviewState, *, is_drop: bool) -> None:
         branch = reviewed_branch(state.review, state.sweep)

@@ -60,7 +60,7 @@ class FixDetails:
     def _show_diff(self, state: ReviewState, fix: Fix) -> None:
         diff = state.review.known_diff(fix)
         if diff is not None:
-            self.show_diff(diff, f"#{fix.rank} {fix.id[:9]} {fix.title}")
+            self.show_diff(diff, f"{state.name_with_commit(fix)} {fix.title}")
 
     def show_diff(self, diff: Diff, title: str) -> None:
         """Show a diff in the place of the fix's, until the cursor moves on."""
@@ -76,7 +76,7 @@ class FixDetails:
         if not keeps_place:
             self.evidence.scroll_rows(0)
         agents = counted(len(fix.agents), "agent") if fix.agents else ""
-        self.evidence.title(f"Evidence for #{fix.rank} {fix.title}", agents)
+        self.evidence.title(f"Evidence for {state.number(fix.id)} {fix.title}", agents)
 
     async def compute_effect(self, state: ReviewState, fix: Fix) -> None:
         """Compute what the plan would be with the fix reverted too, and show it."""

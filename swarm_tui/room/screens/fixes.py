@@ -25,6 +25,7 @@ from swarm_tui.room.screens.conflict import ConflictResolution
 from swarm_tui.room.screens.external_view import ExternalView
 from swarm_tui.room.screens.fix_details import FixDetails
 from swarm_tui.room.screens.no_fixes_panel import NoFixesPanel
+from swarm_tui.room.screens.parts_walk import PartsWalk
 from swarm_tui.room.screens.plan_panel import PlanPanel
 from swarm_tui.room.screens.review_loader import ReviewLoader
 from swarm_tui.room.screens.test_run_commands import TestRunCommands
@@ -55,7 +56,8 @@ class FixesScreen(RoomScreen):
         self.plan = PlanPanel(self, self.details, self._redraw_fixes)
         self.no_fixes = NoFixesPanel(self)
         self.loader = ReviewLoader(self, self._review_opened, self._review_closed)
-        self.verdicts = VerdictCommands(self, self.lines)
+        self.parts = PartsWalk(self, self._show_rows)
+        self.verdicts = VerdictCommands(self, self.lines, self.parts)
         self.test_runs = TestRunCommands(self, self._show_test_run)
         self.conflict = ConflictResolution(self)
         self.application = PlanApplication(self, self.plan)
@@ -98,8 +100,8 @@ class FixesScreen(RoomScreen):
                    partial(self._go_to_match, 1), is_listed=False),
             Action("fixes.previous_match", ("ctrl+p",), "", "To the previous one", partial(self._go_to_match, -1),
                    is_listed=False),
-            Action("fixes.open", ("enter",), "show test", "Show the test whose agent made it, in the grid",
-                   self.show_test, self.why_no_test, is_listed=False),
+            Action("fixes.open", ("enter",), "open", "Walk the parts of row 0; else show the test whose agent made it",
+                   self.open_row, self.why_not_open, is_listed=False),
         )  # fmt: skip
 
     # Services for the controllers.
@@ -158,8 +160,8 @@ class FixesScreen(RoomScreen):
         self._show_fixes()
         # The last fix under the cursor, else the first open one.
         shown = [fix.id for fix in self.lines.shown]
-        wanted = [fix.id for fix in (*((self._last_fix,) if self._last_fix else ()), *state.review.open_fixes)]
-        self.lines.cursor = next((shown.index(fix) for fix in wanted if fix in shown), 0)
+        fixes = (*((self._last_fix,) if self._last_fix else ()), *state.review.open_fixes, *state.fixes)
+        self.lines.cursor = next((shown.index(fix.id) for fix in fixes if fix.id in shown), 0)
         self.lines.show_line(self.lines.cursor)
         self._draw_title()
         if self.has_class("-bare"):
@@ -171,12 +173,15 @@ class FixesScreen(RoomScreen):
 
     def _review_closed(self) -> None:
         self._last_fix = self.current_fix
+        self.parts.is_open = False
         self.lines.state = None
         self.lines.shown = []
         self.lines.redraw()
 
     async def _preview_each_alone(self, state: ReviewState) -> None:
         await state.preview_each_alone(lambda: state is self.review_state, self._redraw_fix)
+        if await self.parts.load(state) and state is self.review_state:
+            self.show_verdicts()
 
     def _redraw_fix(self, fix: Fix) -> None:
         if fix in self.lines.shown:
@@ -186,16 +191,28 @@ class FixesScreen(RoomScreen):
         self.lines.lines_changed(range(len(self.lines.shown)))
 
     def _show_fixes(self) -> None:
-        fixes = self.review_state.fixes if self.review_state is not None else ()
+        fixes = self.parts.rows()
         self.lines.shown = [fix for fix in fixes if fits_words(self.filter_words, _searched_text(fix))]
         self.lines.redraw()
         self._place_list()
         self._draw_title()
 
     def _draw_title(self) -> None:
-        total, shown = len(self.review_state.fixes) if self.review_state else 0, len(self.lines.shown)
-        title = f"Ranked {total}" + (f" · {shown} match /{self.filter_words}" if self.filter_words else "")
+        shown = len(self.lines.shown)
+        title = self.parts.title() + (f" · {shown} match /{self.filter_words}" if self.filter_words else "")
         self.lines.title(title, f"{min(self.lines.cursor + 1, shown)} of {shown}")
+
+    def _show_rows(self) -> None:
+        """Show the other rows, the cursor on the first."""
+        self.lines.cursor = 0
+        self.filter_words = ""
+        self._show_fixes()
+        self.lines.show_line(0)
+        self._cursor_moved()
+
+    def go_back(self) -> None:
+        if self.filter_words or not self.parts.leave():
+            super().go_back()
 
     def _cursor_moved(self) -> None:
         self._draw_title()
@@ -225,7 +242,7 @@ class FixesScreen(RoomScreen):
 
     def _place_list(self) -> None:
         """Beside the diff the list is as high as that; above it, no higher than it must be."""
-        needed = min(LIST_ROWS, len(self.review_state.fixes) + 2 if self.review_state is not None else LIST_ROWS)
+        needed = min(LIST_ROWS, len(self.parts.rows()) + 2 if self.review_state is not None else LIST_ROWS)
         self.lines.styles.height = "1fr" if self.has_class("-wide") else needed
 
     def _place_evidence(self) -> None:
@@ -245,7 +262,9 @@ class FixesScreen(RoomScreen):
 
     def current_tests(self) -> tuple[str, ...]:
         state, fix = self.review_state, self.current_fix
-        return tuple(record.test for record in state.records_of(fix)) if state and fix else ()
+        if state is None or fix is None or self.parts.is_at_row_0():
+            return ()
+        return tuple(record.test for record in state.records_of(fix))
 
     def name_to_copy(self) -> str:
         return self.current_fix.id if self.current_fix else ""
@@ -280,10 +299,15 @@ class FixesScreen(RoomScreen):
         if self.lines.shown:
             self.lines.move_to((self.lines.cursor + step) % len(self.lines.shown))
 
-    def why_no_test(self) -> str:
+    def why_not_open(self) -> str:
+        if self.parts.is_at_row_0():
+            return ""
         return "" if self.current_tests() else "no test of this sweep is known to have led to this fix"
 
-    def show_test(self) -> None:
+    def open_row(self) -> None:
+        if self.parts.is_at_row_0():
+            self.parts.enter()
+            return
         self.room.show_test(self.current_tests()[0])
 
     def why_no_report(self) -> str:

@@ -9,6 +9,7 @@ from swarm_tui.model.fixes import Fix
 from swarm_tui.model.verdicts import Verdict
 from swarm_tui.room.actions import Action
 from swarm_tui.room.review_state import ReviewState
+from swarm_tui.room.screens.parts_walk import PartsWalk
 from swarm_tui.room.screens.services import FixesServices
 from swarm_tui.room.widgets.fix_lines import FixLines
 
@@ -16,14 +17,19 @@ from swarm_tui.room.widgets.fix_lines import FixLines
 class VerdictCommands:
     """The actions that change the plan."""
 
-    def __init__(self, screen: FixesServices, lines: FixLines) -> None:
+    def __init__(self, screen: FixesServices, lines: FixLines, walk: PartsWalk) -> None:
         self._screen = screen
         self._lines = lines
+        self._walk = walk
 
     def actions(self) -> tuple[Action, ...]:
         return (
-            self._verdict_action(Verdict.KEEP, "y", "keep", "Keep this fix, and go to the next open one"),
-            self._verdict_action(Verdict.REVERT, "n", "revert", "Revert this fix, and go to the next open one"),
+            self._verdict_action(
+                Verdict.KEEP, "y", "keep", "Keep this fix, part, or all parts of row 0, and go to the next open one"
+            ),
+            self._verdict_action(
+                Verdict.REVERT, "n", "revert", "Revert this fix, or leave this part out, and go to the next open one"
+            ),
             self._verdict_action(Verdict.LATER, "l", "later", "Decide later, and go to the next open one"),
             self._verdict_action(Verdict.CLEAR, "u", "", "Take back the verdict on this fix"),
             Action("fixes.undo", ("z",), "undo", "Undo your last verdict", self.undo, self.why_not_undo),
@@ -39,11 +45,11 @@ class VerdictCommands:
         state, fix = self._screen.reviewed_fix()
         state.review.set_verdict(fix, verdict)
         if verdict is not Verdict.CLEAR:
-            self._go_to_next_open(state, fix)
+            self._go_to_next_open(fix)
         self._screen.show_verdicts()
 
-    def _go_to_next_open(self, state: ReviewState, fix: Fix) -> None:
-        still_open = {found.id for found in state.review.open_fixes}
+    def _go_to_next_open(self, fix: Fix) -> None:
+        still_open = self._walk.still_open()
         shown = self._lines.shown
         place = shown.index(fix)
         following = (*range(place + 1, len(shown)), *range(place))
@@ -51,7 +57,7 @@ class VerdictCommands:
         if target is not None:
             self._lines.move_to(target)
         elif not still_open:
-            self._screen.show_message("every fix has its verdict: A applies the plan", "good")
+            self._screen.show_message(self._walk.nothing_open(), "good")
 
     def why_not_undo(self) -> str:
         return "" if self._screen.review_state is not None else "there is nothing to undo"
