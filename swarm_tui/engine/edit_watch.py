@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Final
 
+from swarm_tui.adapters.git.copy_view import VIEW_SCRIPT
 from swarm_tui.agents.contract import OUTPUT_FOLDER
 from swarm_tui.engine.context import EngineContext
 from swarm_tui.engine.live_agents import LiveAgents
@@ -18,10 +19,12 @@ from swarm_tui.places.place import AgentAddress
 INTERVAL: Final = 30.0
 TIMEOUT: Final = 60.0
 # Only headers leave the copy, so that what the agents write stays small however much it is.
-SCRIPT: Final = r"""
+SCRIPT: Final = (
+    VIEW_SCRIPT
+    + r"""
 base=$1; output=$2; shift 2
 for copy in "$@"; do
-  if cd "$copy" 2>/dev/null && [ -e .git ]; then
+  if look_into "$copy"; then
     git -c core.fsmonitor=false -c core.quotePath=false diff -U0 --no-color --no-ext-diff --no-textconv --no-renames \
       --src-prefix=a/ --dst-prefix=b/ --ignore-submodules=all "$base" -- . ":(exclude)$output" 2>/dev/null |
       LC_ALL=C grep -a -E '^(diff --git |--- a/|\+\+\+ b/|@@ )' | LC_ALL=C cut -c 1-400 | head -n 2000
@@ -31,6 +34,7 @@ for copy in "$@"; do
   printf '\0'
 done
 """
+)
 
 
 class EditWatch:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from swarm_tui.adapters.git import Repository, fetch_bundle
+from swarm_tui.adapters.git.copy_view import VIEW_SCRIPT
 from swarm_tui.adapters.git.names import branch_ref, checked_revision
 from swarm_tui.adapters.process import Finished
 from swarm_tui.errors import AdapterError, SwarmError
@@ -20,17 +21,26 @@ if TYPE_CHECKING:
 BUNDLE_LIMIT: Final = 1 << 30
 _GIT_TIMEOUT: Final = 600.0
 _BUNDLE: Final = ".git/swarm-pulled.bundle"
-# The index is copied: the agent's own stays as the agent left it.
-_PATCH_SCRIPT: Final = """
-set -e
-index=$(mktemp)
-trap 'rm -f "$index"' EXIT
-cp .git/index "$index" 2>/dev/null || rm -f "$index"
-export GIT_INDEX_FILE="$index"
-git add --all -- .
-git rm -r --cached --quiet --ignore-unmatch -- "$1"
-git diff --cached --binary --no-ext-diff --no-textconv HEAD
+_STATUS_SCRIPT: Final = (
+    VIEW_SCRIPT
+    + """
+look_into . || exit 1
+git -c core.fsmonitor=false status --porcelain -z --no-renames --untracked-files=normal --ignore-submodules=dirty
 """
+)
+_PATCH_SCRIPT: Final = (
+    VIEW_SCRIPT
+    + """
+set -e
+look_into .
+{
+  git diff-files --name-only -z --ignore-submodules=dirty
+  git ls-files --others --exclude-standard -z
+} | git update-index -z --add --remove --stdin
+git rm -r --cached --quiet --ignore-unmatch -- "$1"
+git diff --cached --binary --no-ext-diff --no-textconv --submodule=short HEAD
+"""
+)
 
 
 async def fetch_from_far_copy(
@@ -60,7 +70,9 @@ async def far_uncommitted_paths(link: SshLink, copy: str, without: str) -> tuple
     """Return what a copy holds beyond its last commit, outside one folder; nothing when the copy is gone."""
     if not await _is_copy(link, copy):
         return ()
-    status = await _git(link, copy, "status", "--porcelain", "-z", "--no-renames", "--untracked-files=normal")
+    status = await link.run(["sh", "-c", _STATUS_SCRIPT], cwd=copy, timeout=_GIT_TIMEOUT)
+    if status.code != 0:
+        raise AdapterError(f"git status failed on {link.access.name}: {plain(status.error_text, 300)}")
     paths = (field[3:] for field in status.stdout.decode("utf-8", "surrogateescape").split("\0") if field)
     return tuple(path for path in paths if path.split("/")[0] != without)
 

@@ -228,6 +228,13 @@ def test_a_bundle_with_another_branch_is_refused(project: GitProject, repository
         fetch_bundle(repository, tmp_path / "b.bundle", branch="good", into="refs/swarm/s/good")
 
 
+def test_a_bundle_with_objects_left_out_is_refused(project: GitProject, repository: Repository, tmp_path: Path) -> None:
+    project.commit("two", {"a.txt": "2\n"})
+    project.git("bundle", "create", "--quiet", str(tmp_path / "b"), "--filter=blob:none", "main")
+    with pytest.raises(GitError, match="objects are left out"):
+        fetch_bundle(repository, tmp_path / "b", branch="main", into="refs/swarm/x")
+
+
 def test_a_lone_head_is_taken_for_the_branch(project: GitProject, repository: Repository, tmp_path: Path) -> None:
     project.git("bundle", "create", "--quiet", str(tmp_path / "b.bundle"), "HEAD")
     commit = fetch_bundle(repository, tmp_path / "b.bundle", branch="one", into="refs/swarm/s/one")

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
 
 from swarm_tui.adapters.git.command import GitError
 from swarm_tui.adapters.git.names import branch_ref, checked_ref, checked_revision, is_commit_id
 from swarm_tui.adapters.git.repository import Repository
 from swarm_tui.errors import UsageError
 from swarm_tui.model.text import plain
+
+_HEADER_LIMIT: Final = 65_536
 
 
 def bundle_heads(repository: Repository, bundle: Path) -> dict[str, str]:
@@ -40,6 +43,7 @@ def fetch_bundle(repository: Repository, bundle: Path, *, branch: str, into: str
 
     No other ref is fetched, and neither a tag nor FETCH_HEAD is written.
     """
+    _refuse_filtered(bundle)
     heads = bundle_heads(repository, bundle)
     expected = branch_ref(branch)
     source = expected if expected in heads else "HEAD"
@@ -50,3 +54,14 @@ def fetch_bundle(repository: Repository, bundle: Path, *, branch: str, into: str
     wanted = (str(bundle.absolute()), f"+{source}:{checked_ref(into)}")
     repository.run("-c", "fetch.fsckObjects=true", "fetch", *options, *wanted, timeout=600)
     return heads[source]
+
+
+def _refuse_filtered(bundle: Path) -> None:
+    """Raise GitError for a bundle from which objects are left out: git would believe that they can be had elsewhere."""
+    try:
+        with bundle.open("rb") as file:
+            header = file.read(_HEADER_LIMIT).split(b"\n\n")[0]
+    except OSError as error:
+        raise GitError(f"{plain(bundle.name, 80)} cannot be read", error.strerror or str(error)) from error
+    if any(line.startswith(b"@filter") for line in header.split(b"\n")):
+        raise GitError(f"{plain(bundle.name, 80)} is not whole: objects are left out of it by a filter")
