@@ -16,7 +16,7 @@ COPIED: Final = (PACKAGE / "demo" / "sample",)
 _GROUND: Final = frozenset({"errors", "model"})
 _MIDDLE: Final = _GROUND | {"journal", "adapters"}
 _COPIES: Final = _MIDDLE | {"testing"}
-_UPPER: Final = _COPIES | {"places", "triage", "insight", "tutorial", "agents", "transcripts"}
+_UPPER: Final = _COPIES | {"places", "triage", "teeth", "insight", "tutorial", "agents", "transcripts"}
 MAY_KNOW: Final[dict[str, frozenset[str]]] = {
     "errors": frozenset(),
     "model": frozenset({"errors"}),
@@ -27,6 +27,7 @@ MAY_KNOW: Final[dict[str, frozenset[str]]] = {
     "insight": _GROUND | {"journal"},
     "testing": _MIDDLE,
     "triage": _COPIES,
+    "teeth": _COPIES | {"agents", "triage"},
     "tutorial": _MIDDLE,
     "agents": _COPIES | {"transcripts"},
     "e2e": _MIDDLE | {"tutorial"},

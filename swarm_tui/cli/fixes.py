@@ -33,6 +33,7 @@ EXAMPLES = """\
                                                       would the branch build without these two?
   swarm-tui fixes 20261118 --revert 3 --why 'too broad' --apply
                                                       make it so, on swarm/<sweep>/reviewed
+  swarm-tui fixes --teeth                             which changed tests notice less than before?
 A fix is named by its rank or its commit; 0 is the commit of all test and doc fixes, 0.3 its third part.
 --revert and --keep count for this call, over the verdicts that were given before; with --apply they are kept as
 verdicts too. Exit code 1: the plan does not build."""
@@ -49,6 +50,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     printed.add_argument("--list", action="store_true", help="print the list, also on a terminal")
     printed.add_argument("--json", action="store_true", help="print the fixes and the plan as JSON")
     printed.add_argument("--diff", action="store_true", help="print what the plan as a whole does to the base")
+    parser.add_argument(
+        "--teeth", action="store_true", help="measure whether changed tests notice less; exit code 1 when one does"
+    )
     printed.add_argument("--pr-body", action="store_true", help="print a text for a pull request")
     parser.add_argument(
         "--apply", nargs="?", const="", metavar="BRANCH", help="make the plan so on a new branch (give SWEEP first)"
@@ -62,6 +66,10 @@ def run(arguments: argparse.Namespace) -> int:
     if _wants_screen(arguments):
         return _show_screen(arguments)
     with _open_review(arguments) as (review, sweep):
+        if arguments.teeth:
+            from swarm_tui.cli.fixes_teeth import print_teeth
+
+            return print_teeth(review, _find_folder(arguments.target) if sweep else None, is_json=arguments.json)
         review.load_parts()
         chosen = _chosen_verdicts(review, arguments)
         verdicts = _verdicts(review) | chosen
@@ -81,7 +89,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _wants_screen(arguments: argparse.Namespace) -> bool:
     """Return whether to open the room: there is a terminal, and no option asks for a plan or for printed output."""
-    is_printed = arguments.list or arguments.json or arguments.diff or arguments.pr_body
+    is_printed = arguments.list or arguments.json or arguments.diff or arguments.pr_body or arguments.teeth
     is_printed = is_printed or arguments.apply is not None
     is_planned = bool(arguments.revert or arguments.keep or arguments.why)
     return has_terminal() and not is_printed and not is_planned

@@ -12,7 +12,7 @@ import contextlib
 import os
 import shutil
 from collections import deque
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
@@ -150,17 +150,28 @@ class TestCopies:
             self._cache.add(tree, made.outcomes)
         return TestRun(_only({**known, **made.outcomes}, tests), made.complaint, made.is_complete)
 
-    async def run_uncached(self, tree: str, tests: Sequence[str], timeout: float) -> TestRun:
-        """Run tests on a tree whatever is cached, and cache nothing."""
+    async def run_uncached(
+        self,
+        tree: str,
+        tests: Sequence[str],
+        timeout: float,
+        *,
+        variables: Callable[[Path], Mapping[str, str]] | None = None,
+        first_on_path: Sequence[str] = (),
+    ) -> TestRun:
+        """Run tests on a tree whatever is cached, and cache nothing.
+
+        `variables` returns further variables for a copy's folder; `first_on_path` are folders outside of the copy.
+        """
         async with self._checked_out(tree) as copy:
             return await run_chosen_tests(
                 await self._python_in(copy),
                 copy.folder,
                 {test: self.arguments.get(test, test) for test in tests},
                 folder=self.settings.folder,
-                import_roots=self.settings.import_roots,
+                import_roots=(*first_on_path, *self.settings.import_roots),
                 options=self.settings.options,
-                variables=self._variables(copy),
+                variables={**self._variables(copy), **(variables(copy.folder) if variables else {})},
                 timeout=timeout,
             )
 

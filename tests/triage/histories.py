@@ -1,4 +1,4 @@
-"""Generated histories for property tests: overlapping edits, renames, deletions, mode changes, links, empty results."""
+"""Generated histories for property tests: overlapping edits, renames, deletions, modes, links, submodules, chains."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ NAMES: Final = ("a.txt", "b.txt", "lib/a.txt", "lib/b.txt", "lib/deep/c.txt", "n
 # What git calls a file that it keeps beside a link or folder of the same name.
 _KEPT_BESIDE: Final = re.compile(r"~(?:HEAD|parent of .*)$")
 BINARY: Final = bytes(range(256))
+SUBMODULE: Final = "160000"
 
 
 def first_files() -> Files:
@@ -28,11 +29,17 @@ def _text(name: str, lines: int) -> bytes:
     return "".join(f"{name} line {number}\n" for number in range(lines)).encode()
 
 
+def _other_commit(how: int) -> bytes:
+    """Return the commit of another repository that a submodule is at."""
+    return f"{how + 1:040x}".encode()
+
+
 Change = tuple[str, int, int, int]
 """A kind of change, and three numbers that say where and how."""
 
 KINDS: Final = (
-    *("edit",) * 5,
+    *("edit",) * 4,
+    "chain",
     "insert",
     "cut",
     "rename",
@@ -42,6 +49,7 @@ KINDS: Final = (
     "add",
     "mode",
     "link",
+    "submodule",
     "binary",
     "take back",
     "attributes",
@@ -74,6 +82,9 @@ def apply_change(history: list[Files], files: Files, change: Change) -> Files:
         return files
     name = names[which % len(names)]
     mode, content = files[name]
+    if mode == SUBMODULE and kind not in ("delete", "rename"):
+        files[name] = (mode, _other_commit(how)) if kind in ("edit", "submodule") else ("100644", _text(name, 12))
+        return files
     if mode == "120000" and kind not in ("delete", "rename"):
         files[name] = (mode, f"elsewhere {how}".encode()) if kind == "edit" else ("100644", _text(name, 12))
         return files
@@ -83,6 +94,12 @@ def apply_change(history: list[Files], files: Files, change: Change) -> Files:
         case "edit":
             lines[spot] = lines[spot] + f" edited {how}".encode()
             files[name] = (mode, b"\n".join(lines))
+        case "chain":
+            # Always the same line, so that each such commit builds on the one before.
+            mode, content = files[names[0]]
+            if mode not in ("120000", SUBMODULE):
+                beginning, _, rest = content.partition(b"\n")
+                files[names[0]] = (mode, beginning + f" link {how}".encode() + b"\n" + rest)
         case "insert":
             files[name] = (mode, b"\n".join([*lines[:spot], f"inserted {how}".encode(), *lines[spot:]]))
         case "cut":
@@ -100,6 +117,8 @@ def apply_change(history: list[Files], files: Files, change: Change) -> Files:
             files[name] = ("100755" if mode == "100644" else "100644", content)
         case "link":
             files[name] = ("120000", b"elsewhere")
+        case "submodule":
+            files[name] = (SUBMODULE, _other_commit(how))
         case "binary":
             files[name] = (mode, BINARY + bytes([how]))
     return files
@@ -132,6 +151,9 @@ def write_history(project: GitProject, states: list[Files]) -> list[str]:
         stream += f"data {len(message)}\n".encode() + message
         stream += b"deleteall\n"
         for path, (mode, content) in files.items():
+            if mode == SUBMODULE:
+                stream += f"M {mode} ".encode() + content + f" {path}\n".encode()
+                continue
             stream += f"M {mode} inline {path}\ndata {len(content)}\n".encode() + content + b"\n"
         stream += b"\n"
     project.git("fast-import", "--quiet", "--date-format=raw", stdin=bytes(stream))

@@ -1,0 +1,316 @@
+"""Measures the teeth of changed tests: as they were and as they are, on the program with small faults in it.
+
+All runs are in scratch copies, and together cost at most as much as running the changed tests sixty times.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from swarm_tui.adapters.git.objects import ObjectSpace
+from swarm_tui.adapters.git.trees import TreeEntry
+from swarm_tui.adapters.pytest_runs import TestRun
+from swarm_tui.errors import SwarmError
+from swarm_tui.model.formatting import counted
+from swarm_tui.model.teeth import TestTeeth
+from swarm_tui.model.text import plain
+from swarm_tui.teeth.mutants import Fault, faults_in, with_faults
+from swarm_tui.teeth.rounds import FaultRound, Place, choose_faults, plan_rounds
+from swarm_tui.testing.copies import TestCopies
+
+BUDGET: Final = 60.0
+"""All runs together may cost so many times what running the changed tests once does."""
+_TRACING: Final = Path(__file__).parent / "tracing"
+_LEAST_TIMEOUT: Final = 5.0
+_CALL_TIMEOUT: Final = 900.0
+_MISSED_NAMED: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredTrees:
+    """The trees on which the tests are run."""
+
+    base: str
+    """The program and the tests as they were."""
+    tip: str
+    """Both as they are."""
+    old_tests: str
+    """The program as it is with the tests as they were."""
+    old_program: str
+    """The program as it was with the tests as they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredTest:
+    """One test to measure, by the names that pytest has for it now and had before; "" where there is none."""
+
+    teeth: TestTeeth
+    after: str
+    before: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TeethProgress:
+    """How far a measurement is."""
+
+    done: int
+    total: int
+    seconds_left: float | None = None
+
+    @property
+    def words(self) -> str:
+        if not self.total:
+            return "teeth: looking what the tests cover"
+        left = f", {self.seconds_left:.0f} s left" if self.seconds_left is not None else ""
+        return f"teeth: {self.done} of {self.total} runs{left}"
+
+
+OnProgress = Callable[[TeethProgress], None]
+
+
+@dataclass(slots=True)
+class _Kills:
+    before: set[Fault] = field(default_factory=set)
+    after: set[Fault] = field(default_factory=set)
+    tried: list[Fault] = field(default_factory=list)
+
+
+class TeethMeasurement:
+    """One measurement of some changed tests. Cancel it at any time: it leaves nothing behind."""
+
+    def __init__(
+        self,
+        space: ObjectSpace,
+        copies: TestCopies,
+        trees: MeasuredTrees,
+        tests: Sequence[MeasuredTest],
+        is_program: Callable[[str], bool],
+        on_progress: OnProgress,
+    ) -> None:
+        """`is_program` says of a path whether faults may be made there."""
+        self._space = space
+        self._copies = copies
+        self._trees = trees
+        self._tests = [test for test in tests if test.after]
+        self._is_program = is_program
+        self._on_progress = on_progress
+        self._spent = 0.0
+        self._once = 0.0
+        self._covered: dict[str, set[Place]] = defaultdict(set)
+        self._kills: dict[str, _Kills] = {test.after: _Kills() for test in self._tests}
+
+    @property
+    def cost(self) -> float:
+        """How many times the changed tests could have been run in the time that was spent."""
+        return self._spent / self._once if self._once else 0.0
+
+    async def measure(self) -> list[TestTeeth]:
+        """Return what was measured of each test."""
+        if not self._tests:
+            return []
+        self._on_progress(TeethProgress(0, 0))
+        now_names = [test.after for test in self._tests]
+        old_names = [test.before for test in self._tests if test.before]
+        plain_run = await self._run(self._trees.tip, now_names)
+        self._once = max(self._spent, 0.05)
+        now = await self._run_traced(self._trees.tip, now_names)
+        old = await self._run_traced(self._trees.old_tests, old_names)
+        base = await self._run(self._trees.base, old_names)
+        without_fix = await self._run(self._trees.old_program, now_names)
+        steady = [test for test in self._tests if plain_run.is_green(test.after) and now.is_green(test.after)]
+        comparable = {test.after for test in steady if test.before and old.is_green(test.before)}
+        faults = await asyncio.to_thread(self._faults_in_covered)
+        covered = {test.after: self._covered[test.after] for test in steady}
+        chosen = choose_faults(faults, covered)
+        rounds = plan_rounds(chosen, covered)
+        await self._run_rounds(rounds, {test.after: test.before for test in steady if test.after in comparable})
+        return [
+            self._teeth_of(
+                test, plain_run, base, old, without_fix, test.after in comparable, chosen.get(test.after, [])
+            )
+            for test in self._tests
+        ]
+
+    # Runs
+
+    async def _run(self, tree: str, tests: Sequence[str]) -> TestRun:
+        return await self._timed(tree, tests, lambda _: {}, ()) if tests else TestRun({})
+
+    async def _run_traced(self, tree: str, tests: Sequence[str]) -> TestRun:
+        """Run tests, and add what they cover; under the names that they have now."""
+        if not tests:
+            return TestRun({})
+        name_now = {name: test.after for test in self._tests for name in (test.before, test.after) if name}
+        with tempfile.TemporaryDirectory(prefix="swarm-lines-") as folder:
+            target = Path(folder) / "lines"
+
+            def variables(copy: Path) -> Mapping[str, str]:
+                return {"SWARM_LINES": str(target), "SWARM_LINES_TOP": str(copy)}
+
+            run = await self._timed(tree, tests, variables, [str(_TRACING)])
+            for test, place in await asyncio.to_thread(_read_lines, target):
+                now = name_now.get(test)
+                if now is not None and self._is_program(place[0]):
+                    self._covered[now].add(place)
+        return run
+
+    async def _timed(
+        self, tree: str, tests: Sequence[str], variables: Callable[[Path], Mapping[str, str]], first: Sequence[str]
+    ) -> TestRun:
+        async with self._copies.checked_out(tree):
+            pass  # The check-out and the set-up of a copy are no part of what a run of tests costs.
+        started = time.monotonic()
+        try:
+            return await self._copies.run_uncached(tree, tests, _CALL_TIMEOUT, variables=variables, first_on_path=first)
+        except SwarmError as error:
+            return TestRun({}, plain(error.message, 200), is_complete=False)
+        finally:
+            self._spent += time.monotonic() - started
+
+    async def _run_rounds(self, rounds: Sequence[FaultRound], old_names: Mapping[str, str]) -> None:
+        started, done = time.monotonic(), 0
+        slots = asyncio.Semaphore(self._copies.count)
+
+        async def run(number: int) -> None:
+            nonlocal done
+            async with slots:
+                await self._run_round(rounds[number], old_names)
+            done += 1
+            left = (time.monotonic() - started) / done * (len(rounds) - done)
+            self._on_progress(TeethProgress(done, len(rounds), left))
+
+        tasks = [asyncio.create_task(run(number)) for number in range(len(rounds))]
+        try:
+            await asyncio.gather(*tasks)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _run_round(self, faults: FaultRound, old_names: Mapping[str, str]) -> None:
+        """Run the tests of a round on the program with its faults, as they are and as they were."""
+        # Two calls for each round that runs: what is begun side by side counts as spent.
+        if self._spent + 2.5 * self._copies.count * self._once > BUDGET * self._once:
+            return
+        now_names = faults.all_tests
+        now = await self._run_with(self._trees.tip, faults, now_names)
+        if len(faults.tests) > 1 and not now.outcomes.keys() >= set(now_names):
+            # One of the faults ended pytest itself: it says nothing of the others.
+            for fault, tests in faults.tests.items():
+                await self._run_round(FaultRound({fault: tests}), old_names)
+            return
+        compared = [test for test in now_names if test in old_names]
+        old = await self._run_with(self._trees.old_tests, faults, [old_names[test] for test in compared])
+        for fault, tests in faults.tests.items():
+            for test in tests:
+                kills = self._kills[test]
+                kills.tried.append(fault)
+                if not now.is_green(test):
+                    kills.after.add(fault)
+                if test in old_names and not old.is_green(old_names[test]):
+                    kills.before.add(fault)
+
+    async def _run_with(self, tree: str, faults: FaultRound, tests: Sequence[str]) -> TestRun:
+        if not tests:
+            return TestRun({})
+        changed = await asyncio.to_thread(self._tree_with, tree, faults)
+        timeout = f"{max(_LEAST_TIMEOUT, 3 * self._once):.0f}"
+        return await self._timed(changed, tests, lambda _: {"SWARM_TEST_TIMEOUT": timeout}, ())
+
+    # Trees
+
+    def _tree_with(self, tree: str, faults: FaultRound) -> str:
+        entries: dict[str, TreeEntry | None] = {}
+        for path, found in faults.by_file().items():
+            entry = self._space.entry(self._trees.tip, path)
+            assert entry is not None, "the faults were found in it"
+            made = self._space.write("blob", with_faults(self._space.read(entry.id)[1], found))
+            entries[path] = TreeEntry(entry.mode, made)
+        return self._space.with_entries(tree, entries)
+
+    def _faults_in_covered(self) -> list[Fault]:
+        lines: dict[str, set[int]] = defaultdict(set)
+        for places in self._covered.values():
+            for path, line in places:
+                lines[path].add(line)
+        found: list[Fault] = []
+        for path in sorted(lines):
+            entry = self._space.entry(self._trees.tip, path)
+            if entry is not None and entry.mode.startswith("100"):
+                found += faults_in(path, self._space.read(entry.id)[1], lines[path])
+        return found
+
+    # What came of it
+
+    def _teeth_of(
+        self,
+        test: MeasuredTest,
+        now: TestRun,
+        base: TestRun,
+        old: TestRun,
+        without_fix: TestRun,
+        is_comparable: bool,
+        chosen: Sequence[Fault],
+    ) -> TestTeeth:
+        kills = self._kills[test.after]
+        missed = [fault.text for fault in kills.tried if fault in kills.before - kills.after]
+        return test.teeth.model_copy(
+            update={
+                "is_measured": True,
+                "faults": len(kills.tried),
+                "kills_before": len(kills.before) if is_comparable and kills.tried else None,
+                "kills_after": len(kills.after) if kills.tried else None,
+                "missed": tuple(missed[:_MISSED_NAMED]),
+                "fails_without_fix": _fails(without_fix, test.after),
+                "failed_before": bool(_fails(base, test.before) and old.is_green(test.before)) if test.before else None,
+                "note": self._note(test, now, old, kills, chosen),
+            }
+        )
+
+    def _note(self, test: MeasuredTest, now: TestRun, old: TestRun, kills: _Kills, chosen: Sequence[Fault]) -> str:
+        if not now.is_green(test.after):
+            outcome = now.outcomes.get(test.after)
+            return f"it is {outcome} on the branch" if outcome else f"not run: {now.complaint or 'pytest says nothing'}"
+        if not self._covered[test.after]:
+            return "no line of the program is seen to run in it"
+        if not chosen:
+            return "no fault can be made in the lines that it covers"
+        if len(kills.tried) < len(chosen):
+            return (
+                f"{counted(len(chosen) - len(kills.tried), 'fault')} skipped: the time of {BUDGET:.0f} runs is used up"
+            )
+        if test.before and not old.is_green(test.before):
+            return "as it was, it fails on the fixed program"
+        return ""
+
+
+def _fails(run: TestRun, test: str) -> bool | None:
+    outcome = run.outcomes.get(test)
+    return None if outcome is None else outcome == "failed"
+
+
+def _read_lines(target: Path) -> list[tuple[str, Place]]:
+    """Return the test and the place of each line that ran."""
+    try:
+        rows = target.read_text("utf-8", "replace").splitlines()
+    except OSError:
+        return []
+    found = []
+    for row in rows:
+        parts = row.split("\t")
+        if len(parts) == 3 and parts[2].isdigit():
+            found.append((without_case(parts[0]), (parts[1], int(parts[2]))))
+    return found
+
+
+def without_case(test: str) -> str:
+    """Return a node id without the case of a parametrised test."""
+    file, separator, rest = test.partition("::")
+    return file + separator + rest.partition("[")[0]

@@ -1,0 +1,90 @@
+"""Records which lines of a copy each test runs, in every Python that it starts. Python 3.6, standard library only.
+
+Python imports this module at its start where its folder is on PYTHONPATH; one of the user's is run after it.
+"""
+
+import os
+import sys
+import threading
+from typing import Any
+
+_MOST_CALLS = 40
+"""So often the lines of one function are watched for one test: what they run then is as good as known."""
+
+
+class LineWatch:
+    """Appends "test, file, line" to a file, each line once."""
+
+    def __init__(self, target: str, top: str) -> None:
+        self.descriptor = os.open(target, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        self.top = os.path.join(os.path.realpath(top), "")
+        self.files: Any = {}
+        self.calls: Any = {}
+        self.seen: Any = set()
+        self.tracers: Any = {}
+
+    def called(self, frame: Any, event: str, argument: Any) -> Any:
+        code = frame.f_code
+        name = code.co_filename
+        if name not in self.files:
+            self.files[name] = self.inside(name)
+        path = self.files[name]
+        if path is None or code.co_name == "<module>":
+            return None
+        test = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" (")[0]
+        if not test:
+            return None
+        key = (test, code)
+        count = self.calls.get(key, 0)
+        if count >= _MOST_CALLS:
+            return None
+        self.calls[key] = count + 1
+        tracer = self.tracers.get((test, path))
+        if tracer is None:
+            tracer = self.tracers[test, path] = self.tracer_of(test, path)
+        return tracer
+
+    def tracer_of(self, test: str, path: str) -> Any:
+        def trace(frame: Any, event: str, argument: Any) -> Any:
+            if event == "line":
+                line = frame.f_lineno
+                if (test, path, line) not in self.seen:
+                    self.seen.add((test, path, line))
+                    os.write(self.descriptor, f"{test}\t{path}\t{line}\n".encode("utf-8", "replace"))
+            return trace
+
+        return trace
+
+    def inside(self, name: str) -> Any:
+        if name.startswith("<"):
+            return None
+        path = os.path.realpath(name)
+        if not path.startswith(self.top) or "site-packages" in path:
+            return None
+        return path[len(self.top) :]
+
+
+def watch() -> None:
+    target, top = os.environ.get("SWARM_LINES"), os.environ.get("SWARM_LINES_TOP")
+    if not target or not top or sys.gettrace() is not None:
+        return
+    try:
+        watched = LineWatch(target, top)
+    except OSError:
+        return
+    threading.settrace(watched.called)
+    sys.settrace(watched.called)
+
+
+def run_that_of_the_user() -> None:
+    here = os.path.dirname(os.path.abspath(__file__))
+    for folder in sys.path:
+        path = os.path.join(folder or ".", "sitecustomize.py")
+        if os.path.abspath(folder or ".") != here and os.path.isfile(path):
+            with open(path, "rb") as file:
+                exec(compile(file.read(), path, "exec"), {"__name__": "sitecustomize", "__file__": path})
+            return
+
+
+watch()
+run_that_of_the_user()
