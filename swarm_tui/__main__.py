@@ -2,10 +2,12 @@
 
 import sys
 
+from swarm_tui.adapters.ignored_signals import keep_ignored_signals_to_ourselves
 from swarm_tui.cli.main import run_command_line
 
 
 def main() -> None:
+    keep_ignored_signals_to_ourselves()
     sys.exit(run_command_line(sys.argv[1:]))
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
+from swarm_tui.adapters.ignored_signals import keep_ignored_signals_to_ourselves
 from swarm_tui.adapters.provision import find_mngr
 from swarm_tui.errors import AdapterError
 from tests.isolation import IsolatedMngr, isolate_mngr
@@ -23,6 +24,9 @@ settings.register_profile("search", derandomize=False, deadline=None, max_exampl
 settings.load_profile("fixed")
 
 MOST_WORKERS = 8
+
+# Under `nohup`, too, the programs of the tests are interrupted as at a terminal.
+keep_ignored_signals_to_ourselves()
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -38,7 +38,7 @@ MAY_KNOW: Final[dict[str, frozenset[str]]] = {
     "demo": _UPPER | {"engine"},
     "room": _UPPER,
     "cli": _UPPER | {"report", "engine", "simulate", "demo", "room", "doctor", "e2e"},
-    "__main__": frozenset({"cli"}),
+    "__main__": frozenset({"cli", "adapters"}),
 }
 
 STARTERS: Final = frozenset(

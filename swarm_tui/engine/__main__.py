@@ -5,11 +5,13 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from swarm_tui.adapters.ignored_signals import keep_ignored_signals_to_ourselves
 from swarm_tui.engine.engine import run_engine
 from swarm_tui.errors import SwarmError
 
 
 def main() -> int:
+    keep_ignored_signals_to_ourselves()
     try:
         return run_engine(Path(sys.argv[1]), is_relaunching="--relaunch" in sys.argv[2:])
     except SwarmError as error:
