@@ -87,9 +87,7 @@ def propose(review: Review, branch: str, *, reverted: Collection[str] | None = N
             f"{plain(review.tip_name)} has been rewritten since this review was opened",
             "open it again: verdicts of unchanged fixes are kept",
         )
-    replaces = _commit_to_replace(
-        review, branch, _first_parent_of_drop(review, preview) if is_drop else review.branch.tip
-    )
+    replaces = _commit_to_replace(review, branch)
     if is_drop:
         made = tuple(commit for commit, _ in _check_drop(review, preview))
         subjects = tuple(
@@ -121,18 +119,21 @@ def apply_proposal(review: Review, proposal: Proposal, *, sweep: str = "") -> Ap
         else:
             commit, made = _build_reverts(review, proposal, sweep)
         review.space.copy_to_repository(commit, known=[review.branch.tip])
+    entry = {"at": time.time(), "by": review.by, "branch": proposal.branch, "commit": commit}
+    # Before the branch is set: were we killed between the two, the branch would count as somebody else's.
+    append_line(review.store.folder.root / APPLIED_FILE, json.dumps(entry))
+    # Somebody may have checked the branch out while its commits were made.
+    _refuse_checked_out(review, proposal.branch)
     review.repository.update_ref(
         branch_ref(proposal.branch), commit, old=proposal.replaces, reason=f"swarm-tui: {review.closing_line()}"
     )
-    entry = {"at": time.time(), "by": review.by, "branch": proposal.branch, "commit": commit}
-    append_line(review.store.folder.root / APPLIED_FILE, json.dumps(entry))
     return Applied(proposal.branch, commit, made)
 
 
-def _commit_to_replace(review: Review, branch: str, built_on: str) -> str | None:
-    """Return what the branch holds now, when an earlier apply of this review made it; refuse to lose anything else.
+def _commit_to_replace(review: Review, branch: str) -> str | None:
+    """Return what the branch holds now, None when it is new; refuse any that this review did not make under that name.
 
-    What is made builds on `built_on`, so nothing before that is lost.
+    A branch of somebody else is left alone even if no commit would be lost: it stands for something, like `release`.
     """
     repository = review.repository
     if repository.is_symbolic(branch_ref(branch)):
@@ -140,12 +141,8 @@ def _commit_to_replace(review: Review, branch: str, built_on: str) -> str | None
     now = repository.ref(branch_ref(branch))
     if now is None:
         return None
-    folder = repository.checked_out_branches().get(branch)
-    if folder is not None:
-        raise UsageError(
-            f"the branch {branch} is checked out in {folder}", "name another one: --apply BRANCH, or switch away there"
-        )
-    if now in _earlier_results(review.store.folder) or repository.is_ancestor(now, built_on):
+    _refuse_checked_out(review, branch)
+    if (branch, now) in _earlier_results(review.store.folder) and now != review.branch.tip:
         return now
     raise UsageError(
         f"the branch {branch} exists and holds {now[:_SHORT]}, which this review did not make",
@@ -153,12 +150,22 @@ def _commit_to_replace(review: Review, branch: str, built_on: str) -> str | None
     )
 
 
-def _earlier_results(folder: ReviewFolder) -> set[str]:
+def _refuse_checked_out(review: Review, branch: str) -> None:
+    folder = review.repository.checked_out_branches().get(branch)
+    if folder is not None:
+        raise UsageError(
+            f"the branch {branch} is checked out in {folder}", "name another one: --apply BRANCH, or switch away there"
+        )
+
+
+def _earlier_results(folder: ReviewFolder) -> set[tuple[str, str]]:
+    """Return the branches that were applied to, each with what it was set to."""
     found = set()
     for root in folder.roots:
         for _, line in LineFollower(root / APPLIED_FILE).read()[0]:
             with contextlib.suppress(ValueError, KeyError, TypeError):
-                found.add(str(json.loads(line)["commit"]))
+                entry = json.loads(line)
+                found.add((str(entry["branch"]), str(entry["commit"])))
     return found
 
 

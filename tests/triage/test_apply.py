@@ -152,6 +152,7 @@ def test_the_branch_that_has_the_tree_of_a_plan_already_is_found(integrated: Int
     assert applied_branch(review, review.preview()) == ""
     review.set_verdict(ranked(review, 2), Verdict.REVERT)
     assert applied_branch(review, review.preview()) == ""
+    integrated.project.git("branch", "--delete", branch)
     apply_proposal(review, propose(review, branch))
     assert applied_branch(review, review.preview()) == branch
     assert applied_branch(review, review.preview(), "another-sweep") == ""
@@ -188,11 +189,53 @@ def test_a_clean_branch_never_takes_the_place_of_commits_that_it_leaves_out(
     project.git("branch", "as-far-as-2", integrated.fixes[1])
     project.git("branch", "as-far-as-1", integrated.fixes[0])
     review.set_verdict(ranked(review, 2), Verdict.REVERT)
-    for branch in ("integrated", "as-far-as-2"):
+    for branch in ("integrated", "as-far-as-2", "as-far-as-1"):
         with pytest.raises(UsageError, match="did not make"):
             propose(review, branch, is_drop=True)
-    assert apply_proposal(review, propose(review, "as-far-as-1", is_drop=True)).commits == 3
-    assert project.git("rev-parse", "as-far-as-1~3") == integrated.fixes[0]
+
+
+def test_only_the_branch_that_was_applied_to_is_moved_and_never_one_that_merely_stands_there(
+    integrated: Integrated, review: Review
+) -> None:
+    project = integrated.project
+    review.set_verdict(ranked(review, 2), Verdict.REVERT)
+    made = apply_proposal(review, propose(review, BRANCH)).commit
+    project.git("branch", "release", made)
+    project.git("branch", "stable", integrated.base)
+    project.git("switch", "--quiet", "main")
+    review.set_verdict(ranked(review, 3), Verdict.REVERT)
+    for branch in ("release", "stable", "integrated"):
+        before = project.git("rev-parse", branch)
+        for is_drop in (False, True):
+            with pytest.raises(UsageError, match="did not make"):
+                propose(review, branch, is_drop=is_drop)
+        assert project.git("rev-parse", branch) == before
+    assert propose(review, BRANCH).replaces == made
+
+
+def test_a_branch_that_is_checked_out_or_rebased_in_any_worktree_is_never_moved(
+    integrated: Integrated, review: Review, tmp_path: Path
+) -> None:
+    project = integrated.project
+    review.set_verdict(ranked(review, 2), Verdict.REVERT)
+    made = apply_proposal(review, propose(review, BRANCH)).commit
+    review.set_verdict(ranked(review, 3), Verdict.REVERT)
+    proposal = propose(review, BRANCH)
+    other = tmp_path / "other"
+    project.git("worktree", "add", "--quiet", str(other), BRANCH)
+    # It was free when it was proposed, and is not when it is applied.
+    with pytest.raises(UsageError, match="is checked out in"):
+        apply_proposal(review, proposal)
+    project.git("-C", str(other), "-c", "sequence.editor=sed -i s/pick/edit/", "rebase", "--quiet", "-i", "HEAD~1")
+    assert project.git("-C", str(other), "symbolic-ref", "-q", "HEAD", codes=(1,)) == ""
+    with pytest.raises(UsageError, match="is checked out in"):
+        propose(review, BRANCH)
+    project.git("-C", str(other), "rebase", "--abort")
+    project.git("-C", str(other), "bisect", "start")
+    project.git("-C", str(other), "checkout", "--quiet", "--detach")
+    with pytest.raises(UsageError, match="is checked out in"):
+        propose(review, BRANCH)
+    assert project.git("rev-parse", BRANCH) == made
 
 
 def test_somebody_who_was_quicker_wins(integrated: Integrated, review: Review) -> None:

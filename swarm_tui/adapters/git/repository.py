@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -225,13 +226,17 @@ class Repository:
         raise command.error_of(answer, arguments, self.root)
 
     def checked_out_branches(self) -> dict[str, Path]:
-        """Return the branches that are checked out, here or in another worktree, each with its folder."""
+        """Return the branches that are checked out, here or in another worktree, each with its folder.
+
+        Those that are being rebased or bisected are among them: git sets them when it is done.
+        """
         found: dict[str, Path] = {}
         folder = self.root
         for field in self.run("worktree", "list", "--porcelain", "-z").fields:
             key, _, value = field.partition(" ")
             if key == "worktree":
                 folder = Path(value)
+                found |= dict.fromkeys(_branches_in_work(folder), folder)
             elif key == "branch":
                 found[value.removeprefix("refs/heads/")] = folder
         return found
@@ -275,6 +280,19 @@ def import_gitpython() -> type[Repo]:
     except ImportError as error:
         raise ProgramMissing("git is not installed", how_to_get("git")) from error
     return Repo
+
+
+def _branches_in_work(folder: Path) -> list[str]:
+    """Return the branches that a rebase or bisect in a worktree will go back to."""
+    git = folder / ".git"
+    names = []
+    with contextlib.suppress(OSError):
+        if git.is_file():
+            git = folder / os.fsdecode(git.read_bytes()).removeprefix("gitdir:").strip()
+        for name in ("rebase-merge/head-name", "rebase-apply/head-name", "BISECT_START"):
+            if (git / name).is_file():
+                names.append(os.fsdecode((git / name).read_bytes()).strip().removeprefix("refs/heads/"))
+    return names
 
 
 def _common_directory(git_directory: Path) -> Path:
