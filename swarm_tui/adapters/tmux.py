@@ -112,6 +112,25 @@ class Tmux:
         finished = await self._run("show-options", "-v", "-t", f"={_checked(session)}:", "key-table")
         return finished.text.strip() == SAFE_KEY_TABLE
 
+    async def show_in_status_line(self, session: str, text: str) -> tuple[tuple[str, str | None], ...]:
+        """Put a text at the left of a session's status line; return the options before, none where it stood already."""
+        target = f"={_checked(session)}:"
+        shown = f" {text} ".replace("#", "##")
+        wanted = {"status": "on", "status-left": shown, "status-left-length": str(len(shown))}
+        own = _option_values((await self._run("show-options", "-t", target)).text)
+        if own.get("status-left") == shown:
+            return ()
+        words = [word for option, value in wanted.items() for word in ("set-option", "-t", target, option, value, ";")]
+        await self._run(*words[:-1])
+        return tuple((option, own.get(option)) for option in wanted)
+
+    async def restore_options(self, session: str, options: Sequence[tuple[str, str | None]]) -> None:
+        """Set a session's own options back; those that it did not have are taken away."""
+        target = f"={_checked(session)}:"
+        for option, value in options:
+            words = ["-u", "-t", target, option] if value is None else ["-t", target, option, value]
+            await self._run("set-option", *words)
+
     async def bound_destructive_keys(self) -> tuple[str, ...]:
         """Return the destructive keys that are bound on this server now."""
         bindings = await self._run("list-keys", "-T", "root")
@@ -203,6 +222,12 @@ def _parse_pane(line: bytes) -> Pane | None:
         agent_id=agent_id.decode("utf-8", "replace"),
         is_agent_pane=agent_pane == pane_id if agent_pane else window == AGENT_WINDOW.encode(),
     )
+
+
+def _option_values(shown: str) -> dict[str, str]:
+    """Return the options in what show-options prints."""
+    lines = (line.partition(" ") for line in shown.splitlines())
+    return {name: "".join(shlex.split(value)) for name, _, value in lines if name.startswith("status")}
 
 
 def _split_screens(text: str, mark: str, sessions: Sequence[str]) -> dict[str, str | None]:

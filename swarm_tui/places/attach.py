@@ -76,6 +76,8 @@ class Prepared:
     size: tuple[int, int] | None = None
     size_option: str = ""
     warning: str = ""
+    status: tuple[tuple[str, str | None], ...] = ()
+    """Options of the session's status line before the way back was written there."""
 
 
 class Attacher:
@@ -140,7 +142,14 @@ class Attacher:
         option = await self._tmux.output_of("show-options", "-wv", "-t", target, "window-size")
         words = shown.split()
         size = (int(words[0]), int(words[1])) if len(words) == 2 else None
-        return Prepared(approach, tuple(protected), size, option, warning)
+        status = await self._show_way_back(approach)
+        return Prepared(approach, tuple(protected), size, option, warning, status)
+
+    async def _show_way_back(self, approach: Approach) -> tuple[tuple[str, str | None], ...]:
+        """Say in the session's status line how to come back; without one the room has said it before."""
+        with contextlib.suppress(SwarmError):
+            return await self._tmux.show_in_status_line(approach.session, f"{approach.way_back}: back to the room")
+        return ()
 
     def run(self, prepared: Prepared) -> int:
         """Hand our terminal to the agent's until the person detaches; blocks; return the exit code.
@@ -174,6 +183,9 @@ class Attacher:
         for socket, session in prepared.protected:
             with contextlib.suppress(SwarmError):
                 await (self._tmux if socket is None else _OuterTmux(socket)).unprotect_session(session)
+        if prepared.status:
+            with contextlib.suppress(SwarmError):
+                await self._tmux.restore_options(prepared.approach.session, prepared.status)
         if prepared.size is not None:
             with contextlib.suppress(SwarmError):
                 await self._restore_size(prepared.approach.session, prepared.size, prepared.size_option)

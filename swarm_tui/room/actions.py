@@ -38,6 +38,8 @@ class Action(NamedTuple):
     """Whether the palette lists it; False for actions such as moving the cursor."""
     rank: int = 5
     """Its place in the footer, where the last ones fall away when the line is short."""
+    is_always_ready: bool = False
+    """Whether it acts on nothing that a screen loads, as going to another screen."""
 
 
 class ScreenEntry(NamedTuple):
@@ -94,6 +96,10 @@ class KeyMap:
     def first_key(self, action: Action) -> str:
         """Return the first key of an action, or "" when other actions have taken all of them."""
         return next((key for key in self._wanted[action.id] if self._owners[key] is action), "")
+
+    def first_key_of(self, name: str) -> str:
+        """Return the first key of the action with this id, or "" where it has none."""
+        return next((key for key, owner in self._owners.items() if owner.id == name), "")
 
     def keys(self, action: Action) -> tuple[str, ...]:
         return tuple(key for key, owner in self._owners.items() if owner is action)

@@ -22,6 +22,7 @@ from textual.screen import Screen
 
 from swarm_tui.agents.kinds import kind_of_sweep
 from swarm_tui.journal.personal_files import state_folder
+from swarm_tui.model.formatting import counted
 from swarm_tui.room.absence import Absence
 from swarm_tui.room.actions import screen_entry
 from swarm_tui.room.colours import ThemeStyles
@@ -37,6 +38,7 @@ from swarm_tui.room.store import Store, SweepChanged
 GRID = "sweep"
 if TYPE_CHECKING:
     from swarm_tui.room.agent_access import AgentAccess
+    from swarm_tui.room.review_state import ReviewState
     from swarm_tui.triage.review import Review
 
 FLUSH_SECONDS = 0.1
@@ -80,16 +82,21 @@ class RoomApp(App[str]):
         self.is_ascii = is_ascii
         self.marks = Marks()
         self.current_test: str | None = None
+        self.drafts: dict[str, str] = {}
+        """Messages that were written and not sent."""
         self.sending = asyncio.Lock()
         """Messages that are sent without an engine keep their order."""
         remembered = settings.remembered
+        self.is_first_time = settings.state_file is not None and not remembered.is_taught
+        """Whether the lines for somebody who has never seen the room are shown; they are for one room only."""
+        self.remember(is_taught=True)
         self.choice = GridOptions(
             zoom=Zoom(remembered.zoom) if remembered.zoom in list(Zoom) else first_zoom(len(store.state.records)),
             group=remembered.group if remembered.group in GROUPINGS else "file",
             sort=remembered.sort if remembered.sort in SORTINGS else "file",
         )
         self.key_at = 0.0
-        self.key_queue = KeyQueue(self, super().on_event)
+        self.key_queue = KeyQueue(self, super().on_event, self._takes_key)
         self._screens: dict[str, RoomScreen] = {}
         self._history: list[str] = []
         self._engine_checked_at = 0.0
@@ -187,6 +194,12 @@ class RoomApp(App[str]):
 
         screen = self._screens.get("fixes")
         return screen.plan.closing_line if isinstance(screen, FixesScreen) else ""
+
+    @property
+    def review_state(self) -> ReviewState | None:
+        """The review that the merge view has open, if it has one."""
+        screen = self._screens.get("fixes")
+        return getattr(screen, "review_state", None)
 
     def leave(self) -> None:
         state = self.store.state
@@ -373,9 +386,24 @@ class RoomApp(App[str]):
     async def on_event(self, event: events.Event) -> None:
         if isinstance(event, events.Key) and not event.is_forwarded:
             self.key_at = self.store.clock()
-            await self.key_queue.put(event)
+            if self.key_queue.held and event.key == "escape":
+                self._show_message(f"dropped: {counted(self.key_queue.held, 'key')} that waited")
+                self.key_queue.drop()
+            else:
+                await self.key_queue.put(event)
         else:
             await super().on_event(event)
+
+    def _takes_key(self, event: events.Key) -> bool:
+        screen = self.screen
+        if isinstance(screen, RoomScreen):
+            return screen.takes(event)
+        return screen.is_mounted
+
+    def deliver_held_keys(self) -> None:
+        """Deliver keys that waited for a screen, if it is loaded by now."""
+        if self.key_queue.held:
+            self.call_later(self.key_queue.go_on)
 
     def on_unmount(self) -> None:
         if self._is_absence_read:

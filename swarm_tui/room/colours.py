@@ -39,6 +39,8 @@ ROLES: Final[dict[str, tuple[str, str]]] = {
     "heading": ("muted", "bold"),
     "accent": ("accent", ""),
     "key": ("accent", "bold"),
+    "here": ("text", "bold underline"),
+    "number_open": ("yellow", ""),
     "queued": ("faint", "terminal-dim"),
     "launching": ("teal", "terminal-dim"),
     "running": ("cyan", ""),

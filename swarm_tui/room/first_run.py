@@ -99,7 +99,7 @@ class FirstRunApp(App[list[str]]):
             self._move(-1)
         elif event.key == "enter":
             self._begin(BEGINNINGS[self.place])
-        elif event.key in ("q", "escape"):
+        elif event.key == "q":
             self.exit([])
 
     def _move(self, step: int) -> None:

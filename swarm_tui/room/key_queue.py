@@ -1,7 +1,8 @@
-"""Delivers keys one after the other, each to the screen that the key before it has opened.
+"""Delivers keys one after the other, each to the screen that the key before it has opened, once that is ready for it.
 
 Textual gives a key to the widget that has the focus when the key is read. When several are read at once, the first
 may open another screen, and the others would still go to the old one: of `3` and `y` the verdict would get lost.
+It would get lost as well while the fixes are still being read.
 """
 
 from __future__ import annotations
@@ -21,12 +22,22 @@ TIMEOUT_SECONDS: Final = 0.5
 """Seconds after which the next key is delivered even if the last one has not been handled."""
 
 
-class KeyQueue:
-    """The keys that wait for the one before them."""
+def always_ready(event: events.Key) -> bool:
+    return True
 
-    def __init__(self, app: App[Any], deliver: Callable[[events.Key], Awaitable[None]]) -> None:
+
+class KeyQueue:
+    """The keys that wait for the one before them, or for what they are meant for."""
+
+    def __init__(
+        self,
+        app: App[Any],
+        deliver: Callable[[events.Key], Awaitable[None]],
+        is_ready: Callable[[events.Key], bool] = always_ready,
+    ) -> None:
         self._app = app
         self._deliver = deliver
+        self._is_ready = is_ready
         self._waiting: deque[events.Key] = deque()
         self._is_busy = False
         self._number = 0
@@ -36,16 +47,30 @@ class KeyQueue:
     def is_idle(self) -> bool:
         return not self._is_busy and not self._waiting
 
+    @property
+    def held(self) -> int:
+        """How many keys wait until what they are meant for is loaded."""
+        return 0 if self._is_busy else len(self._waiting)
+
     async def put(self, event: events.Key) -> None:
         """Deliver a key, now or when the ones before it have been handled."""
-        if not self._is_busy:
-            await self._begin(event)
-            return
         self._waiting.append(event)
-        self._time_out_later()
+        if self._is_busy:
+            self._time_out_later()
+        else:
+            await self.go_on()
+
+    async def go_on(self) -> None:
+        """Deliver the next key if it is not held any more."""
+        if not self._is_busy and self._waiting and self._is_ready(self._waiting[0]):
+            await self._begin(self._waiting.popleft())
+
+    def drop(self) -> None:
+        """Forget the keys that wait."""
+        self._waiting.clear()
 
     def _time_out_later(self) -> None:
-        if self._waiting and self._timeout is None:
+        if self._is_busy and self._waiting and self._timeout is None:
             self._timeout = self._app.set_timer(TIMEOUT_SECONDS, partial(self._end, self._number))
 
     async def _begin(self, event: events.Key) -> None:
@@ -84,6 +109,5 @@ class KeyQueue:
         if self._timeout is not None:
             self._timeout.stop()
             self._timeout = None
-        if self._waiting:
-            await self._begin(self._waiting.popleft())
-            self._time_out_later()
+        await self.go_on()
+        self._time_out_later()

@@ -43,6 +43,8 @@ class Remembered:
     group: str = "file"
     sort: str = "file"
     has_side: bool = True
+    is_taught: bool = False
+    """Whether the lines that teach the first keys have been shown."""
 
 
 @dataclass(frozen=True, slots=True)

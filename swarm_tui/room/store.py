@@ -224,6 +224,12 @@ class Store:
         """The time, or that of the last event where no engine works any more: nothing gets older then."""
         return self.clock() if self.engine is EngineState.RUNNING else self.state.last_at
 
+    def decided_fixes(self) -> int:
+        """Return how many fixes have a verdict in this sweep's folder, read at most once a second."""
+        from swarm_tui.triage.store import count_decided, review_of_sweep
+
+        return self._cached("decided", lambda: count_decided(review_of_sweep(self.folder.root)), is_of_journal=False)
+
     def hosts(self) -> list[HostLine]:
         """Return what is known of the hosts, computed at most once a second."""
         return self._cached("hosts", lambda: self.insights.hosts.lines(self.opened.spec, self.state.hosts))
@@ -234,10 +240,11 @@ class Store:
             return None
         return self._cached("left", lambda: self.insights.seconds_left(queued, self.state.open_slots, self.clock()))
 
-    def _cached(self, name: str, compute: Callable[[], Insight]) -> Insight:
+    def _cached(self, name: str, compute: Callable[[], Insight], *, is_of_journal: bool = True) -> Insight:
         now = self.clock()
         known = self._insights.get(name)
-        if known is not None and (known[1] == self.state.last_seq or 0 <= now - known[0] < 1.0):
+        is_same = known is not None and is_of_journal and known[1] == self.state.last_seq
+        if known is not None and (is_same or 0 <= now - known[0] < 1.0):
             return cast(Insight, known[2])
         insight = compute()
         self._insights[name] = (now, self.state.last_seq, insight)

@@ -117,8 +117,16 @@ class VerdictStore:
 
 def count_kept(folder: ReviewFolder) -> int:
     """Return how many fixes are kept by their last verdicts; one that was integrated again counts once."""
-    last = {line.content or line.commit: line.verdict for line in VerdictStore(folder).lines}
-    return sum(verdict is Verdict.KEEP for verdict in last.values())
+    return sum(verdict is Verdict.KEEP for verdict in _last_verdicts(folder))
+
+
+def count_decided(folder: ReviewFolder) -> int:
+    """Return how many fixes are kept or reverted by their last verdicts."""
+    return sum(verdict in (Verdict.KEEP, Verdict.REVERT) for verdict in _last_verdicts(folder))
+
+
+def _last_verdicts(folder: ReviewFolder) -> list[Verdict]:
+    return list({line.content or line.commit: line.verdict for line in VerdictStore(folder).lines}.values())
 
 
 def read_resolutions(folder: ReviewFolder) -> dict[str, dict[str, TreeEntry | None]]:

@@ -173,6 +173,20 @@ async def test_a_protected_session_gets_the_deadly_keys_itself_and_keeps_all_oth
         await run_process(["tmux", "-L", "o", "kill-server"], environment=tmux.environment)
 
 
+@pytest.mark.parametrize("own", [{}, {"status": "off", "status-left": "it's #[bold]mine "}])
+async def test_a_text_in_the_status_line_leaves_nothing_behind(tmux: Tmux, own: dict[str, str]) -> None:
+    await new_session(tmux, "mngr-one")
+    for option, value in own.items():
+        await tmux._run("set-option", "-t", "=mngr-one:", option, value)
+    shown = (await tmux._run("show-options", "-t", "=mngr-one:")).text
+    before = await tmux.show_in_status_line("mngr-one", "C-b d: back #here")
+    line = (await tmux._run("display-message", "-p", "-t", "=mngr-one:", "#{T:status-left}")).text
+    assert line.strip("\n") == " C-b d: back #here "
+    assert await tmux.show_in_status_line("mngr-one", "C-b d: back #here") == (), "another room's is left to it"
+    await tmux.restore_options("mngr-one", before)
+    assert (await tmux._run("show-options", "-t", "=mngr-one:")).text == shown
+
+
 async def test_the_prefix_is_told_as_it_is(tmux: Tmux) -> None:
     await new_session(tmux, "mngr-a")
     assert await tmux.prefix_key() == "C-b"

@@ -251,19 +251,54 @@ async def test_the_room_goes_on_whatever_an_agent_writes(sweep: AgentSweep, cont
         await shows(pilot, "still there")
 
 
-async def test_a_message_shows_text_question_and_receivers_and_is_asked_about(sweep: AgentSweep) -> None:
+async def test_a_message_to_one_agent_is_sent_by_one_enter_below_its_question(sweep: AgentSweep) -> None:
     async with room_on(sweep) as (app, pilot):
         app.show_test("tests/test_a.py::test_two")
         await pilot.press("m")
         text = await shows(pilot, "Message to 1 agent")
         assert "Which one is right?" in text
         await pilot.press(*"first", "ctrl+j", *"second", "enter")
-        text = await shows(pilot, "Send 2 lines, 12 characters, to swarm-x-two?")
-        assert isinstance(app.screen, MessageScreen)
+        await shows(pilot, "not sent: ")
+        assert any("message not sent" in line.text for line in app.store.room_log)
+
+
+async def test_several_receivers_are_asked_about_and_enter_is_no_answer(sweep: AgentSweep) -> None:
+    async with room_on(sweep) as (app, pilot):
+        await pilot.press("asterisk", "m", *"first", "ctrl+j", *"second", "enter")
+        await shows(pilot, "Send 2 lines, 12 characters, to 2 agents?")
         await pilot.press("enter", "enter")
         assert isinstance(app.screen, MessageScreen)
         await pilot.press("n", "escape")
         await shows(pilot, "nothing was sent")
+
+
+async def test_what_was_written_and_not_sent_is_there_the_next_time(sweep: AgentSweep) -> None:
+    async with room_on(sweep) as (app, pilot):
+        app.show_test("tests/test_a.py::test_two")
+        await pilot.press("m", *"half", "escape")
+        await shows(pilot, "nothing was sent")
+        await pilot.press("m", *"way")
+        await shows(pilot, "halfway")
+        assert isinstance(app.screen, MessageScreen)
+
+
+async def test_the_composer_opens_where_nobody_hears_it_so_that_no_letter_is_a_command(sweep: AgentSweep) -> None:
+    async with room_on(sweep) as (app, pilot):
+        app.show_test("tests/test_a.py::test_three")
+        await pilot.press("m", *"stop it", "space", "enter")
+        await shows(pilot, "this test has no agent that is at work or waits", "not sent: nobody hears it", "stop it")
+        assert not app.marks.tests
+        await pilot.press("escape")
+        await shows(pilot, "nothing was sent")
+
+
+@pytest.mark.parametrize("size", [(40, 10), (80, 24), (30, 6)])
+async def test_the_composer_follows_the_size_of_the_terminal(sweep: AgentSweep, size: tuple[int, int]) -> None:
+    async with room_on(sweep, (120, 36)) as (app, pilot):
+        app.show_test("tests/test_a.py::test_two")
+        await pilot.press("m", *"hello")
+        await pilot.resize_terminal(*size)
+        await shows(pilot, "hello", "Enter")
 
 
 async def test_a_message_without_an_engine_and_without_mngr_says_what_is_wrong(sweep: AgentSweep) -> None:
@@ -279,8 +314,6 @@ async def test_a_message_without_an_engine_and_without_mngr_says_what_is_wrong(s
 async def test_what_is_not_possible_says_why(sweep: AgentSweep) -> None:
     async with room_on(sweep) as (app, pilot):
         app.show_test("tests/test_a.py::test_three")
-        await pilot.press("m")
-        await shows(pilot, "this test has no agent that is at work or waits")
         await pilot.press("a")
         await shows(pilot, "mngr knows no agent swarm-x-three any more")
         await pilot.press("i")

@@ -1,15 +1,22 @@
 """Keys that are typed faster than the room draws: each goes to where the one before has led."""
 
+import asyncio
+import threading
 from collections.abc import Iterator
 
 import pytest
 from textual import events
 from textual.pilot import Pilot
 
+from swarm_tui.errors import UsageError
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.requests import RequestFollower
 from swarm_tui.model.requests import RequestKind
-from tests.room.scenes import Scene, fixed_sweep, room_on, text_on_screen, until_handled
+from swarm_tui.room.app import RoomApp
+from swarm_tui.room.settings import Settings
+from swarm_tui.triage.review import Review
+from tests.room.scenes import Scene, fixed_sweep, integrated_sweep, open_store, room_on, text_on_screen, until_handled
+from tests.waiting import eventually
 
 WIDE = Scene("wide", (), 120, 36)
 NAMES = {" ": "space", "\r": "enter", "\x1b": "escape", "/": "slash", ":": "colon", "?": "question_mark", "+": "plus"}
@@ -25,6 +32,9 @@ async def burst(pilot: Pilot[str], text: str) -> None:
     """Type a text as a terminal gives it that was read once for all of it."""
     for character in text:
         pilot.app.post_message(events.Key(NAMES.get(character, character), character))
+    are_read = asyncio.Event()
+    pilot.app.call_later(are_read.set)
+    await are_read.wait()
     await until_handled(pilot)
 
 
@@ -67,3 +77,41 @@ async def test_many_keys_at_once_are_all_obeyed_in_order(folder: SweepFolder) ->
     async with room_on(folder, WIDE) as (app, pilot):
         await burst(pilot, "l" * 40 + "h" * 15)
         assert app.current_test == app.shown_order()[25]
+
+
+async def test_keys_typed_while_the_fixes_are_read_give_their_verdicts() -> None:
+    with integrated_sweep() as sweep:
+        async with room_on(sweep, WIDE) as (app, pilot):
+            await burst(pilot, "3yyj1")
+            review = app.review_state
+            assert review is not None
+            assert [fix.rank for fix in review.review.open_fixes] == [5, 7]
+            assert app.room_screen is not None
+            assert app.room_screen.NAME == "sweep"
+
+
+async def test_keys_typed_before_the_first_frame_are_obeyed(folder: SweepFolder) -> None:
+    app = RoomApp(open_store(folder), Settings(notify="none"))
+    async with app.run_test(size=(120, 36)) as pilot:
+        await burst(pilot, "jj5")
+        assert app.room_screen is not None
+        assert app.room_screen.NAME == "inbox"
+        order = app.shown_order()
+        assert app.current_test in order[1:], "j has moved the cursor of the grid"
+
+
+async def test_escape_drops_keys_that_wait_for_something_that_does_not_come(folder: SweepFolder) -> None:
+    is_over = threading.Event()
+
+    def open_slowly() -> Review:
+        is_over.wait(60)
+        raise UsageError("there is no branch")
+
+    app = RoomApp(open_store(folder), Settings(notify="none"), home="fixes", given_review=open_slowly)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await pilot.press("y", "j")
+        await eventually(lambda: app.key_queue.held == 2, "two keys to be held")
+        await pilot.press("escape")
+        assert app.key_queue.is_idle
+        assert "dropped: 2 keys that waited" in text_on_screen(app)
+        is_over.set()

@@ -207,14 +207,26 @@ class AgentScreen(RoomScreen):
         pages = self._shown_pages()
         return pages.bookmark() if pages is not None else super().bookmark()
 
-    def go_back(self) -> None:
-        if self.tab == "file" and not self.filter_words:
-            self._file = None
-            self.show_tab("tries")
-        elif self.paging.is_errors_only and not self.filter_words:
+    def close_something(self) -> bool:
+        if super().close_something():
+            return True
+        if self.tab == "file":
+            self._close_file()
+        elif self.paging.is_errors_only:
             self.paging.switch_errors_only()
         else:
+            return False
+        return True
+
+    def go_back(self) -> None:
+        if self.tab == "file":
+            self._close_file()
+        else:
             super().go_back()
+
+    def _close_file(self) -> None:
+        self._file = None
+        self.show_tab("tries")
 
     # Actions.
 

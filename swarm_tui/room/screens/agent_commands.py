@@ -39,7 +39,7 @@ class AgentCommands:
             Action("room.transcript", ("t",), "transcript", "The agent's transcript, following", self.open_transcript,
                    self.why_not_transcript, rank=11),
             Action("room.message", ("m",), "message", "Write to this agent, or to all marked ones", self.write_message,
-                   self.why_not_message, rank=12),
+                   rank=12),
             Action("room.interact", ("i",), "", "Work in the agent's pane in place; Ctrl+\\ leaves it", self.open_pane,
                    self.why_not_attach),
         )  # fmt: skip
@@ -131,7 +131,7 @@ class AgentCommands:
 
     # Writing.
 
-    def why_not_message(self) -> str:
+    def why_nobody_hears(self) -> str:
         if not self._screen.current_tests():
             return "no test is marked or under the cursor"
         if self._receivers():
@@ -163,7 +163,7 @@ class AgentCommands:
         if len(receivers) == 1 and (open_asks := [asked for asked in receivers[0].asks if asked.answered_at is None]):
             self._write_answer(receivers[0], open_asks[0])
             return
-        left_out = len(self._screen.current_tests()) - len(receivers)
+        left_out = len(self._screen.current_tests()) - len(receivers) if receivers else 0
 
         def send(text: str | None) -> None:
             if text:
@@ -171,14 +171,17 @@ class AgentCommands:
             else:
                 self._screen.show_message("nothing was sent")
 
-        self._screen.room.push_screen(MessageScreen(receivers, left_out), send)
+        drafts, why_nobody = self._screen.room.drafts, self.why_nobody_hears()
+        self._screen.room.push_screen(MessageScreen(receivers, drafts, left_out, why_nobody=why_nobody), send)
 
     def _write_answer(self, record: TestRecord, asked: OpenAsk) -> None:
         from swarm_tui.room.screens.message import MessageScreen
 
         def send(text: str | None) -> None:
-            store = self._screen.store
+            store, drafts = self._screen.store, self._screen.room.drafts
             problem = (store.why_no_requests() or answer_problem(asked.ask, text)) if text else "nothing was answered"
+            if text and problem:
+                drafts[record.test] = text
             if problem or text is None:
                 self._screen.show_message(problem, "warning")
                 return
@@ -186,7 +189,7 @@ class AgentCommands:
             self._screen.show_message("1 answer: handed to the engine")
 
         shown = record._replace(question=asked.ask.text, options=asked.ask.options)
-        self._screen.room.push_screen(MessageScreen([shown]), send)
+        self._screen.room.push_screen(MessageScreen([shown], self._screen.room.drafts), send)
 
     def _send_message(self, tests: Sequence[str], text: str) -> None:
         if not self._screen.store.why_no_requests():

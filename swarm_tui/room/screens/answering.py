@@ -36,8 +36,7 @@ class AnswerCommands:
                    self.why_not_yes_or_no, rank=2),
             Action("inbox.answer_all", ("A",), "answer all", "Answer whole groups, from this one on: one agent first, "
                    "then the others", self.answer_groups, self.why_no_group, rank=3),
-            Action("inbox.message", ("m",), "write", "Write the answer: to one agent", self.write_answer,
-                   self.why_not_answer, rank=4),
+            Action("inbox.message", ("m",), "write", "Write the answer: to one agent", self.write_answer, rank=4),
             Action("inbox.later", ("l",), "later", "Later: to the end of the list until it changes; again: back",
                    self.put_off, lambda: "" if self._screen.current_group() is not None else NOTHING_HERE, rank=5),
             Action("inbox.make_rule", ("r",), "always", "Always yes to this, for this sweep: shows the rule first",
@@ -109,17 +108,17 @@ class AnswerCommands:
 
         item = self._screen.current_item()
         record = self._screen.current_record()
-        if item is None or record is None:
-            return
-        shown = record._replace(question=item.text, options=item.options)
+        drafts, why_nobody = self._screen.room.drafts, self.why_not_answer()
+        asking = [] if record is None or item is None else [record._replace(question=item.text, options=item.options)]
 
         def send(text: str | None) -> None:
-            if text:
-                self.send([item], text)
-            else:
+            if not text or item is None:
                 self._screen.show_message("nothing was answered")
+            elif self.send([item], text) is None and record is not None:
+                drafts[record.test] = text
 
-        self._screen.room.push_screen(MessageScreen([shown]), send)
+        receivers = [] if why_nobody else asking
+        self._screen.room.push_screen(MessageScreen(receivers, drafts, why_nobody=why_nobody), send)
 
     # Whole groups.
 

@@ -15,9 +15,11 @@ from textual.widget import Widget
 from swarm_tui.errors import SwarmError
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.text import plain
-from swarm_tui.room.actions import Action, KeyMap
+from swarm_tui.room.actions import Action, KeyMap, key_name
 from swarm_tui.room.draw.frame import draw_footer, draw_header, draw_message
+from swarm_tui.room.draw.screen_line import draw_screen_line
 from swarm_tui.room.header_facts import header_facts
+from swarm_tui.room.open_work import screen_facts
 from swarm_tui.room.screens.agent_commands import AgentCommands
 from swarm_tui.room.screens.engine_requests import EngineRequests
 from swarm_tui.room.screens.room_commands import RoomCommands
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
     from swarm_tui.room.app import RoomApp
 
 MESSAGE_SECONDS = 8.0
+LOW = 16
+"""Below this height a screen is its list alone, without the line of screens and without a second panel."""
 
 
 class RoomScreen(Screen[None], inherit_bindings=False):
@@ -101,11 +105,25 @@ class RoomScreen(Screen[None], inherit_bindings=False):
     def why_not_filter(self) -> str:
         return "" if self.can_filter else "there is nothing to filter here"
 
+    def close_something(self) -> bool:
+        """Close, clear or end what `Esc` is for on this screen; return whether there was anything."""
+        if not self.filter_words:
+            return False
+        self.set_filter("")
+        return True
+
     def go_back(self) -> None:
-        if self.filter_words:
-            self.set_filter("")
+        """Go back to the screen before; at home that is the way out."""
+        self.room.go_back()
+
+    def escape(self) -> None:
+        """Close or clear one thing, else go back a screen; never leave the room."""
+        if self.close_something():
+            return
+        if self.room.home == self.NAME:
+            self.show_message(f"{key_name(self.keys.first_key_of('room.back'))} leaves")
         else:
-            self.room.go_back()
+            self.go_back()
 
     def click_spot(self, kind: str, rest: str) -> None:
         """Handle a click on a spot of the header or of a strip."""
@@ -128,6 +146,18 @@ class RoomScreen(Screen[None], inherit_bindings=False):
 
         return restore
 
+    # Loading.
+
+    @property
+    def is_loading(self) -> bool:
+        """Whether what keys on this screen act on is still being read."""
+        return not self.store.is_loaded and not self.store.problem
+
+    def takes(self, event: events.Key) -> bool:
+        """Whether a key can be handled now; one that acts on what is still being read waits for it."""
+        action = self._action_of(event)
+        return self.is_mounted and (action is None or action.is_always_ready or not self.is_loading)
+
     # The frame.
 
     def compose(self) -> ComposeResult:
@@ -149,7 +179,7 @@ class RoomScreen(Screen[None], inherit_bindings=False):
 
     def _set_shape(self, size: Size) -> None:
         self.set_class(size.width >= self.SIDE_BY_SIDE, "-wide")
-        self.set_class(size.height < 16, "-low")
+        self.set_class(size.height < LOW, "-low")
 
     def on_lines_resized(self, event: Lines.Resized) -> None:
         event.stop()
@@ -158,11 +188,15 @@ class RoomScreen(Screen[None], inherit_bindings=False):
     def apply_change(self, change: SweepChanged) -> None:
         self.show_change(change)
         self.draw_frame()
+        self.room.deliver_held_keys()
 
     def draw_frame(self) -> None:
         """Draw header and footer; they cost nothing when they look the same."""
         width, height = self.size.width or 80, self.size.height or 24
-        self.header.show(draw_header(header_facts(self.store, self), width, 2 if height >= 8 else 1))
+        lines = draw_header(header_facts(self.store, self), width, 2 if height >= 12 else 1)
+        if height >= LOW:
+            lines.append(draw_screen_line(screen_facts(self.store, self.room.review_state, self.NAME), width))
+        self.header.show(lines)
         self.draw_footer()
 
     def draw_footer(self) -> None:
@@ -194,9 +228,7 @@ class RoomScreen(Screen[None], inherit_bindings=False):
 
     def press_key(self, event: events.Key) -> bool:
         """Perform the action behind a key; False when there is none here."""
-        character = event.character
-        is_sign = event.is_printable and character is not None and character != " "
-        action = self.keys.action_for(character if is_sign and character is not None else event.key)
+        action = self._action_of(event)
         if self._message is not None:
             self._message = None
             self.draw_footer()
@@ -204,6 +236,11 @@ class RoomScreen(Screen[None], inherit_bindings=False):
             return False
         self.perform(action)
         return True
+
+    def _action_of(self, event: events.Key) -> Action | None:
+        character = event.character
+        is_sign = event.is_printable and character is not None and character != " "
+        return self.keys.action_for(character if is_sign and character is not None else event.key)
 
     def on_key(self, event: events.Key) -> None:
         if self.focused is None and self.press_key(event):
@@ -225,7 +262,9 @@ class RoomScreen(Screen[None], inherit_bindings=False):
     def on_band_clicked(self, event: Band.Clicked) -> None:
         event.stop()
         kind, _, rest = event.spot.partition(":")
-        if kind == "do":
+        if kind == "screen":
+            self.room.open_screen(rest)
+        elif kind == "do":
             for action in self.actions:
                 if action.id == rest:
                     self.perform(action)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import ClassVar, NamedTuple, TypeVar
+from typing import ClassVar, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from textual import events
 from textual.app import ComposeResult
 from textual.screen import ModalScreen
 
 from swarm_tui.model.text import plain
+from swarm_tui.room.actions import key_name
 from swarm_tui.room.draw.parts import Line, Part, cut_line, pad_text, width_of, wrap_text
 from swarm_tui.room.widgets.lines import Lines, TextLines
 
@@ -35,8 +36,15 @@ class Choosable(NamedTuple):
 Chosen = TypeVar("Chosen")
 
 
+@runtime_checkable
+class ShowsMessages(Protocol):
+    """A screen with a place for sentences."""
+
+    def show_message(self, text: str, level: str = "info") -> None: ...
+
+
 class Dialog(ModalScreen[Chosen]):
-    """One panel over another screen; it returns an answer."""
+    """One panel over another screen; it returns an answer. It is drawn anew for every size of the terminal."""
 
     AUTO_FOCUS = None
     WIDTH: ClassVar[int] = 72
@@ -49,10 +57,20 @@ class Dialog(ModalScreen[Chosen]):
     def compose(self) -> ComposeResult:
         yield self.panel
 
+    def draw(self) -> None:
+        """Show the panel's lines for the terminal's present size."""
+
+    def on_mount(self) -> None:
+        self.draw()
+
+    def on_resize(self, event: events.Resize) -> None:
+        self.draw()
+
     def resize_panel(self, width: int, lines: int) -> None:
         """Set the width of the panel, and a height for this many lines as far as the terminal allows."""
-        self.panel.styles.width = min(self.app.size.width, width)
-        self.panel.styles.height = min(lines, max(3, self.app.size.height - 4)) + 2
+        across, down = self.app.size
+        self.panel.styles.width = min(across, width)
+        self.panel.styles.height = min(lines + 2, max(3, down - (2 if down > 16 else 0)))
 
 
 def key_of(event: events.Key) -> str:
@@ -72,15 +90,15 @@ class PickScreen(Dialog[tuple[str, ...] | None]):
         values = [entry.value for entry in entries]
         self.panel.cursor = values.index(current) if current in values else 0
 
-    def on_mount(self) -> None:
-        hint = "Space on/off · Enter done · Esc closes" if self.is_many else "Enter picks · Esc closes"
+    def draw(self) -> None:
+        hint = "Esc closes · Enter shows · Space on/off" if self.is_many else "Esc closes · Enter picks"
         self.panel.title(self._title, hint)
-        self._draw()
+        self._draw_entries()
         width = max(len(hint) + 8, *(width_of(line) + 6 for line in self.panel.lines))
         self.resize_panel(width, len(self.entries))
         self.panel.show_line(self.panel.cursor)
 
-    def _draw(self) -> None:
+    def _draw_entries(self) -> None:
         width = max((len(entry.text) for entry in self.entries), default=0)
         keyed = any(entry.key for entry in self.entries)
         lines: list[Line] = []
@@ -102,7 +120,7 @@ class PickScreen(Dialog[tuple[str, ...] | None]):
         key = key_of(event)
         keyed = next((entry for entry in self.entries if entry.key and entry.key == key), None)
         if keyed is not None and not self.is_many:
-            self._choose(keyed)
+            self._choose_by_key(keyed)
         elif key in MOVES:
             self.panel.move(MOVES[key])
         elif key in ("escape", "q"):
@@ -114,14 +132,25 @@ class PickScreen(Dialog[tuple[str, ...] | None]):
                 self.dismiss(tuple(entry.value for entry in self.entries if entry.value in self.chosen))
             elif self.entries:
                 self._choose(self.entries[self.panel.cursor])
+        else:
+            self.panel.title(self._title, f"{key_name(key)} is none of these · Esc closes")
 
     def _toggle(self) -> None:
         self.chosen ^= {self.entries[self.panel.cursor].value}
-        self._draw()
+        self._draw_entries()
 
     def _choose(self, entry: Choosable) -> None:
         if entry.why_not:
             self.panel.title(self._title, entry.why_not)
+        else:
+            self.dismiss((entry.value,))
+
+    def _choose_by_key(self, entry: Choosable) -> None:
+        """Choose the entry of a key; one that cannot be chosen closes the list, so that no later key gets lost here."""
+        if entry.why_not:
+            self.dismiss(None)
+            if isinstance(self.app.screen, ShowsMessages):
+                self.app.screen.show_message(f"{entry.text}: {entry.why_not}", "warning")
         else:
             self.dismiss((entry.value,))
 
@@ -144,14 +173,17 @@ class ConfirmScreen(Dialog[bool]):
         self.question = question
         self.details = list(details)
 
-    def on_mount(self) -> None:
-        width = min(self.WIDTH, self.app.size.width) - 4
-        lines: list[Line] = [[Part(text, "strong")] for text in wrap_text(self.question, width)]
-        shown = self.details[: max(1, self.app.size.height - len(lines) - 8)]
+    def draw(self) -> None:
+        width = max(8, min(self.WIDTH, self.app.size.width) - 4)
+        # The answers stay in view on the smallest terminal: the question gives way before them.
+        height = self.app.size.height
+        lines: list[Line] = [[Part(text, "strong")] for text in wrap_text(self.question, width, max(1, height - 4))]
+        shown = self.details[: max(0, height - len(lines) - 8)]
         lines += [cut_line([Part(f"  {plain(detail, 300)}", "dim")], width) for detail in shown]
         if len(self.details) > len(shown):
             lines.append([Part(f"  … and {len(self.details) - len(shown):,} more", "dim")])
-        lines += [(), [Part("y", "key"), Part(" yes   "), Part("n", "key"), Part(" no")]]
+        lines += [()] if height > len(lines) + 4 else []
+        lines.append([Part("y", "key"), Part(" yes   "), Part("n", "key"), Part(" no")])
         self.panel.styles.width = width + 4
         self.panel.styles.height = len(lines) + 2
         self.panel.show(lines)
@@ -173,11 +205,11 @@ class ReadingScreen(Dialog[None]):
 
     def __init__(self, title: str, draw: Callable[[int], Sequence[Line]]) -> None:
         super().__init__(title)
-        self._draw = draw
+        self._draw_lines = draw
 
-    def on_mount(self) -> None:
+    def draw(self) -> None:
         width = min(self.WIDTH, self.app.size.width)
-        lines = list(self._draw(width - 4))
+        lines = list(self._draw_lines(max(8, width - 4)))
         self.resize_panel(width, len(lines))
         self.panel.title(self._title, "Esc closes")
         self.panel.show(lines)

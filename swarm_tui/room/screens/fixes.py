@@ -153,6 +153,10 @@ class FixesScreen(RoomScreen):
         self.add_class("-bare")
         self.no_fixes.show(self.loader.problem)
 
+    @property
+    def is_loading(self) -> bool:
+        return self.review_state is None and (super().is_loading or self.loader.is_coming)
+
     def _review_opened(self) -> None:
         state = self.review_state
         assert state is not None, "it was opened"
@@ -169,6 +173,8 @@ class FixesScreen(RoomScreen):
             self.call_after_refresh(self.focus_main)
         self.show_verdicts()
         self.details.show(self.lines.shown)
+        self.draw_frame()
+        self.room.deliver_held_keys()
         self.start(partial(self._preview_each_alone, state), "alone")
 
     def _review_closed(self) -> None:
@@ -253,6 +259,7 @@ class FixesScreen(RoomScreen):
         if self.room.given_review is None:
             super().draw_frame()
             return
+        # One branch and nothing around it: there are no other screens to go to.
         title = [Part(" "), Part(plain(self.store.opened.spec.sweep, 100), "strong"), Part(" · ", "faint")]
         self.header.show([[*title, Part("fixes", "accent")]])
         self.draw_footer()

@@ -39,14 +39,14 @@ class GroupWalkScreen(Dialog[str]):
         self._is_over = False
 
     def on_mount(self) -> None:
+        super().on_mount()
         self.set_interval(POLL, self._follow)
-        self._draw()
 
     @property
     def _group(self) -> ItemGroup:
         return self._groups[self._number]
 
-    def _draw(self) -> None:
+    def draw(self) -> None:
         width = min(self.WIDTH, self.app.size.width) - 4
         lines = [*self._told, *([()] if self._told else []), *(self._end() if self._is_over else self._question(width))]
         self.resize_panel(width + 4, len(lines))
@@ -111,7 +111,7 @@ class GroupWalkScreen(Dialog[str]):
         except SwarmError as error:
             self._tell(str(error), is_done=False)
             return
-        self._draw()
+        self.draw()
 
     def _follow(self) -> None:
         """Go on when the engine has answered, or will not any more."""
@@ -138,7 +138,7 @@ class GroupWalkScreen(Dialog[str]):
         else:
             self._told.append([Part("6 tells more, agent by agent", "dim")])
             self._is_over = True
-            self._draw()
+            self.draw()
 
     def _go_on(self) -> None:
         self._number += 1
@@ -146,7 +146,7 @@ class GroupWalkScreen(Dialog[str]):
             self._number -= 1
             self._finish()
         else:
-            self._draw()
+            self.draw()
 
     def _finish(self) -> None:
         self.dismiss(f"{counted(self._answered, 'agent')} answered" if self._answered else "")

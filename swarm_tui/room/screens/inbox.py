@@ -24,6 +24,7 @@ from swarm_tui.room.draw.inbox import (
     draw_transcript_end,
 )
 from swarm_tui.room.draw.parts import Line, Part, wrap_text
+from swarm_tui.room.open_work import open_items
 from swarm_tui.room.screens.answering import AnswerCommands
 from swarm_tui.room.screens.base import RoomScreen
 from swarm_tui.room.store import VIEW_CHANGED, SweepChanged
@@ -155,8 +156,7 @@ class InboxScreen(RoomScreen):
         if group is not None:
             title = f"{len(group.items):,} {group.kind.value} · {group.title}"
         else:
-            number = sum(len(each.items) for each in self.store.inbox() if not each.is_later)
-            title = f"Inbox {number:,}"
+            title = f"Inbox {len(open_items(self.store)):,}"
         title += f" · {len(self.shown):,} match /{self.filter_words}" if self.filter_words else ""
         back = " · Esc back" if group is not None else ""
         self.rows.title(title, f"{self.rows.cursor + 1:,} of {len(self.shown):,}{back}" if self.shown else "")
@@ -215,10 +215,21 @@ class InboxScreen(RoomScreen):
         elif isinstance(row, Item) and self.store.record(row.test) is not None:
             self.room.show_test(row.test)
 
+    def close_something(self) -> bool:
+        if super().close_something():
+            return True
+        if self.opened is None:
+            return False
+        self._close_group()
+        return True
+
     def go_back(self) -> None:
-        if self.opened is None or self.filter_words:
+        if self.opened is None:
             super().go_back()
-            return
+        else:
+            self._close_group()
+
+    def _close_group(self) -> None:
         key, self.opened = self.opened, None
         self.apply_change(VIEW_CHANGED)
         keys = [_key_of(row) for row in self.shown]

@@ -1,8 +1,8 @@
-"""Writes a message to agents: it is sent after a confirmation that shows the text and its receivers."""
+"""Writes a message to agents. It always opens: who would hear it, or that nobody would, is said there."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import MutableMapping, Sequence
 
 from textual import events
 from textual.app import ComposeResult
@@ -22,15 +22,19 @@ QUESTION_LINES = 12
 INPUT_LINES = 7
 
 
+Drafts = MutableMapping[str, str]
+"""What was written and not sent, by the tests whose agents it was for."""
+
+
 class MessageInput(TextArea):
-    """The text being written. Enter ends it; ctrl+j begins a new line, and so does Enter in what is pasted."""
+    """The text being written. Enter sends it; ctrl+j begins a new line, and so does Enter in what is pasted."""
 
     async def _on_key(self, event: events.Key) -> None:
         if event.key == "enter":
             event.stop()
             event.prevent_default()
             if isinstance(self.screen, MessageScreen):
-                self.screen.ask_confirmation()
+                self.screen.send()
             return
         if event.key == "ctrl+j":
             event.stop()
@@ -41,17 +45,25 @@ class MessageInput(TextArea):
 
 
 class MessageScreen(ModalScreen[str | None]):
-    """Returns the text to send, or None."""
+    """Returns the text to send, or None. One agent gets it at once; for several a question comes first."""
 
     AUTO_FOCUS = "MessageInput"
 
-    def __init__(self, receivers: Sequence[TestRecord], left_out: int = 0) -> None:
+    def __init__(
+        self, receivers: Sequence[TestRecord], drafts: Drafts, left_out: int = 0, *, why_nobody: str = ""
+    ) -> None:
         super().__init__()
         self.receivers = list(receivers)
         self.left_out = left_out
+        self.why_nobody = why_nobody
+        """Why nobody would hear it; empty where there are receivers."""
         self.is_asking = False
         self.about = TextLines()
-        self.input = MessageInput(id="message_text", soft_wrap=True, show_line_numbers=False)
+        self._drafts = drafts
+        self._draft_key = " ".join(record.test for record in receivers)
+        draft = drafts.get(self._draft_key, "")
+        self.input = MessageInput(draft, id="message_text", soft_wrap=True, show_line_numbers=False)
+        self.input.move_cursor(self.input.document.end)
         self.foot = TextLines()
 
     def compose(self) -> ComposeResult:
@@ -61,21 +73,31 @@ class MessageScreen(ModalScreen[str | None]):
             yield self.foot
 
     def on_mount(self) -> None:
-        width = min(100, self.app.size.width)
+        self.about.can_focus = self.foot.can_focus = False
+        self._draw()
+
+    def on_resize(self, event: events.Resize) -> None:
+        self._draw()
+
+    def _draw(self) -> None:
+        width, height = min(100, self.app.size.width), self.app.size.height
         self.query_one("#message").styles.width = width
         self.query_one("#message").styles.height = "auto"
-        self.about.can_focus = self.foot.can_focus = False
-        lines = self._about(width - 4)
-        self.about.styles.height = min(len(lines) + 2, max(4, self.app.size.height - INPUT_LINES - 4))
-        self.about.title(f"Message to {counted(len(self.receivers), 'agent')}")
+        lines = self._about(max(8, width - 4))
+        # On a small terminal the text itself and how to send it come first.
+        foot, text = (4, INPUT_LINES) if height >= 16 else (3, max(3, min(INPUT_LINES, height - 3)))
+        left = height - foot - text
+        self.about.styles.height = max(0, min(len(lines) + 2, left))
+        self.about.display = left >= 3
+        self.about.title(f"Message to {counted(len(self.receivers), 'agent')}" if self.receivers else "Message")
         self.about.show(lines)
-        self.input.styles.height = INPUT_LINES
-        self.foot.styles.height = 4
+        self.input.styles.height = text
+        self.foot.styles.height = foot
         self._show_foot()
 
     def _about(self, width: int) -> list[Line]:
         """Return lines about the receivers and their questions."""
-        lines: list[Line] = []
+        lines: list[Line] = [[Part(row, "warning")] for row in wrap_text(self.why_nobody, width) if row]
         asking = [record for record in self.receivers if record.question]
         for record in self.receivers[:RECEIVERS_SHOWN]:
             name = plain(record.test, 300)
@@ -98,38 +120,49 @@ class MessageScreen(ModalScreen[str | None]):
 
     def _show_foot(self) -> None:
         if not self.is_asking:
-            keys = [("Enter", "done"), ("Ctrl+j", "new line"), ("Esc", "leave it")]
+            sends = [("Enter", "sends it" if len(self.receivers) == 1 else "goes on")] if self.receivers else []
+            keys = [*sends, ("Ctrl+j", "new line"), ("Esc", "closes, what is written stays")]
             self.foot.show([[part for key, word in keys for part in (Part(key, "key"), Part(f" {word}   ", "dim"))]])
             return
         text = fit_to_terminal(self.input.text)
         size = f"{counted(text.count(chr(10)) + 1, 'line')}, {counted(len(text), 'character')}"
-        who = self.receivers[0].agent if len(self.receivers) == 1 else counted(len(self.receivers), "agent")
         self.foot.show(
             [
-                [Part(f"Send {size}, to {plain(who, 200)}?", "strong")],
+                [Part(f"Send {size}, to {counted(len(self.receivers), 'agent')}?", "strong")],
                 [Part("y", "key"), Part(" yes   "), Part("n", "key"), Part(" write on")],
             ]
         )
 
-    def ask_confirmation(self) -> None:
-        """Ask whether to send the message."""
+    def send(self) -> None:
+        """Send the message to one agent, or ask whether to send it to several."""
+        if not self.receivers:
+            self.foot.show([[Part("not sent: nobody hears it", "warning")]])
+            return
         if not self.input.text.strip():
             self.foot.show([[Part("there is nothing written yet", "warning")]])
+            return
+        if len(self.receivers) == 1:
+            self._finish()
             return
         self.is_asking = True
         self.input.read_only = True
         self.set_focus(None)
         self._show_foot()
 
+    def _finish(self) -> None:
+        self._drafts.pop(self._draft_key, None)
+        self.dismiss(fit_to_terminal(self.input.text))
+
     def on_key(self, event: events.Key) -> None:
         if not self.is_asking:
             if event.key == "escape":
                 event.stop()
+                self._drafts[self._draft_key] = self.input.text
                 self.dismiss(None)
             return
         event.stop()
         if event.character in ("y", "Y"):
-            self.dismiss(fit_to_terminal(self.input.text))
+            self._finish()
         elif event.character in ("n", "N", "q") or event.key == "escape":
             self.is_asking = False
             self.input.read_only = False

@@ -29,12 +29,22 @@ class ReviewLoader:
         self._opened_for: tuple[str | None, str] | None = None
         self._checked_at = 0.0
 
+    @property
+    def _has_branch(self) -> bool:
+        integration = self._screen.store.state.integration
+        return self._screen.room.given_review is not None or bool(integration.branch or integration.tip)
+
+    @property
+    def is_coming(self) -> bool:
+        """Whether a review is being opened, or is about to be, for the first time."""
+        return self.state is None and self._has_branch and not self.problem
+
     def update(self) -> None:
         """Open the review when there is a new branch; read verdicts from other rooms."""
         store = self._screen.store
         integration = store.state.integration
         wanted = (integration.branch, integration.tip)
-        has_branch = self._screen.room.given_review is not None or any(wanted)
+        has_branch = self._has_branch
         is_due = wanted != self._opened_for or (self.state is None and self.problem != "" and self._is_check_due())
         if has_branch and not self.is_opening and store.is_loaded and is_due:
             self._opened_for = wanted

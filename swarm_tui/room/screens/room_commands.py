@@ -26,7 +26,7 @@ class RoomCommands:
         return (
             *(
                 Action(f"room.open_{entry.name}", (entry.key,), "", f"Screen {entry.key}: {entry.title}",
-                       partial(self._open, entry.name))
+                       partial(self._open, entry.name), is_always_ready=True)
                 for entry in SCREENS
             ),
             *self._moving_actions(),
@@ -34,18 +34,20 @@ class RoomCommands:
             Action("room.filter", ("/",), "filter", "Filter as you type; `!word` shows what does not match",
                    lambda: screen.room.open_filter(screen), screen.why_not_filter, rank=13),
             Action("room.palette", (":", "ctrl+p"), "", "Everything by name, and commands such as `slots 24`",
-                   lambda: screen.room.open_palette(screen), is_listed=False),
+                   lambda: screen.room.open_palette(screen), is_listed=False, is_always_ready=True),
             Action("room.copy", ("Y",), "", "Copy the name under the cursor", self.copy, self.why_not_copy),
             Action("room.since", ("S",), "", "What has happened since you were here", self.list_changes,
                    lambda: screen.room.absence.why_nothing()),
             Action("room.undo", ("z",), "", "Undo the last change of marks", self.undo_marks, self.why_not_undo),
             Action("room.redo", ("Z",), "", "Redo it", self.redo_marks, self.why_not_redo),
             Action("room.theme", (), "", "Choose a theme; the choice is remembered", lambda: screen.room.open_themes()),
-            Action("room.back", ("q", "escape"), "", "Back; at home, leave the room (the agents go on)",
-                   screen.go_back),
+            Action("room.back", ("q",), "", "Back; at home, leave the room (the agents go on)", screen.go_back,
+                   is_always_ready=True),
+            Action("room.escape", ("escape",), "", "Close, clear marks, clear the filter, or go back; never leaves",
+                   screen.escape, is_listed=False, is_always_ready=True),
             Action("room.leave", (), "", "Leave the room; the agents go on", lambda: screen.room.leave()),
             Action("room.help", ("?",), "keys", "The keys of this screen, searchable",
-                   lambda: screen.room.open_help(screen)),
+                   lambda: screen.room.open_help(screen), is_always_ready=True),
         )  # fmt: skip
 
     def _moving_actions(self) -> tuple[Action, ...]:

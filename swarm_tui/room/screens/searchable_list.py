@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import ClassVar, Generic, NamedTuple, TypeVar
 
+from rich.cells import cell_len
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Vertical
@@ -25,6 +26,7 @@ Chosen = TypeVar("Chosen")
 
 WIDTH = 108
 """As the style sheet has it."""
+NAME_WIDTH = 16
 MOVES = {"up": -1, "ctrl+p": -1, "down": 1, "ctrl+n": 1, "pageup": -10, "pagedown": 10}
 Command = Callable[[], None]
 
@@ -51,12 +53,17 @@ class SearchedScreen(ModalScreen[Chosen | None], Generic[Chosen]):
         self.found.can_focus = False
         self.search("")
 
+    def on_resize(self, event: events.Resize) -> None:
+        self._draw(self.words.value)
+
     def search(self, words: str) -> None:
-        lines = self.lines_for(words, max(20, min(WIDTH, self.app.size.width) - 7))
         self.found.cursor = 0
-        self.found.show(lines)
-        self.found.redraw()
+        self._draw(words)
         self.found.scroll_rows(0)
+
+    def _draw(self, words: str) -> None:
+        self.found.show(self.lines_for(words, max(20, min(WIDTH, self.app.size.width) - 7)))
+        self.found.redraw()
         self.found.title(self.HEADING, self.subtitle_for(words))
 
     def lines_for(self, words: str, width: int) -> list[Line]:
@@ -178,4 +185,5 @@ class PaletteScreen(SearchedScreen[Command]):
 
 
 def _palette_entry(name: str, text: str, width: int, run: Command) -> PaletteEntry:
-    return PaletteEntry(cut_line([Part(pad_text(name, 16), "key"), Part(text)], width), run)
+    column = max(NAME_WIDTH, cell_len(name) + 2)
+    return PaletteEntry(cut_line([Part(pad_text(name, column), "key"), Part(text)], width), run)

@@ -13,9 +13,12 @@ from textual.widget import Widget
 
 from swarm_tui.model.state import TestRecord
 from swarm_tui.room.actions import Action, screen_entry
+from swarm_tui.room.draw.parts import Line
 from swarm_tui.room.draw.patterns import draw_strip
+from swarm_tui.room.draw.screen_line import draw_first_lines, draw_next
+from swarm_tui.room.open_work import next_facts
 from swarm_tui.room.screens.attention_walk import AttentionWalk
-from swarm_tui.room.screens.base import RoomScreen
+from swarm_tui.room.screens.base import LOW, RoomScreen
 from swarm_tui.room.screens.grid_commands import GridCommands
 from swarm_tui.room.screens.side_panel import SidePanel
 from swarm_tui.room.screens.sweep_commands import SweepCommands
@@ -25,6 +28,8 @@ from swarm_tui.room.widgets.band import Band
 from swarm_tui.room.widgets.grid import TestGrid
 from swarm_tui.room.widgets.lines import Lines
 
+LINES_FOR_ALL = 30
+"""From this height on what comes next and what fails alike have a line each."""
 SIDE_AFTER_MOVE = 0.02
 """The cursor is drawn first, alone and thus at once; the panel about its test follows when it rests for so long."""
 CAPTURE_SECONDS = 1.0
@@ -42,7 +47,8 @@ class SweepScreen(RoomScreen):
         self.tests = TestsPanel(self)
         self.grid = self.tests.grid
         self.side = SidePanel(self)
-        self.patterns = Band(id="patterns")
+        self.below = Band(id="below")
+        """What is taught at the very first start, what comes next, and what fails alike."""
         self.walk = AttentionWalk(self, self.grid)
         self.grid_commands = GridCommands(self, self.tests)
         self.sweep_commands = SweepCommands(self, self.requests)
@@ -50,7 +56,7 @@ class SweepScreen(RoomScreen):
 
     def compose_body(self) -> Iterable[Widget]:
         yield Container(self.grid, self.side.lines, id="body")
-        yield self.patterns
+        yield self.below
 
     def own_actions(self) -> tuple[Action, ...]:
         return (
@@ -81,6 +87,11 @@ class SweepScreen(RoomScreen):
 
     # What is shown.
 
+    @property
+    def is_loading(self) -> bool:
+        # Tests are at the beginning of a journal: once they are there, what follows only changes them.
+        return not self.tests.is_arranged or (not self.store.state.records and super().is_loading)
+
     def show_change(self, change: SweepChanged) -> None:
         if not self.grid.size:
             # Before the first layout there is no grid to arrange anything on.
@@ -88,11 +99,20 @@ class SweepScreen(RoomScreen):
         self.tests.show_change(change)
         self.set_class(not self.side.is_wanted, "-alone")
         self.side.show(self.store.record(self.grid.test))
-        patterns, state = self.store.patterns(), self.store.state
-        self.patterns.show(
-            draw_strip(patterns, state.alarms, state.records, self.size.width) if self.size.height >= 12 else []
-        )
+        self.below.show(self._lines_below())
         self.tests.draw_title()
+
+    def _lines_below(self) -> list[Line]:
+        """Return the lines under the panels, as many as the height has room for."""
+        width, height, state = self.size.width, self.size.height, self.store.state
+        if height < LOW:
+            return []
+        lines = draw_first_lines(width) if self.room.is_first_time else []
+        comes_next = next_facts(self.store, self.room.review_state)
+        lines += [draw_next(comes_next, width)] if comes_next is not None else []
+        if not lines or height >= LINES_FOR_ALL:
+            lines += draw_strip(self.store.patterns(), state.alarms, state.records, width)
+        return lines
 
     def on_test_grid_test_changed(self, event: TestGrid.TestChanged) -> None:
         event.stop()
@@ -150,10 +170,17 @@ class SweepScreen(RoomScreen):
         self.set_focus(self.grid)
         return True
 
-    def go_back(self) -> None:
+    def close_something(self) -> bool:
+        if self.room.is_first_time:
+            self.room.is_first_time = False
+            self.apply_change(VIEW_CHANGED)
+            return True
         if self._leave_side() or self.tests.end_range():
-            return
-        if self.room.choice.is_filtering:
+            return True
+        if self.room.marks.tests:
+            self.tests.mark(())
+        elif self.room.choice.is_filtering:
             self.tests.show_all()
         else:
-            super().go_back()
+            return False
+        return True

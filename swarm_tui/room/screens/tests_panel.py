@@ -34,6 +34,11 @@ class TestsPanel:
         self._range_start: str | None = None
         self._marked_before_range: frozenset[str] = frozenset()
 
+    @property
+    def is_arranged(self) -> bool:
+        """Whether the grid has been laid out: before, keys would find no test."""
+        return bool(self._arranged_for)
+
     def _now(self) -> float:
         return self._screen.store.clock()
 
