@@ -115,8 +115,8 @@ class Tmux:
     async def show_in_status_line(self, session: str, text: str) -> tuple[tuple[str, str | None], ...]:
         """Put a text at the left of a session's status line; return the options before, none where it stood already."""
         target = f"={_checked(session)}:"
-        shown = f" {text} ".replace("#", "##")
-        wanted = {"status": "on", "status-left": shown, "status-left-length": str(len(shown))}
+        shown = f" {text.replace('#', '##')}  [#S] "
+        wanted = {"status": "on", "status-left": shown, "status-left-length": str(len(shown) + len(session))}
         own = _option_values((await self._run("show-options", "-t", target)).text)
         if own.get("status-left") == shown:
             return ()

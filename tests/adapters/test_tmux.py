@@ -181,7 +181,7 @@ async def test_a_text_in_the_status_line_leaves_nothing_behind(tmux: Tmux, own: 
     shown = (await tmux._run("show-options", "-t", "=mngr-one:")).text
     before = await tmux.show_in_status_line("mngr-one", "C-b d: back #here")
     line = (await tmux._run("display-message", "-p", "-t", "=mngr-one:", "#{T:status-left}")).text
-    assert line.strip("\n") == " C-b d: back #here "
+    assert line.strip("\n") == " C-b d: back #here  [mngr-one] "
     assert await tmux.show_in_status_line("mngr-one", "C-b d: back #here") == (), "another room's is left to it"
     await tmux.restore_options("mngr-one", before)
     assert (await tmux._run("show-options", "-t", "=mngr-one:")).text == shown

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from swarm_tui.room.draw.screen_line import NextFacts, ScreenFacts, draw_first_l
 from swarm_tui.room.open_work import open_items
 from swarm_tui.room.settings import read_settings
 from tests.room.scenes import Scene, fixed_sweep, integrated_sweep, open_store, press, room_on, shows, text_on_screen
+from tests.waiting import eventually
 
 WIDE = Scene("wide", (), 120, 36)
 SCREENS = [
@@ -55,7 +57,7 @@ def test_the_line_fits_every_width(width: int) -> None:
         (NextFacts(0, 4, 1, 1, True, False),
          " Next every fix has its verdict, A applies them: 3 · 1 question: 5 · 1 more needs you: 5 · go on with it: R"),
         (NextFacts(0, 0, 0, 0, False, True), " Next the work could not be integrated: 3"),
-        (NextFacts(0, 0, 0, 0, False, False), " Next Nothing is left to do here"),
+        (NextFacts(0, 0, 0, 0, False, False), " Nothing is left to do here"),
     ],
 )  # fmt: skip
 def test_what_comes_next_is_said_with_its_keys(facts: NextFacts, shown: str) -> None:
@@ -151,6 +153,11 @@ async def test_a_menu_entry_that_cannot_be_chosen_says_why_and_swallows_no_key(f
         assert app.room_screen.NAME == "patterns"
 
 
+def is_drawn_for(app: RoomApp, size: tuple[int, int]) -> bool:
+    strips = app.screen._compositor.render_strips()
+    return len(strips) == size[1] and all(strip.cell_length <= size[0] for strip in strips)
+
+
 @pytest.mark.parametrize(
     ("keys", "words"),
     [
@@ -163,10 +170,11 @@ async def test_a_menu_entry_that_cannot_be_chosen_says_why_and_swallows_no_key(f
     ],
 )
 async def test_a_dialog_lives_through_every_size(folder: SweepFolder, keys: tuple[str, ...], words: str) -> None:
-    async with room_on(folder, WIDE) as (_app, pilot):
+    async with room_on(folder, WIDE) as (app, pilot):
         await press(pilot, *keys)
         for size in ((200, 60), (80, 24), (40, 10), (60, 16), (30, 8), (120, 36)):
             await pilot.resize_terminal(*size)
+            await eventually(partial(is_drawn_for, app, size), f"{size} to be drawn")
             text = await shows(pilot, words)
             assert max(len(line) for line in text.splitlines()) <= size[0]
             for line in text.splitlines():

@@ -79,7 +79,7 @@ def draw_next(facts: NextFacts, width: int) -> Line:
     if facts.can_resume:
         steps.append(_step("go on with it", "R", ""))
     if not steps:
-        steps.append([Part("Nothing is left to do here", "dim")])
+        return cut_line([Part(" Nothing is left to do here", "dim")], width)
     line: list[Part] = [Part(" "), Part("Next ", "dim")]
     for number, step in enumerate(steps):
         line += [Part(" · ", "faint")] if number else []
