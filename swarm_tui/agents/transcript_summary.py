@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from swarm_tui.agents.call_repeats import CallRepeats
+from swarm_tui.model.spending import ModelTokens
 from swarm_tui.model.text import plain
 
 _LINE_LIMIT = 300
@@ -19,6 +20,8 @@ class TranscriptSummary:
         self.last_line = ""
         self.dollars: float | None = None
         self.tokens: int | None = None
+        self.models: tuple[ModelTokens, ...] = ()
+        """The tokens by model, where the transcript says them."""
         self.repeats = CallRepeats()
         self.limited_until: float | None = None
         """When the limit that the agent's last request met is over, if its server has said it."""

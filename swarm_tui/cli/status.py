@@ -130,6 +130,7 @@ def cost_of(opened: OpenedSweep) -> dict[str, Any]:
     return {
         "dollars": rounded(spent.known_dollars),
         "tokens": spent.tokens if spent.is_known else None,
+        "models": [tokens._asdict() for tokens in spent.models],
         "unpriced_agents": spent.unpriced,
         "estimated_dollars": [rounded(dollars) for dollars in opened.spec.estimated_cost or ()] or None,
         "kept_fixes": kept,
@@ -203,6 +204,7 @@ def describe_test(record: TestRecord) -> dict[str, Any]:
         "since": record.since,
         "dollars": rounded(record.spending.known_dollars),
         "tokens": record.spending.tokens if record.spending.is_known else None,
+        "models": [tokens._asdict() for tokens in record.spending.models],
         "is_over_budget": record.over_budget_at is not None,
         "options": list(record.options),
         "condition": record.condition,

@@ -205,7 +205,8 @@ class Watch:
         has_spent = (dollars, summary.tokens) != (recorded.dollars, recorded.tokens)
         if has_spent and now >= self._spent_at + SPENT_INTERVAL:
             self._spent_at, recorded.dollars, recorded.tokens = now, dollars, summary.tokens
-            events.append(Spent(test=self.task.key, dollars=dollars, tokens=summary.tokens))
+            spent = Spent(test=self.task.key, dollars=dollars, tokens=summary.tokens, models=summary.models)
+            events.append(spent)
         return events
 
     def _dollars(self) -> float | None:

@@ -334,7 +334,7 @@ class SweepState:
     def _spent(self, event: happened.Spent) -> None:
         known = self.integrator if event.test == INTEGRATOR_KEY else self.records.get(event.test)
         before = known.spending if known is not None else NOTHING_SPENT
-        self._change(event.test, dollars=event.dollars, tokens=event.tokens)
+        self._change(event.test, dollars=event.dollars, tokens=event.tokens, models=event.models)
         self.spending = self.spending.minus(before).plus(self.record_of(event.test).spending)
 
     def _harvesting(self, event: happened.Harvesting) -> None:

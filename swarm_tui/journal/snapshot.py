@@ -27,7 +27,7 @@ from swarm_tui.model.harvest import HarvestReport
 from swarm_tui.model.hosts import HostState
 from swarm_tui.model.model_access import ModelAccess
 from swarm_tui.model.rules import AnswerRule
-from swarm_tui.model.spending import Spending
+from swarm_tui.model.spending import ModelTokens, restored_spending
 from swarm_tui.model.state import Integration, LogLine, TestRecord, Try
 from swarm_tui.model.states import Result, State
 from swarm_tui.model.trouble import Dial, Trouble
@@ -96,7 +96,7 @@ def _restore(content: dict[str, Any]) -> SweepState:
         setattr(state, name, content["state"][name])
     alarms = [PatternAlarm(*values) for values in content["alarms"]]
     state.alarms = {each.cause: each._replace(tests=tuple(each.tests), held=tuple(each.held)) for each in alarms}
-    state.budget, state.spending = Budget(*content["budget"]), Spending(*content["spending"])
+    state.budget, state.spending = Budget(*content["budget"]), restored_spending(content["spending"])
     state.integration = Integration(**content["integration"])
     state.access = ModelAccess(**content["access"] | {"dial": Dial(**content["access"]["dial"])})
     state.log.extend(LogLine(*line) for line in content["log"])
@@ -143,7 +143,8 @@ def _restored_record(values: list[Any]) -> TestRecord:
         foreign_imports=tuple(record.foreign_imports),
         options=tuple(record.options),
         harvest=HarvestReport.model_validate(record.harvest),
-        spent_before=Spending(*record.spent_before),
+        spent_before=restored_spending(record.spent_before),
+        models=tuple(ModelTokens(*each) for each in record.models),
         trouble=Trouble.model_validate(record.trouble) if record.trouble is not None else None,
         asks=tuple(OpenAsk._make((Ask.model_validate(ask), *more)) for ask, *more in record.asks),
     )

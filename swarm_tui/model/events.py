@@ -21,6 +21,7 @@ from swarm_tui.model.event_base import EventBase as EventBase
 from swarm_tui.model.event_base import TestEvent as TestEvent
 from swarm_tui.model.failure import FailureDetail
 from swarm_tui.model.harvest import HarvestReport
+from swarm_tui.model.spending import ModelTokens
 from swarm_tui.model.states import Result, State
 from swarm_tui.model.trouble import Trouble
 from swarm_tui.model.trouble_events import Committed as Committed
@@ -242,6 +243,7 @@ class Spent(TestEvent):
     type: Literal["spent"] = "spent"
     dollars: float | None = None
     tokens: int | None = None
+    models: tuple[ModelTokens, ...] = ()
 
 
 class Harvesting(TestEvent):

@@ -11,7 +11,7 @@ from swarm_tui.model.edits import FileEdit
 from swarm_tui.model.failure import FailureDetail
 from swarm_tui.model.harvest import NOT_HARVESTED, HarvestReport
 from swarm_tui.model.hosts import LOCAL_HOST
-from swarm_tui.model.spending import NOTHING_SPENT, Spending, spending_of_agent
+from swarm_tui.model.spending import NOTHING_SPENT, ModelTokens, Spending, spending_of_agent
 from swarm_tui.model.states import FINISHED_STATES, HINDERED, Result, State, mark_of
 from swarm_tui.model.trouble import Trouble
 
@@ -110,6 +110,8 @@ class TestRecord(NamedTuple):
     """Why the agent does not get on."""
     is_nudged: bool = False
     """Whether it was told so."""
+    models: tuple[ModelTokens, ...] = ()
+    """The agent's tokens by model, where it says so."""
 
     @property
     def mark(self) -> str:
@@ -124,7 +126,7 @@ class TestRecord(NamedTuple):
     @property
     def spending(self) -> Spending:
         """What all agents of this test have used."""
-        return self.spent_before.plus(spending_of_agent(self.dollars, self.tokens))
+        return self.spent_before.plus(spending_of_agent(self.dollars, self.tokens, self.models))
 
     @property
     def state_dir_here(self) -> str:

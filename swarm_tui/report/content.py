@@ -17,7 +17,7 @@ from swarm_tui.model.formatting import counted
 from swarm_tui.model.outcome import Escalation
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.states import MARKS, Result, State
-from swarm_tui.report.details import Details, read_details
+from swarm_tui.report.details import Details, read_details, token_facts
 from swarm_tui.report.diffs import CommitDiffs
 from swarm_tui.report.integrated import read_integration
 from swarm_tui.report.patterns import patterns_on_page
@@ -189,9 +189,7 @@ def _facts(sweep: OpenedSweep, records: Sequence[TestRecord]) -> list[list[str]]
         ["tries", f"{sum(len(record.tries) for record in records):,}"],
         ["cost", cost_text(sweep.state, is_imputed=spec.is_cost_imputed) or "?"],
     ]
-    if spent.is_known:
-        facts.append(["tokens", f"{spent.tokens:,}"])
-    return facts
+    return facts + token_facts(spent)
 
 
 def _hosts(sweep: OpenedSweep) -> str:

@@ -12,6 +12,7 @@ from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.pulled_files import PulledFile, list_files, read_end, read_start
 from swarm_tui.model.diff import visible
 from swarm_tui.model.outcome import OUTCOME_FILE, OUTCOME_SIZE_LIMIT, BrokenReport, Outcome, parse_outcome
+from swarm_tui.model.spending import Spending
 from swarm_tui.model.state import TestRecord
 from swarm_tui.report.diffs import DIFF_SIZE_LIMIT, CommitDiffs
 from swarm_tui.report.recordings import Cast, read_cast
@@ -99,8 +100,7 @@ def _facts(record: TestRecord, cited: str) -> list[list[str]]:
     ]
     if record.attempt > 1:
         facts.append(["launches", str(record.attempt)])
-    if record.tokens is not None:
-        facts.append(["tokens", f"{record.tokens:,}"])
+    facts += token_facts(record.spending)
     if record.harvest.has_uncommitted:
         facts.append(["left behind", "changes that were never committed"])
     if record.foreign_imports:
@@ -237,3 +237,10 @@ def _screen(pulled: Path | None) -> str:
 def _uncommitted(pulled: Path | None) -> str:
     content = read_start(pulled / _PATCH_FILE, DIFF_SIZE_LIMIT) if pulled else None
     return mask_secrets(visible(content.raw.decode("utf-8", "replace"))) if content else ""
+
+
+def token_facts(spent: Spending) -> list[list[str]]:
+    """Return how many tokens were used: a fact for each model, where that is known."""
+    if spent.models:
+        return [["tokens", safe_line(each.text, 200)] for each in spent.models]
+    return [["tokens", f"{spent.tokens:,}"]] if spent.is_known else []

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from swarm_tui.agents.claude.session_log import ClaudeSummary, dollars_of, tokens_of
 from swarm_tui.agents.kinds import kind_of
+from swarm_tui.model.spending import ModelTokens
 from swarm_tui.transcripts.entries import Role, parse_record
 from tests.claude.scripted_model import Call, Request, ScriptedModel, Turn, bash
 from tests.claude.test_scripted_model import ask_claude
@@ -91,6 +92,21 @@ def test_a_message_is_counted_once_however_many_blocks_it_has() -> None:
     read.read([message([], "m2"), message([], "m1")])
     assert read.tokens == 2_000_000
     assert read.dollars == pytest.approx(8.0)
+
+
+def test_tokens_are_known_by_model_and_by_what_they_cost() -> None:
+    usage = {"input_tokens": 5, "output_tokens": 1, "cache_read_input_tokens": 90, "cache_creation_input_tokens": 7}
+    small = {"id": "h1", "model": "claude-haiku-4-5", "content": [], "usage": usage}
+    lines = [json.dumps({"type": "assistant", "isSidechain": True, "message": small}).encode()] * 2
+    read = summary(message([]), *lines, message([]))
+    assert read.models == (
+        ModelTokens("claude-opus-5-5", 1_000_000),
+        ModelTokens("claude-haiku-4-5", 5, 1, 90, 7),
+    )
+    assert read.tokens == 1_000_013
+    read.read(message([], f"x{number}", model=f"invented-{number}") for number in range(50))
+    assert len(read.models) == 9
+    assert read.tokens == 51_000_013
 
 
 def test_a_subagent_is_paid_for_but_does_not_speak_for_the_agent() -> None:

@@ -12,7 +12,7 @@ from swarm_tui.journal.fold import SweepState
 from swarm_tui.model import events as happened
 from swarm_tui.model.budget import NO_BUDGET, limit_text, parse_dollars
 from swarm_tui.model.events import parse_event
-from swarm_tui.model.spending import NOTHING_SPENT, Spending
+from swarm_tui.model.spending import NOTHING_SPENT, ModelTokens, Spending
 from swarm_tui.model.states import Result
 from swarm_tui.model.sweep import INTEGRATOR_KEY, SweepSpec
 from tests.journal.sweeps import events
@@ -107,6 +107,18 @@ def test_the_words_for_it(spent: list[tuple[float | None, int]], budget: float, 
     if is_done:
         state.apply(happened.Harvested(test="a", result=Result.CLEAN))
     assert cost_text(state, is_imputed=bool(spent)) == text
+
+
+def test_tokens_are_added_up_by_model_over_agents_and_attempts() -> None:
+    state, small = started(), ModelTokens("haiku", 1, 2, 3, 4)
+    for test, models in (("a", (ModelTokens("opus", 10),)), ("a", (ModelTokens("opus", 20), small)), ("b", (small,))):
+        state.apply(happened.Spent(test=test, dollars=1.0, tokens=1, models=models))
+    assert state.spending.models == (ModelTokens("haiku", 2, 4, 6, 8), ModelTokens("opus", 20))
+    state.apply(happened.Queued(test="a"))
+    state.apply(happened.Spent(test="a", dollars=1.0, tokens=1, models=(small,)))
+    assert state.record_of("a").spending.models == (ModelTokens("haiku", 2, 4, 6, 8), ModelTokens("opus", 20))
+    assert state.spending.models == (ModelTokens("haiku", 3, 6, 9, 12), ModelTokens("opus", 20))
+    assert small.text == "haiku 1 in, 2 out, 3 cached, 4 to cache"
 
 
 def test_amounts_are_written_as_people_write_them() -> None:

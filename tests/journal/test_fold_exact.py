@@ -16,7 +16,7 @@ from swarm_tui.model.harvest import NOT_HARVESTED, HarvestedChange, HarvestRepor
 from swarm_tui.model.model_access import ModelAccess
 from swarm_tui.model.outcome import Escalation
 from swarm_tui.model.rules import AnswerRule
-from swarm_tui.model.spending import Spending
+from swarm_tui.model.spending import ModelTokens, Spending
 from swarm_tui.model.state import Integration, LogLine, TestRecord, Try
 from swarm_tui.model.states import Result, State
 from swarm_tui.model.sweep import INTEGRATOR_KEY
@@ -84,6 +84,7 @@ FULL = TestRecord(
     tokens_at_progress=1,
     stuck="it loops",
     is_nudged=True,
+    models=(ModelTokens("opus", 1, 2, 3, 4),),
 )
 
 
@@ -174,7 +175,7 @@ def test_the_record_that_is_changed_here_has_no_field_at_its_default() -> None:
         ),
         (happened.ForeignImports(at=9, test=TEST, modules=("m", "n")), {"foreign_imports": ("m", "n")}),
         (happened.Said(at=9, test=TEST, line="hello"), {"last_line": "hello", "last_line_at": 9}),
-        (happened.Spent(at=9, test=TEST, dollars=3.0, tokens=4), {"dollars": 3.0, "tokens": 4}),
+        (happened.Spent(at=9, test=TEST, dollars=3.0, tokens=4), {"dollars": 3.0, "tokens": 4, "models": ()}),
         (
             happened.Harvesting(at=9, test=TEST, source="crash"),
             {"state": State.HARVESTING, "since": 9, "source": "crash"},

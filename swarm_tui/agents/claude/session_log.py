@@ -8,11 +8,16 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from swarm_tui.agents.transcript_summary import TranscriptSummary, last_line_of, number_of
+from swarm_tui.model.spending import ModelTokens
 from swarm_tui.model.text import plain, plain_lines
 
 QUESTION_LIMIT: Final = 2_000
 # The blocks of one message follow each other closely, also where a subagent's messages come in between.
 _MESSAGES_KEPT: Final = 64
+# An agent can write as many names into its log as it likes.
+_MODELS_KEPT: Final = 8
+_OTHER_MODELS: Final = "other models"
+_CACHE_KEYS: Final = ("cache_read_input_tokens", "cache_creation_input_tokens")
 _DATE_OF_MODEL: Final = re.compile(r"-20\d{6}$")
 
 
@@ -63,8 +68,9 @@ class ClaudeSummary(TranscriptSummary):
         self._asked_in = ""
         """The id of the call that asks."""
         self._has_unknown_price = False
-        self._counted: OrderedDict[str, tuple[int, float]] = OrderedDict()
+        self._counted: OrderedDict[str, tuple[ModelTokens, float]] = OrderedDict()
         """Tokens and dollars of the latest messages by their id."""
+        self._of_model: dict[str, ModelTokens] = {}
 
     @property
     def question(self) -> str:
@@ -110,15 +116,29 @@ class ClaudeSummary(TranscriptSummary):
             return
         dollars = dollars_of(str(message.get("model")), usage)
         self._has_unknown_price |= dollars is None
-        tokens_before, dollars_before = self._counted.get(message_id, (0, 0.0))
-        self._counted[message_id] = tokens_of(usage), dollars or 0.0
+        used = self._used(plain(str(message.get("model")), 60), usage)
+        before, dollars_before = self._counted.get(message_id, (ModelTokens(used.model), 0.0))
+        self._add_to_model(before, -1)
+        self._add_to_model(used, 1)
+        self._counted[message_id] = used, dollars or 0.0
         self._counted.move_to_end(message_id)
         if len(self._counted) > _MESSAGES_KEPT:
             self._counted.popitem(last=False)
-        self.tokens = (self.tokens or 0) + tokens_of(usage) - tokens_before
+        self.tokens = sum(each.input + each.output + each.cache_written for each in self.models)
         total = (self.dollars or 0.0) + (dollars or 0.0) - dollars_before
         # A sum without the dearest model would be worse than none.
         self.dollars = None if self._has_unknown_price else total
+
+    def _used(self, model: str, usage: Mapping[str, Any]) -> ModelTokens:
+        is_one_more = model not in self._of_model and len(self._of_model) >= _MODELS_KEPT
+        counts = [_count(usage, key) for key in ("input_tokens", "output_tokens", *_CACHE_KEYS)]
+        return ModelTokens(_OTHER_MODELS if is_one_more else model, *counts)
+
+    def _add_to_model(self, used: ModelTokens, sign: int) -> None:
+        known = self._of_model.get(used.model, ModelTokens(used.model))
+        counts = (count + sign * more for count, more in zip(known[1:], used[1:], strict=True))
+        self._of_model[used.model] = ModelTokens(used.model, *counts)
+        self.models = tuple(self._of_model.values())
 
 
 def _reset_of(parameters: object) -> float | None:

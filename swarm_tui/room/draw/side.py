@@ -147,6 +147,8 @@ def _agent(record: TestRecord, width: int) -> Iterable[Line]:
         where.append(f"launch {record.attempt}")
     if where:
         yield cut_line([Part("host ", "dim"), Part(", ".join(where))], width)
+    for tokens in record.spending.models:
+        yield from _paragraph("tokens ", plain(tokens.text, 300), width)
 
 
 def _paragraph(lead: str, text: str, width: int, role: str = "") -> Iterable[Line]:
