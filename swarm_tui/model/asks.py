@@ -102,6 +102,8 @@ def answer_problem(ask: Ask, text: str) -> str:
     """Return why a text is no answer to an ask, or ""."""
     if not text.strip():
         return "there is no answer in that"
+    if not ask.questions and _begins_with_yes(text) and not permission_in(text)[0]:
+        return "a yes goes without words: say `yes` alone, or `no` and why"
     lines = text.strip().split("\n")
     if len(ask.questions) > 1 and len(lines) != len(ask.questions):
         return f"it asks {len(ask.questions)} questions: the answer needs a line for each of them"
@@ -120,6 +122,11 @@ def _chosen(question: AskedQuestion, text: str) -> str:
     if len(numbers) == len(words) and all(1 <= number <= len(question.options) for number in numbers):
         return ", ".join(question.options[number - 1] for number in dict.fromkeys(numbers))
     return text
+
+
+def _begins_with_yes(text: str) -> bool:
+    words = text.split(None, 1)
+    return bool(words) and words[0].lower().rstrip(",.:;!") in YES_WORDS
 
 
 def permission_in(text: str) -> tuple[bool, str]:

@@ -97,7 +97,8 @@ def _fields(schema: object) -> tuple[AskedQuestion, ...]:
 
 
 def _labels(values: object) -> tuple[str, ...]:
-    return tuple(plain(text_of(value), LABEL_LIMIT) for value in _list(values)[:OPTIONS_LIMIT])
+    shown = (value if isinstance(value, str) else json.dumps(value) for value in _list(values)[:OPTIONS_LIMIT])
+    return tuple(plain(text_of(value), LABEL_LIMIT) for value in shown)
 
 
 def answer_content(ask: Ask, text: str) -> dict[str, Any]:

@@ -141,7 +141,7 @@ def wait_for_answer(request: dict[str, Any], state_folder: str, log: Log) -> Non
 
 def _wait(request: dict[str, Any], answer_path: str) -> str:
     """Wait and return how the request ended."""
-    parent, calls, was_on_screen = os.getppid(), _CallsInLog(request), False
+    parent, calls, was_on_screen = os.getppid(), CallsInLog(request), False
     is_shown = request.get("hook_event_name") == "PermissionRequest" and not request.get("agent_id")
     deadline = time.monotonic() + WAIT_SECONDS
     answered_at: float | None = None
@@ -173,7 +173,7 @@ def claude_status(environment: Mapping[str, str]) -> str:
         return ""
 
 
-class _CallsInLog:
+class CallsInLog:
     """The tool calls in Claude's own log that are like a request's: PermissionRequest does not name its call."""
 
     def __init__(self, request: dict[str, Any]) -> None:
@@ -182,21 +182,23 @@ class _CallsInLog:
         self._path = re.sub(r"\.jsonl$", "", path) + f"/subagents/agent-{subagent}.jsonl" if subagent else path
         self._tool, self._input = request.get("tool_name"), request.get("tool_input")
         self._offset = 0
-        self._calls: set[Any] = set()
-        self._results: set[Any] = set()
+        self._calls: set[str] = set()
+        self._results: set[str] = set()
 
     def have_results(self) -> bool:
         """Whether there are such calls and all of them have returned."""
         for line in self._new_lines():
             try:
                 content = (json.loads(line).get("message") or {}).get("content")
-            except (ValueError, AttributeError):
+            except (ValueError, AttributeError, RecursionError):
                 continue
             for block in content if isinstance(content, list) else ():
+                if not isinstance(block, dict):
+                    continue
                 if block.get("type") == "tool_result":
-                    self._results.add(block.get("tool_use_id"))
+                    self._results.add(str(block.get("tool_use_id")))
                 elif block.get("name") == self._tool and block.get("input") == self._input:
-                    self._calls.add(block.get("id"))
+                    self._calls.add(str(block.get("id")))
         return bool(self._calls) and self._calls <= self._results
 
     def _new_lines(self) -> list[bytes]:

@@ -285,6 +285,22 @@ def test_a_form_is_filled_in_field_by_field() -> None:
     assert json.loads(asking(asked).answer(ask, "no", "Ann").content)["verdict"] == "deny"
 
 
+def test_a_form_offers_numbers_as_they_are_written() -> None:
+    asked = BASH | {"kind": "Elicitation", "tool": "", "fields": {"size": {"enum": [4, 8], "type": "integer"}}}
+    assert asking(asked).asks["1"].options == ("4", "8")
+    assert answers(asked, "2") == {"size": "8"}
+
+
+@pytest.mark.parametrize("text", ["yes, but not there", "Yes please", "ok: go on", "y no"])
+def test_a_yes_with_words_is_refused_before_anybody_takes_it_for_a_no(text: str) -> None:
+    assert answer_problem(asking(BASH).asks["1"], text).startswith("a yes goes without words")
+
+
+@pytest.mark.parametrize("text", ["yes", " Y\n", "ok.", "no", "no, yes is wrong", "yesterday will do", "1"])
+def test_a_plain_yes_and_any_no_are_answers(text: str) -> None:
+    assert not answer_problem(asking(BASH).asks["1"], text)
+
+
 def test_what_is_not_shown_as_it_is_says_so() -> None:
     hidden = ["ls\x1b[8m; rm -rf /", "x" * 3_000, "ls \u200b", "ls\r\nrm -rf /"]
     shown = [asking(BASH | {"input": {"command": command}}).asks["1"] for command in (*hidden, "ls; rm -rf /")]
