@@ -6,7 +6,7 @@ What takes long is computed in threads, started by the screen; everything else h
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from swarm_tui.insight.costs import cost_of_each
@@ -162,7 +162,7 @@ class ReviewState:
             later=words.count(Verdict.LATER),
             is_known=preview is not None,
             conflicts=tuple(
-                " with ".join([self.number(item.commit), *(self.number(other) for other in item.opponents[:1])])
+                " with ".join(filter(None, [self.number(item.commit), self._named(item.opponents)]))
                 for item in (preview.conflicts if preview else ())
             ),
             commits=len(review.branch.commits) + reverted - (len(preview.unchanging) if preview else 0),
@@ -174,6 +174,10 @@ class ReviewState:
             doubt="" if not review.branch.doubts else review.branch.doubts[0],
             cost=cost_of_each(self._state().spending, words.count(Verdict.KEEP), len(self.fixes)),
         )
+
+    def _named(self, commits: Sequence[str]) -> str:
+        more = f" and {len(commits) - 3} more" if len(commits) > 3 else ""
+        return "+".join(self.number(commit) for commit in commits[:3]) + more
 
     def _parts_words(self) -> str:
         """Return what became of the parts of row 0: how many are left out, else how many are open."""

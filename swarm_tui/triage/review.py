@@ -39,7 +39,7 @@ from swarm_tui.model.text import plain
 from swarm_tui.model.verdicts import History, Verdict, VerdictChange, VerdictLine, fold_verdicts, names_other_commits
 from swarm_tui.triage import plan
 from swarm_tui.triage.parts import PART_PREFIX, PartSource, read_parts
-from swarm_tui.triage.preview import Previewer, extend_until_clean
+from swarm_tui.triage.preview import Previewer
 from swarm_tui.triage.ranking import rank_fixes
 from swarm_tui.triage.store import OBJECTS_FOLDER, ReviewFolder, VerdictStore, read_resolutions, review_without_sweep
 
@@ -283,17 +283,6 @@ class Review:
     def conflict_when_reverted_alone(self, fix: Fix) -> Conflict | None:
         """Return the conflict of reverting just this fix, or None when it can be reverted alone."""
         return next(iter(self.preview_of({fix.id}).conflicts), None)
-
-    def reverts_needed_too(self, reverted: Collection[str] | None = None) -> tuple[Fix, ...] | None:
-        """Return the fixes to revert too so that the plan builds; None when no such set is known.
-
-        A conflict may be with a commit that is no fix (the tests' commit): then there is None too.
-        """
-        wanted = self.reverted if reverted is None else frozenset(reverted)
-        grown = extend_until_clean(self.previewer, wanted)
-        more = None if grown is None else grown - wanted
-        found = tuple(fix for fix in (*self.known_parts, *self.fixes) if more is not None and fix.id in more)
-        return found if more is not None and len(found) == len(more) else None
 
     def diff(self, fix: Fix) -> Diff:
         return self.diff_of(fix.commit.parent_tree, fix.commit.tree)

@@ -131,7 +131,11 @@ async def test_a_conflict_is_told_and_the_later_fix_can_be_reverted_too(project:
         await pilot.press("j", "n", "k")
         await until(pilot, lambda: "conflicts with #3 in lib.py" in text_on_screen(app))
         assert "plan conflict #2 with #3" in text_on_screen(app)
-        await pilot.press("c", "r")
+        await pilot.press("c")
+        await until(pilot, lambda: "revert #3 too" in text_on_screen(app))
+        assert "Reverting #2 conflicts with #3" in text_on_screen(app)
+        assert "lib.py: 1 place, 2 lines" in text_on_screen(app)
+        await pilot.press("r")
         await until(pilot, lambda: screen.review_state is not None and screen.review_state.preview is not None)
         assert verdicts_of(screen) == ["", "revert", "revert"]
         assert "plan clean" in text_on_screen(app)

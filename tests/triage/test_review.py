@@ -11,6 +11,7 @@ from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.model.verdicts import Verdict
 from swarm_tui.triage.review import Review
 from swarm_tui.triage.store import review_without_sweep
+from swarm_tui.triage.ways_out import WaysOut, ways_out
 from tests.git_project import GitProject, file_contents
 from tests.triage.conftest import Integrated, number_lines, ranked
 
@@ -186,7 +187,7 @@ def test_the_preview_follows_the_verdicts_and_names_who_stands_in_the_way(review
     preview = review.preview()
     assert preview.tree is None
     assert [(c.commit, c.opponents, c.paths) for c in preview.conflicts] == [(first.id, (fourth.id,), ("lines.txt",))]
-    assert review.reverts_needed_too() == (fourth,)
+    assert ways_out(review, review.reverted).sets == ((fourth,),)
     review.set_verdict(fourth, REVERT)
     assert review.preview().is_clean
     assert review.conflict_when_reverted_alone(first) is not None
@@ -202,14 +203,14 @@ def test_who_stands_in_the_way_is_found_through_a_rename(integrated: Integrated)
         assert conflict is not None
         assert (conflict.opponents, conflict.paths) == ((moved,), ("moved.txt",))
         assert review.conflict_when_reverted_alone(ranked(review, 3)) is None
-        assert review.reverts_needed_too({integrated.fixes[0]}) == (ranked(review, 4),)
+        assert ways_out(review, {integrated.fixes[0]}).sets == ((ranked(review, 4),),)
 
 
 def test_what_no_fix_can_make_way_for_is_said(integrated: Integrated) -> None:
     project = integrated.project
     project.commit("chore: touches the same line", {"other.txt": "touched\n"})
     with integrated.open() as review:
-        assert review.reverts_needed_too({integrated.fixes[4]}) is None
+        assert ways_out(review, {integrated.fixes[4]}) == WaysOut(previews=1)
 
 
 def test_the_net_diff_is_what_stays(review: Review) -> None:

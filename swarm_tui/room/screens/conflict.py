@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from swarm_tui.adapters.foreground import editor_command
 from swarm_tui.errors import SwarmError, UsageError
-from swarm_tui.model.fixes import Fix
+from swarm_tui.model.fixes import Conflict, Fix
+from swarm_tui.model.formatting import counted
 from swarm_tui.model.text import plain
 from swarm_tui.model.verdicts import Verdict
 from swarm_tui.room.review_state import ReviewState
@@ -16,9 +17,33 @@ from swarm_tui.room.screens.dialog import Choosable, ConfirmScreen, PickScreen
 from swarm_tui.room.screens.external_view import run_in_terminal
 from swarm_tui.room.screens.services import FixesServices
 from swarm_tui.triage.resolve import ConflictCopy, apply_resolution, discard, open_conflict
+from swarm_tui.triage.ways_out import HandWork, WaysOut, hand_work, ways_out
 
 Command = Callable[[ConflictCopy], tuple[str, ...]]
 """Returns the words of the program that resolves a conflict in its scratch copy."""
+
+
+def _sets_to_revert(found: WaysOut) -> list[Choosable]:
+    """Return an entry for each smallest set of fixes that makes way when it is reverted too."""
+    if not found.sets:
+        why_not = "a commit that is no fix stands in the way" if found.is_exact else "none was found in the time"
+        return [Choosable("0", "revert others too", "", "r", "", why_not)]
+    entries = []
+    for number, fixes in enumerate(found.sets):
+        names = ", ".join(f"#{fix.rank}" for fix in fixes)
+        titles = plain(" · ".join(fix.title for fix in fixes), 60)
+        about = titles if found.is_exact else f"{titles}; there may be fewer"
+        entries.append(Choosable(str(number), f"revert {names} too", about, "r" if number == 0 else str(number + 1)))
+    return entries
+
+
+def hand_words(work: Sequence[HandWork]) -> str:
+    """Return what doing it by hand would touch: `cli.py: 2 places, 9 lines`."""
+    parts = []
+    for each in work[:3]:
+        places = f"{counted(each.places, 'place')}, {counted(each.lines, 'line')}" if each.places else "the whole file"
+        parts.append(f"{plain(each.path, 60)}: {places}")
+    return "; ".join(parts) + (f" and {len(work) - 3} more files" if len(work) > 3 else "")
 
 
 class ConflictResolution:
@@ -35,24 +60,32 @@ class ConflictResolution:
 
     def offer(self) -> None:
         state, fix = self._screen.reviewed_fix()
+        if state.conflict_of(fix) is not None:
+            self._screen.show_message(f"looks what stands in the way of reverting #{fix.rank} …")
+            self._screen.start(partial(self._look_for_ways, state, fix), "ways out")
+
+    async def _look_for_ways(self, state: ReviewState, fix: Fix) -> None:
+        reverted = state.with_it_reverted(fix)
+        found = await asyncio.to_thread(ways_out, state.review, reverted)
+        work = await asyncio.to_thread(hand_work, state.review, fix.id, reverted)
         conflict = state.conflict_of(fix)
-        if conflict is None:
-            return
-        needed = state.review.reverts_needed_too(state.with_it_reverted(fix)) or ()
-        names = ", ".join(f"#{other.rank}" for other in needed)
-        why_not = "" if needed else "no set of reverts is known that builds"
-        files = ", ".join(plain(path, 60) for path in conflict.paths[:3])
+        if self._screen.current_fix is fix and conflict is not None and reverted == state.with_it_reverted(fix):
+            self._screen.show_message("")
+            self._ask(state, fix, conflict, found, work)
+
+    def _ask(self, state: ReviewState, fix: Fix, conflict: Conflict, found: WaysOut, work: Sequence[HandWork]) -> None:
+        by_hand = hand_words(work) or ", ".join(plain(path, 60) for path in conflict.paths[:3])
         entries = [
-            Choosable("too", f"revert {names or 'the others'} too", "then nothing stands in the way", "r", "", why_not),
-            Choosable("keep", f"keep #{fix.rank} as well", "the plan leaves both as they are", "k"),
-            Choosable("edit", "resolve it in the editor", f"{files}, in a scratch copy", "e"),
+            *_sets_to_revert(found),
+            Choosable("keep", f"keep #{fix.rank} as well", "the plan leaves all of them as they are", "k"),
+            Choosable("edit", "resolve it in the editor", f"{by_hand}, in a scratch copy", "e"),
             Choosable("tool", "resolve it with git mergetool", "in a scratch copy", "m"),
         ]
 
         def resolve(values: tuple[str, ...] | None) -> None:
             match values:
-                case ("too",):
-                    for other in (fix, *needed):
+                case (value,) if value.isdigit():
+                    for other in (fix, *found.sets[int(value)]):
                         state.review.set_verdict(other, Verdict.REVERT)
                     self._screen.show_verdicts()
                 case ("keep",):
@@ -65,7 +98,9 @@ class ConflictResolution:
                 case _:
                     self._screen.show_message("nothing was decided")
 
-        self._screen.room.push_screen(PickScreen(f"Reverting #{fix.rank} conflicts", entries), resolve)
+        against = ", ".join(state.number(other) for other in conflict.opponents)
+        title = f"Reverting #{fix.rank} conflicts" + (f" with {against}" if against else "")
+        self._screen.room.push_screen(PickScreen(title, entries), resolve)
 
     def _start(self, state: ReviewState, fix: Fix, command: Command) -> None:
         self._screen.start(partial(self._resolve_by_hand, state, fix, command), "resolve")
