@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +19,12 @@ from swarm_tui.model.text import plain, plain_lines
 
 PLUGIN_FOLDER: Final = Path(__file__).resolve().parents[1] / "agents" / "live"
 COLLECT_TIMEOUT: Final = 900.0
+NAMED_IN_VARIABLE: Final = "SWARM_NAMED_IN"
+"""Names the checkout to our plugin: a path of it that stands in a node id is another one in a copy."""
+COPY_VARIABLE: Final = "SWARM_COPY"
+"""Names the copy to our plugin, where it is not an agent's."""
 
+_CONFTEST: Final = re.compile(r"^ImportError while loading conftest '(.+)'", re.MULTILINE)
 _INTERNAL_ERROR: Final = 3
 _USAGE: Final = 4
 _COLLECTED: Final = frozenset({0, 1, 5})
@@ -58,6 +64,8 @@ class Collected:
     """The words by which the project's plugins leave out what a run of one test has no use for."""
     positional: tuple[str, ...]
     """Those of the arguments that pytest read as files and node ids."""
+    outside: tuple[str, ...]
+    """Files of tests outside of the root: pytest names those as if they were in it."""
     startup_path: tuple[str, ...]
     """Where the interpreter looks for modules before pytest adds anything."""
     path: tuple[str, ...]
@@ -204,6 +212,7 @@ def _read(content: Mapping[str, Any], finished: Finished) -> Collected:
         errors=tuple(CollectionError(error["id"], error["text"]) for error in content["errors"]),
         single_run=tuple(content.get("single_run", ())),
         positional=tuple(content.get("positional", ())),
+        outside=tuple(content.get("outside", ())),
         startup_path=tuple(content.get("startup_path", ())),
         path=tuple(content.get("path", ())),
         loaded=content.get("loaded", {}),
@@ -227,6 +236,13 @@ def _explain(python: str, finished: Finished) -> AdapterError | UsageError:
     if "No module named pytest" in output:
         return ProgramMissing(
             f"{python} has no pytest", f"`{python} -m pip install pytest`, or name another one with --python"
+        )
+    conftest = _CONFTEST.search(output)
+    if conftest:
+        reasons = [line[1:].strip() for line in output.splitlines() if line.startswith("E ")]
+        why = plain(reasons[-1] if reasons else last, 300)
+        return AdapterError(
+            f"{plain(conftest.group(1), 300)} cannot be imported: {why}", "pytest needs it for any test"
         )
     if finished.code == _USAGE:
         errors = [line for line in output.splitlines() if "error" in line.lower()]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
+import re
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
@@ -90,22 +91,21 @@ async def find_tests(
     in_copy = named_python(python, folder, repository.root)[1] if python else ""
     refuse_foreign_code(repository, collected, in_copy, setup)
     wanted = _chosen(collected, repository, root, selection)
-    tests = tuple(
-        (found.test, _file_of(found.test, root, top), found.line)
-        for found in collected.tests
-        if wanted is None or found.test in wanted
-    )
+    # pytest lists a test twice when it is told to, or when a plugin gives two the same name.
+    lines = {found.test: found.line for found in collected.tests if wanted is None or found.test in wanted}
+    tests = tuple((test, _file_of(test, root, top), line) for test, line in lines.items())
     if not tests and selection.affected_by:
         raise NothingConcerned(f"what has changed since {plain(selection.affected_by, 100)} concerns no test")
     if not tests:
         raise UsageError(f"none of the {len(collected.tests)} tests is chosen", _why_none(selection))
+    options = options_of(arguments, collected.positional)
     return Found(
         tests=tests,
         traits={found.test: found.traits for found in collected.tests},
         python=in_copy or adapter.python,
         folder=path_below(folder.resolve(), top),
         root=path_below(root, top),
-        run_options=(*options_of(arguments, collected.positional), *collected.single_run),
+        run_options=(*_in_any_copy(options, top, folder.resolve()), *collected.single_run),
         import_roots=import_roots(collected, top),
         groups=groups_of(collected.tests, alone),
         left_out=left_out,
@@ -139,6 +139,11 @@ def checked_root(collected: Collected, top: Path) -> Path:
     root = collected.root.resolve()
     if not root.is_relative_to(top):
         raise UsageError(f"pytest's rootdir {root} lies outside of the repository {top}", "give --rootdir after --")
+    if collected.outside:
+        raise UsageError(
+            f"pytest's rootdir is {root}, and {plain(collected.outside[0], 300)} lies outside of it",
+            "give --rootdir=. after --, so that every test has a name of its own",
+        )
     return root
 
 
@@ -170,6 +175,13 @@ def options_of(arguments: Sequence[str], positional: Sequence[str]) -> tuple[str
         elif word != "--":
             options.append(word)
     return tuple(options)
+
+
+def _in_any_copy(options: Iterable[str], top: Path, folder: Path) -> Iterator[str]:
+    """Yield options with the paths of the checkout named from where pytest is run: there every copy has its own."""
+    in_checkout = re.compile(re.escape(str(top)) + r"(?![\w.-])")
+    for word in options:
+        yield in_checkout.sub(lambda _: os.path.relpath(top, folder), word)
 
 
 def _file_of(test: str, root: Path, top: Path) -> str:

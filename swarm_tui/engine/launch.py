@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from swarm_tui.adapters.mngr_messages import CreateRequest
+from swarm_tui.adapters.pytest import NAMED_IN_VARIABLE
 from swarm_tui.adapters.set_up import SetUpFailed
 from swarm_tui.agents.contract import OUTPUT_FOLDER, PROMPT_FILE, TASK_VARIABLE, USED_VARIABLE
 from swarm_tui.agents.kinds import AgentStart, kind_of_sweep
@@ -233,7 +234,7 @@ def environment_for(
         "PYTHONPATH": os.pathsep.join([*([around.shelf.live] if has_task else []), *own, *behind])
     }
     if has_task:
-        environment[TASK_VARIABLE] = around.task_file
+        environment |= {TASK_VARIABLE: around.task_file, NAMED_IN_VARIABLE: spec.repository}
     if spec.is_use_recorded:
         environment[USED_VARIABLE] = "1"
     is_apart = bool(number and spec.temporary)

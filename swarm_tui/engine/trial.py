@@ -99,7 +99,7 @@ class Trial:
         here = {test.test for test in collected.tests} if collected is not None else set()
         missing = [(test, file) for test, file, _ in found.tests if test not in here]
         errors = {"": complaint} if collected is None else _errors_by_file(collected, found.root)
-        differences = await asyncio.to_thread(explain, missing, errors, facts)
+        differences = await asyncio.to_thread(explain, missing, errors, here, facts)
         kept = _without(found, differences)
         if kept.tests and collected is not None and collected.loaded:
             modules = ", ".join(sorted(collected.loaded)[:5])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -15,6 +15,10 @@ from swarm_tui.adapters.git.parts import find_submodules
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.text import plain
 
+_UNEXPLAINED: Final = (
+    "pytest does not find them in a copy",
+    "`git worktree add` makes one in which you can see why",
+)
 TESTS_NAMED: Final = 3
 FILES_NAMED: Final = 5
 _MODULE: Final = re.compile(r"No module named '([\w.]+)'")
@@ -106,12 +110,25 @@ class CopyFacts:
         return f"{name} is not committed, so no copy has it", f"commit it: the agents begin at commit {self.base[:10]}"
 
 
-def explain(missing: Sequence[tuple[str, str]], errors: Mapping[str, str], facts: CopyFacts) -> list[Difference]:
-    """Return why tests, each with its file, are not there in a copy; `errors` are pytest's, by file, "" for all."""
+def explain(
+    missing: Sequence[tuple[str, str]], errors: Mapping[str, str], here: Collection[str], facts: CopyFacts
+) -> list[Difference]:
+    """Return why tests, each with its file, are not there in a copy, while those of `here` are.
+
+    `errors` are pytest's, by file, "" for all.
+    """
     found: dict[tuple[str, str], list[str]] = {}
+    cases = {_function_of(test): test for test in sorted(here, reverse=True)}
     for test, file in missing:
         text = errors.get(file) or errors.get("", "")
         cause = _cause(file, text, facts)
+        case = cases.get(_function_of(test)) if cause == _UNEXPLAINED else None
+        if case is not None:
+            cause = (
+                f"pytest finds other parameters for them in a copy, such as {plain(case, 150)}",
+                "ids must not change from run to run, and what parameters are made of has to be committed, "
+                "or made in every copy with --setup CMD",
+            )
         found.setdefault(cause, []).append(test)
     return [Difference(cause, cure, tuple(tests)) for (cause, cure), tests in found.items()]
 
@@ -141,14 +158,20 @@ def _cause(file: str, text: str, facts: CopyFacts) -> tuple[str, str]:
             f"pytest does not find them without your uncommitted changes of {', '.join(configured[:FILES_NAMED])}",
             f"commit those: the agents begin at commit {facts.base[:10]}",
         )
-    return "pytest does not find them in a copy", "`git worktree add` makes one in which you can see why"
+    return _UNEXPLAINED
+
+
+def _function_of(test: str) -> str:
+    """Return a node id without its parameters."""
+    file, separator, rest = test.partition("::")
+    return file + separator + rest.partition("[")[0]
 
 
 def _around(file: str, facts: CopyFacts) -> Iterator[str]:
     """Return what a test may use without naming it: conftest.py files, pytest's settings, submodules."""
     folders = [str(folder) for folder in PurePosixPath(file).parents]
     yield from (os.path.normpath(os.path.join(folder, "conftest.py")) for folder in folders)
-    settings = ("pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
+    settings = ("pytest.toml", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
     yield from (os.path.normpath(os.path.join(facts.root, name)) for name in settings)
     yield from sorted(facts.submodules)
 

@@ -24,7 +24,7 @@ from swarm_tui.adapters.git.repository import Repository
 from swarm_tui.adapters.git.scratch import ScratchFolder
 from swarm_tui.adapters.own_venv import activation, make_own_venv
 from swarm_tui.adapters.process import run_process
-from swarm_tui.adapters.pytest import Collected, PytestAdapter
+from swarm_tui.adapters.pytest import COPY_VARIABLE, NAMED_IN_VARIABLE, Collected, PytestAdapter
 from swarm_tui.adapters.pytest_runs import TestRun, run_chosen_tests
 from swarm_tui.adapters.set_up import CHECKOUT_VARIABLE, SetUpFailed
 from swarm_tui.adapters.threads import finish_in_thread
@@ -285,7 +285,9 @@ class TestCopies:
                 raise SetUpFailed(finished.code, finished.text + finished.error_text)
 
     def _variables(self, copy: _Copy) -> dict[str, str]:
-        return own_variables(copy.number, str(self.folder), self.settings.limits)
+        named = {NAMED_IN_VARIABLE: self.settings.checkout} if self.settings.checkout else {}
+        own = own_variables(copy.number, str(self.folder), self.settings.limits)
+        return own | named | {COPY_VARIABLE: str(copy.folder)}
 
 
 def _only(outcomes: Mapping[str, str], tests: Sequence[str]) -> dict[str, str]:

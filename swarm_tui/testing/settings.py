@@ -67,4 +67,5 @@ def guess_settings(repository: Repository) -> TestSettings:
     candidates = [Path(active) / "bin/python"] if active else []
     candidates += [root / name / "bin/python" for name in (".venv", "venv")]
     python = next((str(path) for path in candidates if path.is_file()), None) or shutil.which("python3") or "python3"
-    return TestSettings(python, import_roots=("src", ".") if (root / "src").is_dir() else (".",))
+    import_roots = ("src", ".") if (root / "src").is_dir() else (".",)
+    return TestSettings(python, import_roots=import_roots, checkout=str(root))

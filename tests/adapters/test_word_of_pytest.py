@@ -101,7 +101,7 @@ async def test_an_internal_error_is_no_collection(tmp_path: Path) -> None:
 
 async def test_collecting_writes_nothing_that_the_project_writes_at_the_end_of_a_run(tmp_path: Path) -> None:
     reports = "--junitxml=report.xml --log-file=run.log"
-    copy = make_copy(tmp_path / "copy", reports)
+    copy = make_copy(tmp_path / "copy", f"{reports}\nlog_file = settings.log")
     before = {path.name for path in copy.iterdir()}
     assert len((await PytestAdapter(sys.executable, copy).collect([])).tests) == 8
     assert {path.name for path in copy.iterdir()} == before

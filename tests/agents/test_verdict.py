@@ -51,6 +51,9 @@ SKIP = ("test_it.py", 3, "Skipped: no device")
         # Any failed part is a failure, and a skipped one is no skipped test.
         ([UP, part("failed"), part("passed"), report("call", "passed"), DOWN], "failed", "Skipped: not here"),
         ([UP, part("skipped"), report("call", "passed"), DOWN], "passed", ""),
+        # As pytest-rerunfailures shows them.
+        ([part("passed"), part("failed"), UP, report("call", "passed"), DOWN], "failed", "Skipped: not here"),
+        ([part("failed"), UP, report("call", "rerun"), UP, report("call", "passed"), DOWN], "passed", ""),
         # A worker of xdist that died.
         ([report("???", "failed", text="worker 'gw0' crashed")], "failed", "worker 'gw0' crashed"),
         # Nothing was said of the call.

@@ -11,7 +11,7 @@ from swarm_tui.adapters.git import Repository
 from swarm_tui.adapters.pytest import Collected
 from swarm_tui.engine.code_origin import import_roots
 from swarm_tui.engine.collect import Found, Selection, find_tests, options_of
-from swarm_tui.errors import ProgramMissing, SwarmError, UsageError
+from swarm_tui.errors import AdapterError, ProgramMissing, SwarmError, UsageError
 from tests.git_project import PYTEST_INI, GitProject
 
 DEEP = """\
@@ -153,6 +153,36 @@ async def test_the_projects_own_venv_is_taken_when_there_is_one(project: GitProj
     assert found.python == str(python)
 
 
+async def test_options_name_folders_of_the_checkout_so_that_every_copy_has_its_own(project: GitProject) -> None:
+    top = project.root
+    found = await find(
+        project, f"--rootdir={top}", f"--ignore={top}/other", f"--deselect={top}-x", f"{top}/tests", folder="tests"
+    )
+    assert found.run_options == ("--rootdir=..", "--ignore=../other", f"--deselect={top}-x")
+
+
+async def test_a_test_that_is_listed_twice_is_one(project: GitProject) -> None:
+    found = await find(project, "--keep-duplicates", "tests/test_a.py", "tests/test_a.py")
+    assert [test for test, _, _ in found.tests] == ["tests/test_a.py::test_good", "tests/test_a.py::test_bad"]
+
+
+async def test_tests_outside_of_the_rootdir_have_no_names_of_their_own(tmp_path: Path) -> None:
+    project = GitProject(tmp_path)
+    for name in "ab":
+        project.write({f"{name}/pytest.ini": PYTEST_INI, f"{name}/test_{name}.py": "def test_it(): pass\n"})
+    project.commit("Begin")
+    with pytest.raises(UsageError, match=r"b/test_b\.py lies outside of it: give --rootdir=\. after --"):
+        await find(project, "a", "b")
+    found = await find(project, "--rootdir=.", "a", "b")
+    assert [test for test, _, _ in found.tests] == ["a/test_a.py::test_it", "b/test_b.py::test_it"]
+
+
+async def test_a_conftest_that_cannot_be_imported_is_named(project: GitProject) -> None:
+    project.write({"conftest.py": "import no_such_module\n"})
+    with pytest.raises(AdapterError, match=r"conftest\.py cannot be imported: .*No module named 'no_such_module'"):
+        await find(project)
+
+
 def test_words_that_are_files_for_pytest_are_no_options() -> None:
     assert options_of(["-x", "tests", "-k", "tests", "--", "b.py"], ["tests", "b.py"]) == ("-x", "-k", "tests")
 
@@ -166,6 +196,7 @@ def collected(
         errors=(),
         single_run=(),
         positional=(),
+        outside=(),
         startup_path=("", *startup),
         path=(*startup, *path),
         loaded=loaded,

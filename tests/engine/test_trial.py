@@ -143,6 +143,45 @@ async def test_a_conftest_that_is_not_committed_is_named(project: GitProject) ->
         await tried(project)
 
 
+FILES_AS_PARAMETERS = """
+import glob, os, pytest
+@pytest.mark.parametrize("path", sorted(glob.glob(os.path.dirname(__file__) + "/*.txt")))
+def test_file(path):
+    with open(path) as file:
+        assert file.read() == "good"
+"""
+
+
+async def test_ids_that_hold_a_path_of_the_checkout_are_the_same_in_a_copy(project: GitProject) -> None:
+    files = {"tests/test_good.py": FILES_AS_PARAMETERS, "tests/a.txt": "good", "tests/b.txt": "bad"}
+    project.commit("Files", files)
+    found, _ = await tried(project, baseline=1)
+    folder = project.root / "tests"
+    assert found.baselines == {
+        f"tests/test_good.py::test_file[{folder}/a.txt]": Baseline.GREEN,
+        f"tests/test_good.py::test_file[{folder}/b.txt]": Baseline.RED,
+    }
+    assert names(found) == [f"test_file[{folder}/{name}.txt]" for name in "ab"]
+
+
+async def test_ids_that_change_from_run_to_run_are_told_as_such(project: GitProject) -> None:
+    test = "import pytest, uuid\n@pytest.mark.parametrize('x', [uuid.uuid4().hex])\ndef test_x(x): pass\n"
+    project.commit("Random", {"tests/test_x.py": test})
+    found, _ = await tried(project)
+    assert names(found) == ["test_good"]
+    assert "pytest finds other parameters for them in a copy, such as tests/test_x.py::test_x[" in found.left_out[0]
+    assert "ids must not change from run to run" in found.left_out[0]
+
+
+@pytest.mark.parametrize("settings", ["tests/pytest.ini", "tests/pyproject.toml", "tests/setup.py"])
+async def test_one_test_is_run_with_the_settings_of_all(project: GitProject, settings: str) -> None:
+    """pytest would find others beside the one test."""
+    content = "[pytest]\naddopts = --no-such-option\n" if settings.endswith(".ini") else ""
+    project.commit("Nearer", {"pytest.ini": None, settings: content})
+    found, _ = await tried(project, baseline=1)
+    assert found.baselines == {"tests/test_good.py::test_good": Baseline.GREEN}
+
+
 async def test_submodules_are_filled_and_those_that_are_not_here_are_named(project: GitProject, tmp_path: Path) -> None:
     library = GitProject(tmp_path / "library")
     library.commit("Library", {"lib/__init__.py": "X = 1\n"})

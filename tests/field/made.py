@@ -77,7 +77,9 @@ EVIL: Final = _made(
         "pytest.ini": f"{PYTEST_INI}\ndisable_test_id_escaping_and_forfeit_all_rights_to_community_support = true\n",
         "sums.py": SUMS,
         "tests/-odd folder/test_é $x.py": (
-            "import pytest\nimport sums\n\n\n"
+            "import glob\nimport os\nimport pytest\nimport sums\n\n\n"
+            "@pytest.mark.parametrize('path', glob.glob(os.path.dirname(os.path.abspath(__file__)) + '/*.py'))\n"
+            "def test_path(path):\n    assert os.path.samefile(path, __file__)\n\n\n"
             f"@pytest.mark.parametrize('name', {EVIL_IDS!r}, ids=str)\n"
             "def test_name(name):\n    assert sums.twice(0) == 0\n\n\n"
             "def test_add():\n    assert sums.add(1, 1) == 2\n"
@@ -130,10 +132,14 @@ def test_good():
 TEST: Final = "tests/test_it.py"
 
 
+REPORTS: Final = "--cov-report=html --cov-report=xml --junitxml=report.xml"
+
+
 def _make_thresholds(root: Path) -> ReadyProject:
     repository = GitProject(root)
     addopts = "-n auto --cov=sums --cov-fail-under=100 --ff -x --reruns 1 --strict-markers -p no:doctest"
-    settings = f"[pytest]\naddopts = {addopts}\nrequired_plugins = pytest-cov pytest-xdist pytest-rerunfailures\n"
+    plugins = "pytest-cov pytest-xdist pytest-rerunfailures"
+    settings = f"[pytest]\naddopts = {addopts} {REPORTS}\nlog_file = run.log\nrequired_plugins = {plugins}\n"
     more = "def never():\n    return 'covered'\n"
     repository.commit(
         "Begin",
@@ -141,8 +147,8 @@ def _make_thresholds(root: Path) -> ReadyProject:
     )
     call(base_python(), "-m", "venv", root / ".venv")
     python = root / ".venv/bin/python"
-    plugins = ("pytest==8.4.2", "pytest-cov==7.0.0", "pytest-xdist==3.8.0", "pytest-rerunfailures==16.1")
-    call(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *plugins)
+    wanted = ("pytest==8.4.2", "pytest-cov==7.0.0", "pytest-xdist==3.8.0", "pytest-rerunfailures==16.1")
+    call(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *wanted)
     return ReadyProject(repository, str(python))
 
 

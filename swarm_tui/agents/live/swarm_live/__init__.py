@@ -9,6 +9,7 @@ SWARM_TRIES     where the tries go; else a file in the agent's state folder
 SWARM_COLLECT   write what was collected to this file as JSON
 SWARM_TOP       the top of the repository that is collected
 SWARM_RESULTS   write a line to this file when a test begins, and one when it ends
+SWARM_NAMED_IN  the user's checkout, whose paths stand in node ids; SWARM_COPY is the copy: `named_paths`
 SWARM_OWN_HOME, SWARM_TEST_TIMEOUT, SWARM_MEMORY_LIMIT   keep runs apart and within limits: `limits`
 """
 
@@ -20,11 +21,13 @@ import pytest
 
 from .collection import Collection, write_no_reports
 from .limits import TimeLimit, limit_memory, take_own_home
+from .named_paths import as_here
 from .results import Results
 from .tries import Tries, Witness, read_task, tries_file
 from .writing import QUIETLY
 
 _STARTUP_PATH = list(sys.path)
+_STARTED_IN = os.getcwd()
 _OUTER = "SWARM_LIVE_OUTER"
 _is_inside: bool = False
 
@@ -47,6 +50,7 @@ def pytest_unconfigure(config: Any) -> None:
 
 def _configure(config: Any) -> None:
     global _is_inside
+    config.args[:] = [as_here(str(word)) for word in config.args]
     seconds = os.environ.get("SWARM_TEST_TIMEOUT")
     if seconds and not config.pluginmanager.hasplugin("swarm-live-time-limit"):
         config.pluginmanager.register(TimeLimit(float(seconds)), "swarm-live-time-limit")
@@ -73,7 +77,7 @@ def _recorders(config: Any, task: Any) -> Any:
         write_no_reports(config)
     if target or results:
         return [
-            *([Collection(config, target, _STARTUP_PATH)] if target else []),
+            *([Collection(config, target, _STARTUP_PATH, _STARTED_IN)] if target else []),
             *([Results(results)] if results else []),
         ]
     return [Tries(config, task, tries_file())] if task and not is_collecting else []

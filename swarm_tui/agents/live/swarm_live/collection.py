@@ -7,6 +7,7 @@ from importlib.machinery import EXTENSION_SUFFIXES
 from typing import Any
 
 from .imports import compiled_inside, modules_inside, root_of
+from .named_paths import as_there
 from .verdict import long_text
 from .writing import QUIETLY
 
@@ -16,11 +17,21 @@ _REPORTS = (
     "htmlpath",
     "report_log",
     "json_report",
-    "log_file",
     "resultlog",
     "csv_path",
     "allure_report_dir",
 )
+# What makes a file pytest's settings.
+_SETTINGS = {
+    "pytest.toml": "",
+    ".pytest.toml": "",
+    "pytest.ini": "",
+    ".pytest.ini": "",
+    "pyproject.toml": "[tool.pytest",
+    "tox.ini": "[pytest]",
+    "setup.cfg": "[tool:pytest]",
+}
+_ROOT_MARKS = ("pyproject.toml", "setup.py")
 _TRAIT_LIMIT = 80
 _MARKERS_OF_PYTEST = frozenset(("marker parametrize", "marker usefixtures"))
 
@@ -28,10 +39,11 @@ _MARKERS_OF_PYTEST = frozenset(("marker parametrize", "marker usefixtures"))
 class Collection:
     """Records what was collected."""
 
-    def __init__(self, config: Any, target: Any, startup_path: Any) -> None:
+    def __init__(self, config: Any, target: Any, startup_path: Any, started_in: str) -> None:
         self.config = config
         self.target = target
         self.startup_path = startup_path
+        self.started_in = started_in
         self.errors: Any = []
         self.content: Any = None
 
@@ -60,8 +72,9 @@ class Collection:
                 "compiled": compiled_inside(top),
                 "installed": sorted({name.split(".")[0] for name in _installed(())}),
                 "installed_compiled": sorted({name.split(".")[0] for name in _installed(EXTENSION_SUFFIXES)}),
+                "outside": sorted(file for file in tests if _is_outside(file, root_of(self.config)))[:20],
                 "positional": [str(word) for word in getattr(self.config.option, "file_or_dir", None) or ()],
-                "single_run": single_run_words(self.config),
+                "single_run": single_run_words(self.config) + place_words(self.config, self.started_in, tests),
             }
             self._write()
 
@@ -96,16 +109,67 @@ def single_run_words(config: Any) -> Any:
     return words
 
 
+def place_words(config: Any, started_in: str, files: Any) -> Any:
+    """Return the words that give the run of one test the settings of this session, and so its node id.
+
+    pytest looks for settings beside the files that it is asked for: those of one test may be nearer.
+    """
+    if getattr(config.option, "inifilename", None) or getattr(config.option, "rootdir", None):
+        return []
+    settings = str(getattr(config, "inipath", None) or getattr(config, "inifile", None) or "")
+    has_settings = bool(settings) and _is_settings(settings)
+    root = root_of(config)
+    folders = {os.path.dirname(file) for file in files}
+    if not any(_has_nearer_settings(folder, root, has_settings) for folder in folders):
+        return []
+    named = os.path.relpath(settings, started_in) if has_settings else os.devnull
+    return ["-c", named, "--rootdir", os.path.relpath(root, started_in)]
+
+
+def _has_nearer_settings(folder: str, root: str, has_settings: bool) -> bool:
+    """Return whether pytest may find other settings, or another rootdir, on its way up from a folder."""
+    if _is_outside(folder, root):
+        return True
+    while folder != root and folder != os.path.dirname(folder):
+        if any(_is_settings(os.path.join(folder, name)) for name in _SETTINGS):
+            return True
+        # Without settings these say where the root is.
+        if not has_settings and any(os.path.exists(os.path.join(folder, name)) for name in _ROOT_MARKS):
+            return True
+        folder = os.path.dirname(folder)
+    return False
+
+
+def _is_outside(path: str, folder: str) -> bool:
+    return os.path.relpath(path, folder).split(os.sep)[0] == os.pardir
+
+
+def _is_settings(path: str) -> bool:
+    """Return whether pytest takes a file for its settings."""
+    if not os.path.isfile(path):
+        return False
+    section = _SETTINGS.get(os.path.basename(path), "")
+    with open(path, "rb") as file:
+        return section.encode() in file.read()
+
+
 def write_no_reports(config: Any) -> None:
     """Let a session that only collects leave no file of results in the checkout."""
     for name in _REPORTS:
         if getattr(config.option, name, None):
-            setattr(config.option, name, os.devnull if name == "log_file" else None)
+            setattr(config.option, name, None)
+    coverage = config.pluginmanager.getplugin("_cov")
+    if coverage is not None:
+        # It holds this one by itself already.
+        coverage.options.cov_report.clear()
+    if hasattr(config.option, "log_file"):
+        # It may be named in the settings too, which count where there is no option.
+        config.option.log_file = os.devnull
 
 
 def _describe(item: Any) -> Any:
     location = getattr(item, "location", None) or ("", None, "")
-    described = {"id": item.nodeid, "line": (location[1] or 0) + 1}
+    described = {"id": as_there(item.nodeid), "line": (location[1] or 0) + 1}
     with QUIETLY:
         described["traits"] = _traits_of(item)
     with QUIETLY:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from .named_paths import as_there
 from .verdict import ReportSum
 from .writing import QUIETLY, append
 
@@ -24,11 +25,11 @@ class Results:
             if verdict.is_finished:
                 del self.verdicts[report.nodeid]
                 if verdict.outcome:
-                    append(self.path, kind="finish", test=report.nodeid, text=verdict.text, **verdict.fields)
+                    append(self.path, kind="finish", test=as_there(report.nodeid), text=verdict.text, **verdict.fields)
 
     def _verdict_on(self, test: Any) -> Any:
         verdict = self.verdicts.get(test)
         if verdict is None:
             verdict = self.verdicts[test] = ReportSum()
-            append(self.path, kind="start", test=test)
+            append(self.path, kind="start", test=as_there(test))
         return verdict

@@ -9,6 +9,7 @@ import pytest
 
 from .failure import describe_failure
 from .imports import is_written_by_build, modules_inside, root_of
+from .named_paths import as_there
 from .used_code import UseWatch, can_watch
 from .verdict import FAILURE_LIMIT, ReportSum, failure_line, skip_reason
 from .writing import QUIETLY, append
@@ -74,7 +75,7 @@ class Witness:
                 append(self.path, kind="foreign", modules=sorted(foreign)[:20])
 
     def _is_own_test(self, nodeid: Any) -> bool:
-        file, _, rest = nodeid.partition("::")
+        file, _, rest = as_there(nodeid).partition("::")
         # xdist's loadgroup appends its group to the id.
         return (rest == self.rest or rest.startswith(self.rest + "@")) and self._is_own_file(file)
 

@@ -16,6 +16,7 @@ class ReportSum:
         self.clear()
 
     def clear(self) -> None:
+        self.has_begun = False
         self.outcome = ""
         self.text = ""
         self.detail: Any = None
@@ -29,10 +30,13 @@ class ReportSum:
             return
         # A worker of xdist that died reports its test with "???" for the phase.
         self.is_finished = report.when not in ("setup", "call")
-        # Subtests report as their test does; the report of the test itself comes after them.
+        # Subtests report as their test does; the report of the test itself comes after them. Plugins that run tests
+        # again hold the test's own reports back, its set-up too.
         is_part = type(report).__name__.lower() == "subtestreport"
         if report.when == "setup" and not is_part:
-            self.clear()
+            if self.has_begun:
+                self.clear()
+            self.has_begun = True
         if report.outcome == "failed":
             if self.outcome != "failed":
                 self.outcome, self.text = "failed", failure_line(report)

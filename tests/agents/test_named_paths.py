@@ -1,0 +1,56 @@
+"""Node ids with a path in them are named as in the checkout, wherever their tests are run."""
+
+from __future__ import annotations
+
+import pytest
+
+from swarm_tui.agents.live.swarm_live.named_paths import as_here, as_there
+
+CHECKOUT, COPY = "/home/ada/project", "/home/ada/.mngr/copies/1"
+NAMES = [
+    ("tests/test_a.py::test_x[{}/data/a b.txt]", True),
+    ("tests/test_a.py::test_x[{}]", True),
+    ("tests/test_a.py::test_x[{}::{}/b-1]", True),
+    ("tests/test_a.py::test_x[file://{}/b]", True),
+    ("tests/test_a.py::test_x[{}-old/b]", False),
+    ("tests/test_a.py::test_x[{}.bak]", False),
+    ("{}/tests/test_a.py::test_x", False),
+    ("tests/test_a.py", False),
+    ("-k", False),
+]
+
+
+@pytest.fixture(autouse=True)
+def places(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    monkeypatch.delenv("SWARM_COPY", raising=False)
+    monkeypatch.setenv("SWARM_NAMED_IN", CHECKOUT)
+    monkeypatch.setenv("MNGR_AGENT_WORK_DIR", COPY)
+    return monkeypatch
+
+
+@pytest.mark.parametrize(("name", "is_moved"), NAMES)
+def test_a_path_of_the_checkout_is_the_copys_here_and_comes_back(name: str, is_moved: bool) -> None:
+    there = name.format(CHECKOUT, CHECKOUT)
+    here = name.format(COPY, COPY) if is_moved else there
+    assert as_here(there) == here
+    assert as_here(here) == here
+    assert as_there(here) == as_there(there) == there
+
+
+def test_a_copy_within_the_checkout_is_no_other_place(places: pytest.MonkeyPatch) -> None:
+    places.setenv("SWARM_COPY", f"{CHECKOUT}/.copies/1")
+    here = f"test_a.py::test_x[{CHECKOUT}/.copies/1/a.txt]"
+    assert as_here(here) == as_here(f"test_a.py::test_x[{CHECKOUT}/a.txt]") == here
+    assert as_there(here) == f"test_a.py::test_x[{CHECKOUT}/a.txt]"
+
+
+def test_paths_stand_in_ids_as_pytest_writes_them(places: pytest.MonkeyPatch) -> None:
+    places.setenv("SWARM_NAMED_IN", "/home/ada/pröject")
+    assert as_here("test_a.py::test_x[/home/ada/pr\\xf6ject/a.txt]") == f"test_a.py::test_x[{COPY}/a.txt]"
+    assert as_there(f"test_a.py::test_x[{COPY}/a.txt]") == "test_a.py::test_x[/home/ada/pr\\xf6ject/a.txt]"
+
+
+def test_elsewhere_nothing_changes(places: pytest.MonkeyPatch) -> None:
+    places.delenv("SWARM_NAMED_IN")
+    assert as_here(f"test_a.py::test_x[{CHECKOUT}]") == f"test_a.py::test_x[{CHECKOUT}]"
+    assert as_there(f"test_a.py::test_x[{COPY}]") == f"test_a.py::test_x[{COPY}]"
