@@ -105,13 +105,17 @@ def judge(evidence: Evidence) -> Judgement:
     for kind, result in _RESULT_OF:
         if kind in succeeded:
             return _judged(result, "")
+    if outcome.unknown_changes:
+        return _judged(Result.UNRESOLVED, f"it reports a change of an unknown kind: {outcome.unknown_changes[0]}")
     last = evidence.last_try
     if not outcome.changes and last is not None and last.word == "skipped":
         return _judged(Result.SKIPPED, last.failure)
     if not outcome.changes and (outcome.tests_passing_after or (last is not None and last.passed)):
         return _judged(Result.CLEAN, _doubt_of_clean(last))
     failed = [change.summary_markdown for change in outcome.changes.values() if change.summary_markdown]
-    return _judged(Result.UNRESOLVED, next(iter(failed), "") or outcome.summary_markdown or "the test does not pass")
+    undecided = [each.title for each in outcome.escalations if each.kind == EscalationKind.FIX_DIRECTION_AMBIGUOUS]
+    reasons = [*undecided, *failed, outcome.summary_markdown, "the test does not pass"]
+    return _judged(Result.UNRESOLVED, next(filter(None, reasons)))
 
 
 def _why_blocked(outcome: Outcome) -> str | None:
@@ -119,7 +123,9 @@ def _why_blocked(outcome: Outcome) -> str | None:
         if change.status is ChangeStatus.BLOCKED:
             return change.summary_markdown or "the agent reports that it is blocked"
     for escalation in outcome.escalations:
-        if escalation.kind is EscalationKind.BLOCKER:
+        # A defect of what tests share may be reported beside a test that passes; a blocker may not.
+        is_harness = escalation.kind == EscalationKind.HARNESS_DEFECT and not outcome.tests_passing_after
+        if escalation.kind == EscalationKind.BLOCKER or is_harness:
             return escalation.title or escalation.detail_markdown or "the agent reports that it is blocked"
     return None
 

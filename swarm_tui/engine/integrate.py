@@ -25,6 +25,7 @@ from swarm_tui.journal.folder import write_beside
 from swarm_tui.model.events import Integrated
 from swarm_tui.model.fixes import FIX_PREFIX
 from swarm_tui.model.outcome import (
+    BLOCKING_KINDS,
     INTEGRATOR_OUTCOME_FILE,
     Escalation,
     EscalationKind,
@@ -228,7 +229,7 @@ def with_open_tests(outcome: IntegratorOutcome, records: Sequence[TestRecord]) -
     causes: dict[str, list[TestRecord]] = {}
     for record in records:
         for escalation in record.harvest.escalations:
-            if record.result is Result.BLOCKED and escalation.kind is EscalationKind.BLOCKER:
+            if record.result is Result.BLOCKED and escalation.kind in BLOCKING_KINDS:
                 causes.setdefault(escalation.title or record.reason, []).append(record)
     blockers = tuple(
         Escalation(

@@ -21,7 +21,7 @@ from swarm_tui.errors import SwarmError
 from swarm_tui.model.commit_kinds import kinds_of
 from swarm_tui.model.events import Harvested
 from swarm_tui.model.harvest import HarvestedChange
-from swarm_tui.model.outcome import ChangeKind, ChangeStatus, Escalation, EscalationKind, Outcome
+from swarm_tui.model.outcome import BLOCKING_KINDS, ChangeKind, ChangeStatus, Escalation, EscalationKind, Outcome
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.states import Result
 from swarm_tui.model.sweep import SweepSpec
@@ -189,7 +189,7 @@ def _result(spec: SweepSpec, judged: _Judged, escalations: Sequence[Escalation])
         is_mending = all(item.near_misses for each in judged.verdicts if not each.problem for item in each.items)
         result = Result.TUTORIAL_FIX if spec.kind == "fill" else Result.TEST_FIX if is_mending else Result.BETTER
         return {"result": result, "reason": reason}
-    blocker = next((each for each in escalations if each.kind is EscalationKind.BLOCKER), None)
+    blocker = next((each for each in escalations if each.kind in BLOCKING_KINDS), None)
     if blocker is not None:
         return {"result": Result.BLOCKED, "reason": plain(blocker.title or blocker.detail_markdown, 300)}
     return {"result": Result.UNRESOLVED if judged.unfinished else Result.CLEAN, "reason": reason}
@@ -224,5 +224,5 @@ def _escalations(spec: SweepSpec, reported: Iterable[Escalation], judged: _Judge
 
 
 def _is_about(escalation: Escalation, item: OpenBlock) -> bool:
-    is_hard = escalation.kind is EscalationKind.HARD_TO_USE
+    is_hard = escalation.kind == EscalationKind.HARD_TO_USE
     return is_hard and plain(item.block.title, 300).strip().casefold() == escalation.title.strip().casefold()

@@ -168,7 +168,7 @@ def _outcome(branch: _Branch, context: EngineContext, open_blocks: int) -> Integ
         Escalation(kind=each.kind, title=each.title, detail_markdown=each.detail_markdown)
         for record in records
         for each in record.harvest.escalations
-        if each.kind is EscalationKind.HARD_TO_USE
+        if each.kind == EscalationKind.HARD_TO_USE
     )
     extra: dict[str, Any] = {"by": "builtin", "ranking": branch.ranking, "open_blocks": open_blocks}
     outcome = IntegratorOutcome(failed=tuple(branch.left_out), escalations=hard, **extra)
@@ -179,5 +179,5 @@ def _summary_line(branch: _Branch, open_blocks: int, outcome: IntegratorOutcome)
     count = len(branch.ranking)
     parts = [counted(count, "commit")] if count else ["nothing could be taken"]
     parts.append("no block is left open" if not open_blocks else f"{open_blocks} blocks are left open")
-    hard = sum(each.kind is EscalationKind.HARD_TO_USE for each in outcome.escalations)
+    hard = sum(each.kind == EscalationKind.HARD_TO_USE for each in outcome.escalations)
     return ", ".join([*parts, *([f"{hard} hard to use"] if hard else [])])

@@ -37,12 +37,15 @@ class ItemKind(StrEnum):
     INPUT = "input"
     TURN = "waits"
     DIALOG = "dialog"
+    DECISION = "decide"
     STUCK = "stuck"
     BLOCKED = "blocked"
     FAILED = "failed"
     UNRESOLVED = "unresolved"
     REVIEW = "review"
     SHARED = "pattern"
+    BUG = "uncaught bug"
+    REPORTED = "reported"
     HARD_TO_USE = "hard to use"
 
 
@@ -59,14 +62,21 @@ _URGENCY: Final = {
     ItemKind.BUDGET: 0,
     **dict.fromkeys(WAITING_KINDS, 1),
     ItemKind.STUCK: 2,
+    ItemKind.DECISION: 3,
     ItemKind.BLOCKED: 3,
     ItemKind.FAILED: 4,
     ItemKind.UNRESOLVED: 5,
     ItemKind.REVIEW: 6,
     ItemKind.SHARED: 7,
+    ItemKind.BUG: 7,
+    ItemKind.REPORTED: 7,
     ItemKind.HARD_TO_USE: 8,
 }
-_ESCALATIONS: Final = {
+_ESCALATIONS: Final[Mapping[str, ItemKind]] = {
+    EscalationKind.UNCAUGHT_BUG: ItemKind.BUG,
+    EscalationKind.FIX_DIRECTION_AMBIGUOUS: ItemKind.DECISION,
+    EscalationKind.HARNESS_DEFECT: ItemKind.BLOCKED,
+    EscalationKind.SUITE_DUPLICATION: ItemKind.SHARED,
     EscalationKind.BLOCKER: ItemKind.BLOCKED,
     EscalationKind.SHARED_PATTERN: ItemKind.SHARED,
     EscalationKind.HARD_TO_USE: ItemKind.HARD_TO_USE,
@@ -270,7 +280,12 @@ def _dialog(record: TestRecord, now: float) -> Iterable[Item]:
 def _escalations(record: TestRecord, now: float) -> Iterable[Item]:
     for escalation in record.harvest.escalations:
         title = escalation.title or record.reason or "(no title)"
-        yield _cause(record, _ESCALATIONS[escalation.kind], title, escalation.detail_markdown)
+        kind = _ESCALATIONS.get(escalation.kind, ItemKind.REPORTED)
+        if kind is ItemKind.REPORTED:
+            title = f"{escalation.kind_in_words}: {title}"
+        places = "\n".join(str(location) for location in escalation.locations)
+        text = "\n\n".join(filter(None, (escalation.detail_markdown, places)))
+        yield _cause(record, kind, title, text)
 
 
 def _result(record: TestRecord, now: float) -> Iterable[Item]:

@@ -7,11 +7,12 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict
 
-from swarm_tui.model.outcome import ChangeKind, Escalation, Outcome
+from swarm_tui.model.outcome import ChangeKind, Escalation, Location, Outcome
 from swarm_tui.model.text import plain, plain_lines
 
 _TEXT_LIMIT: Final = 8_000
 _ESCALATION_LIMIT: Final = 20
+_LOCATION_LIMIT: Final = 20
 
 
 class HarvestedChange(BaseModel):
@@ -68,9 +69,13 @@ def report_of(
         ),
         escalations=tuple(
             Escalation(
-                kind=escalation.kind,
+                kind=plain(escalation.kind, 60),
                 title=plain(escalation.title, 300),
                 detail_markdown=_clipped(escalation.detail_markdown),
+                locations=tuple(
+                    Location(path=plain(each.path, 300), line=each.line)
+                    for each in escalation.locations[:_LOCATION_LIMIT]
+                ),
             )
             for escalation in outcome.escalations[:_ESCALATION_LIMIT]
         ),

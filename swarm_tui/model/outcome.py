@@ -5,11 +5,12 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated, Any, Final, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 OUTCOME_FILE: Final = "testing_agent_outcome.json"
 INTEGRATOR_OUTCOME_FILE: Final = "integrator_outcome.json"
 OUTCOME_SIZE_LIMIT: Final = 2_000_000
+LOCATION_LIMIT: Final = 100
 
 
 class ChangeKind(StrEnum):
@@ -27,6 +28,10 @@ class ChangeStatus(StrEnum):
     SUCCEEDED = "SUCCEEDED"
     FAILED = "FAILED"
     BLOCKED = "BLOCKED"
+
+
+_KINDS: Final = frozenset(ChangeKind)
+_STATUSES: Final = frozenset(ChangeStatus)
 
 
 def _text(value: Any) -> Any:
@@ -61,32 +66,130 @@ class DescribedRun(Reported):
 
 
 class EscalationKind(StrEnum):
-    """Why an agent needs somebody else."""
+    """The words that agents are asked to use for why they need somebody else; others are shown as they are."""
 
-    BLOCKER = "BLOCKER"
-    SHARED_PATTERN = "SHARED_PATTERN"
+    UNCAUGHT_BUG = "UNCAUGHT_BUG"
+    """The program is wrong where no test fails."""
+    FIX_DIRECTION_AMBIGUOUS = "FIX_DIRECTION_AMBIGUOUS"
+    """Test and program disagree, and nothing says which of them is right."""
+    HARNESS_DEFECT = "HARNESS_DEFECT"
+    """What tests share is broken or missing."""
+    SUITE_DUPLICATION = "SUITE_DUPLICATION"
+    """Several tests want the same change in one place."""
     HARD_TO_USE = "HARD_TO_USE"
     """A block of the tutorial could not be written or tested because of the program's interface."""
+    BLOCKER = "BLOCKER"
+    """An older word: the agent cannot go on."""
+    SHARED_PATTERN = "SHARED_PATTERN"
+    """An older word for SUITE_DUPLICATION."""
+
+
+BLOCKING_KINDS: Final = frozenset({EscalationKind.HARNESS_DEFECT, EscalationKind.BLOCKER})
+"""What keeps an agent from its work."""
+
+
+class Location(Reported):
+    """A place in the repository that an escalation speaks of."""
+
+    path: Text = ""
+    line: int | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            path, _, number = value.rpartition(":")
+            return {"path": path, "line": int(number)} if path and _is_line(number) else {"path": value}
+        if not isinstance(value, dict):
+            return {}
+        line = value.get("line")
+        is_line = not isinstance(line, bool) and isinstance(line, int | str) and _is_line(str(line))
+        return {**value, "path": _words(value.get("path")), "line": int(line) if is_line else None}
+
+    def __str__(self) -> str:
+        return self.path if self.line is None else f"{self.path}:{self.line}"
+
+
+def _is_line(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= 9
+
+
+def _words(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _locations(value: Any) -> Any:
+    if not isinstance(value, list | tuple):
+        return ()
+    found = (Location.model_validate(each) for each in value[:LOCATION_LIMIT])
+    return tuple(location for location in found if location.path)
 
 
 class Escalation(Reported):
-    """Something that the agent could not or should not solve within its own test."""
+    """Something that the agent could not or should not solve within its own test.
 
-    kind: Annotated[EscalationKind, BeforeValidator(_upper)] = EscalationKind.BLOCKER
+    Whatever is wrong with one, the rest of the outcome counts: what cannot be read of it is left out.
+    """
+
+    kind: str = EscalationKind.BLOCKER
     title: Text = ""
     detail_markdown: Text = ""
+    locations: Annotated[tuple[Location, ...], BeforeValidator(_locations)] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            value = {"description_markdown": value}
+        if not isinstance(value, dict):
+            return {"title": "an escalation that cannot be read"}
+        known = dict(value)
+        known["kind"] = _words(value.get("kind")).strip().upper() or EscalationKind.BLOCKER.value
+        known["title"], known["detail_markdown"] = _words(value.get("title")), _words(value.get("detail_markdown"))
+        # Since its kinds name the work, the pipeline of mngr writes one text, whose first line is the title.
+        description = _words(known.pop("description_markdown", None)).strip()
+        if description and not known["title"]:
+            first, _, rest = description.partition("\n")
+            known["title"] = first.lstrip("# ").strip()
+            known["detail_markdown"] = known["detail_markdown"] or rest.strip()
+        return known
+
+    @property
+    def kind_in_words(self) -> str:
+        """The kind as people read it, such as "uncaught bug"."""
+        return self.kind.replace("_", " ").lower()
+
+
+def _escalations(value: Any) -> Any:
+    return () if value is None else value
 
 
 class Outcome(Reported):
     """What the agent of one test reported."""
 
     changes: dict[ChangeKind, Change] = Field(default_factory=dict)
+    unknown_changes: tuple[str, ...] = ()
+    """Changes of a kind or status that we do not know, in its words: they count for nothing, and are said."""
     errored: bool = False
     tests_passing_before: bool | None = None
     tests_passing_after: bool | None = None
     summary_markdown: Text = ""
     test_runs: tuple[DescribedRun, ...] = ()
-    escalations: tuple[Escalation, ...] = ()
+    escalations: Annotated[tuple[Escalation, ...], BeforeValidator(_escalations)] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _set_unknown_changes_aside(cls, value: Any) -> Any:
+        if not isinstance(value, dict) or not isinstance(value.get("changes"), dict):
+            return value
+        known, unknown = {}, []
+        for kind, change in value["changes"].items():
+            status = change.get("status") if isinstance(change, dict) else getattr(change, "status", change)
+            if kind in _KINDS and isinstance(status, str) and status.upper() in _STATUSES:
+                known[kind] = change
+            else:
+                unknown.append(f"{kind} {status}"[:300])
+        return {**value, "changes": known, "unknown_changes": tuple(unknown)} if unknown else value
 
 
 class Normalization(Reported):
@@ -119,7 +222,7 @@ class IntegratorOutcome(Reported):
     impl_commit_hashes: dict[str, str] = Field(default_factory=dict)
     failed: Annotated[tuple[LeftOut, ...], BeforeValidator(_left_out)] = ()
     normalizations: tuple[Normalization, ...] = ()
-    escalations: tuple[Escalation, ...] = ()
+    escalations: Annotated[tuple[Escalation, ...], BeforeValidator(_escalations)] = ()
 
 
 ReportType = TypeVar("ReportType", bound=Reported)

@@ -25,6 +25,10 @@ from swarm_tui.report.safe_text import safe_line, safe_lines
 
 LOG_LINES: Final = 500
 _COUNTED: Final = re.compile(r" \(\d+ tests?\)$")
+_ORDER_OF_CAUSES: Final = (
+    *("blocker", "harness_defect", "blocked", "waiting", "fix_direction_ambiguous", "failed", "uncaught_bug"),
+    *("shared_pattern", "suite_duplication", "unresolved"),
+)
 _MARKS_NEEDING_PERSON: Final = (State.WAITING.value, Result.BLOCKED.value, Result.FAILED.value, Result.UNRESOLVED.value)
 
 
@@ -134,7 +138,7 @@ def causes_needing_person(records: Sequence[TestRecord], escalated: Iterable[Esc
 
     for index, record in enumerate(records):
         for found in record.harvest.escalations:
-            add(found.kind.value.lower(), found.title or "(no title)", found.detail_markdown, index)
+            add(safe_line(found.kind.lower()), found.title or "(no title)", found.detail_markdown, index)
         if record.mark not in _MARKS_NEEDING_PERSON or (
             record.harvest.escalations and record.mark == Result.BLOCKED.value
         ):
@@ -142,9 +146,9 @@ def causes_needing_person(records: Sequence[TestRecord], escalated: Iterable[Esc
         why = record.question if record.state is State.WAITING else record.reason
         add(record.mark, why or record.harvest.summary.partition("\n")[0] or "(no reason was given)", "", index)
     for found in escalated:
-        add(found.kind.value.lower(), found.title or "(no title)", found.detail_markdown, None)
-    order = ("blocker", "blocked", "waiting", "failed", "shared_pattern", "unresolved")
-    return sorted(causes.values(), key=lambda entry: (order.index(entry["kind"]), -len(entry["tests"])))
+        add(safe_line(found.kind.lower()), found.title or "(no title)", found.detail_markdown, None)
+    rank = {kind: place for place, kind in enumerate(_ORDER_OF_CAUSES)}
+    return sorted(causes.values(), key=lambda entry: (rank.get(entry["kind"], len(rank)), -len(entry["tests"])))
 
 
 def _row(index: int, record: TestRecord, details: RowDetails) -> dict[str, Any]:

@@ -67,7 +67,12 @@ def read_details(folder: SweepFolder, record: TestRecord, diffs: CommitDiffs) ->
             for run in outcome.test_runs[:50]
         ],
         "escalations": [
-            {"kind": found.kind.value, "title": safe_line(found.title), "text": safe_lines(found.detail_markdown)}
+            {
+                "kind": safe_line(found.kind_in_words, 60),
+                "title": safe_line(found.title),
+                "text": safe_lines(found.detail_markdown),
+                "locations": [safe_line(str(location), 300) for location in found.locations],
+            }
             for found in record.harvest.escalations
         ],
         "texts": list(_texts(files)),

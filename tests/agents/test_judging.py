@@ -33,6 +33,10 @@ TRIES = (None, GREEN, RED, SKIPPED, XFAILED, UNFINISHED)
 BLOCKER = [{"kind": "BLOCKER", "title": "No network", "detail_markdown": ""}]
 
 
+def escalated(kind: str) -> list[dict[str, str]]:
+    return [{"kind": kind, "description_markdown": f"{kind} it is"}]
+
+
 @pytest.mark.parametrize(
     ("evidence", "result", "reason"),
     [
@@ -168,6 +172,24 @@ BLOCKER = [{"kind": "BLOCKER", "title": "No network", "detail_markdown": ""}]
         ),
         (Evidence(End.ARCHIVE, outcome(), commits=[IMPL]), Result.UNRESOLVED, "1 commits that its outcome does not"),
         (Evidence(End.ARCHIVE, outcome(escalations=BLOCKER)), Result.BLOCKED, "No network"),
+        (
+            Evidence(End.ARCHIVE, outcome(escalations=escalated("HARNESS_DEFECT"), tests_passing_after=False)),
+            Result.BLOCKED,
+            "HARNESS_DEFECT it is",
+        ),
+        (Evidence(End.ARCHIVE, outcome(escalations=escalated("HARNESS_DEFECT")), last_try=GREEN), Result.CLEAN, ""),
+        (Evidence(End.ARCHIVE, outcome(escalations=escalated("UNCAUGHT_BUG")), last_try=GREEN), Result.CLEAN, ""),
+        (Evidence(End.ARCHIVE, outcome(escalations=escalated("NEXT_WORD")), last_try=GREEN), Result.CLEAN, ""),
+        (
+            Evidence(End.ARCHIVE, outcome(escalations=escalated("FIX_DIRECTION_AMBIGUOUS"), tests_passing_after=False)),
+            Result.UNRESOLVED,
+            "FIX_DIRECTION_AMBIGUOUS it is",
+        ),
+        (
+            Evidence(End.ARCHIVE, outcome(changes={"FIX_DOCS": change("SUCCEEDED")}), last_try=GREEN),
+            Result.UNRESOLVED,
+            "of an unknown kind: FIX_DOCS SUCCEEDED",
+        ),
         (
             Evidence(
                 End.ARCHIVE, outcome(escalations=BLOCKER, changes={"FIX_IMPL": change("SUCCEEDED")}), commits=[IMPL]

@@ -24,7 +24,7 @@ def test_a_full_outcome_is_read() -> None:
         b' "escalations": [{"kind": "SHARED_PATTERN", "title": "t"}], "unknown": [1]}'
     )
     assert outcome.changes[ChangeKind.FIX_IMPL].status is ChangeStatus.SUCCEEDED
-    assert outcome.escalations[0].kind is EscalationKind.SHARED_PATTERN
+    assert outcome.escalations[0].kind == EscalationKind.SHARED_PATTERN
     assert outcome.model_extra == {"unknown": [1]}
 
 
@@ -42,9 +42,43 @@ def test_words_of_older_pipelines_are_read() -> None:
     assert [item.branch for item in integrator.failed] == ["swarm/x/a", "b"]
 
 
+def test_escalations_in_the_words_of_mngr_are_read() -> None:
+    raw = b"""{"escalations": [{"kind": "uncaught_bug", "description_markdown": "## The total is wrong\\n\\nOf two.",
+        "locations": [{"path": "shop.py", "line": 3}, {"path": "b.py"}, {"path": "c.py", "line": "12"}, "d.py:7", 5,
+                      {"path": null}, {"path": "e.py", "line": -1}]}]}"""
+    (found,) = parse_outcome(raw).escalations
+    assert (found.kind, found.title, found.detail_markdown) == ("UNCAUGHT_BUG", "The total is wrong", "Of two.")
+    assert [str(location) for location in found.locations] == ["shop.py:3", "b.py", "c.py:12", "d.py:7", "e.py"]
+
+
+@pytest.mark.parametrize(
+    ("raw", "kind", "title"),
+    [
+        (b'{"kind": "NEXT_WORD", "title": "t"}', "NEXT_WORD", "t"),
+        (b'{"kind": 7, "title": null, "description_markdown": "x"}', "BLOCKER", "x"),
+        (b'"only words"', "BLOCKER", "only words"),
+        (b"[1]", "BLOCKER", "an escalation that cannot be read"),
+        (b'{"locations": "shop.py"}', "BLOCKER", ""),
+    ],
+)
+def test_no_escalation_makes_an_outcome_unreadable(raw: bytes, kind: str, title: str) -> None:
+    outcome = parse_outcome(b'{"tests_passing_after": true, "escalations": [' + raw + b"]}")
+    assert outcome.tests_passing_after
+    assert [(each.kind, each.title) for each in outcome.escalations] == [(kind, title)]
+
+
+def test_changes_of_unknown_kinds_are_kept_apart() -> None:
+    outcome = parse_outcome(
+        b'{"changes": {"FIX_DOCS": {"status": "SUCCEEDED"}, "FIX_TEST": {"status": "SUCCEEDED"}, "FIX_IMPL": 3,'
+        b' "IMPROVE_TEST": {"status": "HALF_DONE"}}}'
+    )
+    assert list(outcome.changes) == [ChangeKind.FIX_TEST]
+    assert outcome.unknown_changes == ("FIX_DOCS SUCCEEDED", "FIX_IMPL 3", "IMPROVE_TEST HALF_DONE")
+
+
 @pytest.mark.parametrize(
     "raw",
-    [b"", b"[]", b"{", b"null", b'{"changes": {"BREAK_IT": {"status": "SUCCEEDED"}}}', b"\xff\xfe", b"[" * 100_000],
+    [b"", b"[]", b"{", b"null", b'{"changes": ["BREAK_IT"]}', b"\xff\xfe", b"[" * 100_000],
 )
 def test_a_broken_outcome_is_one_reason(raw: bytes) -> None:
     with pytest.raises(BrokenReport) as caught:

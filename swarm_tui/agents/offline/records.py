@@ -9,7 +9,10 @@ from pathlib import Path
 from typing import Any, Final
 
 KINDS: Final = ("IMPROVE_TEST", "FIX_TEST", "FIX_TUTORIAL", "FIX_IMPL")
-ESCALATIONS: Final = ("BLOCKER", "SHARED_PATTERN", "HARD_TO_USE")
+ESCALATIONS: Final = (
+    *("UNCAUGHT_BUG", "FIX_DIRECTION_AMBIGUOUS", "HARNESS_DEFECT", "SUITE_DUPLICATION", "HARD_TO_USE"),
+    *("BLOCKER", "SHARED_PATTERN"),  # older words
+)
 BREAKAGES: Final = ("outcome", "archive", "bundle", "missing", "huge", "path")
 
 # The key that names a step, the type of its value, and the other keys that the step may have.

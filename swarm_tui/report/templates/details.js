@@ -43,8 +43,9 @@ function makeEscalation(found) {
   return element(
     "div",
     { class: "escalation" },
-    element("p", {}, element("span", { class: "tag blocked" }, found.kind.toLowerCase().replace("_", " ")), found.title),
+    element("p", {}, element("span", { class: "tag blocked" }, found.kind), found.title),
     markdown(found.text),
+    ...found.locations.map((place) => element("p", { class: "mono" }, place)),
   );
 }
 

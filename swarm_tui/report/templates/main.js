@@ -46,9 +46,21 @@ function testLinks(indices) {
   return element("p", { class: "links" }, shown);
 }
 
+const MARK_OF_NEED = {
+  blocker: "blocked",
+  harness_defect: "blocked",
+  fix_direction_ambiguous: "waiting",
+  uncaught_bug: "impl_fix",
+  shared_pattern: "waiting",
+  suite_duplication: "waiting",
+  failing: "unresolved",
+  held: "waiting",
+  editing: "impl_fix",
+};
+
 function makeNeed(need) {
-  const word = need.kind.replace("_", " ");
-  const mark = { blocker: "blocked", shared_pattern: "waiting", failing: "unresolved", held: "waiting", editing: "impl_fix" }[need.kind] || need.kind;
+  const word = need.kind.replaceAll("_", " ");
+  const mark = MARK_OF_NEED[need.kind] || need.kind;
   return element(
     "li",
     {},

@@ -111,7 +111,10 @@ def _report(record: TestRecord, width: int) -> Iterator[Row]:
         for text in wrap_text(plain_lines(change.summary[:20_000]).strip(), width - 4, 100):
             yield Row([Part(f"    {text}", "dim")])
     for escalation in record.harvest.escalations:
-        yield Row(cut_line([Part(f"  {escalation.kind.value.lower()}: {plain(escalation.title)}", "blocked")], width))
+        head = f"  {plain(escalation.kind_in_words, 60)}: {plain(escalation.title)}"
+        yield Row(cut_line([Part(head, "blocked")], width))
+        for location in escalation.locations:
+            yield Row(cut_line([Part(f"    {plain(str(location))}", "accent")], width))
         for text in wrap_text(plain_lines(escalation.detail_markdown[:20_000]).strip(), width - 4, 100):
             yield Row([Part(f"    {text}", "dim")])
 

@@ -26,6 +26,9 @@ ROLES: Final = {
     ItemKind.UNRESOLVED: "unresolved",
     ItemKind.REVIEW: "good",
     ItemKind.SHARED: "impl_fix",
+    ItemKind.DECISION: "waiting",
+    ItemKind.BUG: "impl_fix",
+    ItemKind.REPORTED: "accent",
     ItemKind.HARD_TO_USE: "accent",
 }
 KIND_WIDTH: Final = 12

@@ -112,8 +112,10 @@ def _changes(record: TestRecord, width: int) -> Iterable[Line]:
         yield cut_line([Part(head, role)], width)
         yield from _paragraph("  ", plain(change.summary), width)
     for escalation in record.harvest.escalations:
-        yield cut_line([Part(escalation.kind.value.replace("_", " ").lower(), "blocked")], width)
+        yield cut_line([Part(plain(escalation.kind_in_words, 60), "blocked")], width)
         yield from _paragraph("  ", plain(f"{escalation.title}. {escalation.detail_markdown}"), width)
+        for location in escalation.locations:
+            yield cut_line([Part(f"  {plain(str(location))}", "accent")], width)
     if record.harvest.has_uncommitted:
         yield from _paragraph("", "left changes that it did not commit", width, "warning")
 
