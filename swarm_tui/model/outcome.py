@@ -99,19 +99,18 @@ class Location(Reported):
     def _read(cls, value: Any) -> Any:
         if isinstance(value, str):
             path, _, number = value.rpartition(":")
-            return {"path": path, "line": int(number)} if path and _is_line(number) else {"path": value}
+            return {"path": path, "line": int(number)} if path and _line_of(number) is not None else {"path": value}
         if not isinstance(value, dict):
             return {}
-        line = value.get("line")
-        is_line = not isinstance(line, bool) and isinstance(line, int | str) and _is_line(str(line))
-        return {**value, "path": _words(value.get("path")), "line": int(line) if is_line else None}
+        return {**value, "path": _words(value.get("path")), "line": _line_of(value.get("line"))}
 
     def __str__(self) -> str:
         return self.path if self.line is None else f"{self.path}:{self.line}"
 
 
-def _is_line(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) <= 9
+def _line_of(value: Any) -> int | None:
+    text = str(value)
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= 9 else None
 
 
 def _words(value: Any) -> str:
