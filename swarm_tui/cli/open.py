@@ -64,11 +64,14 @@ def show_room(folder: SweepFolder, *, is_ascii: bool = False) -> int:
 
 
 def _first_run(is_ascii: bool) -> int:
+    from swarm_tui.adapters.foreground import guarded_terminal
     from swarm_tui.cli.main import run_command_line
     from swarm_tui.room.first_run import FirstRunApp
 
-    words = FirstRunApp(is_ascii=is_ascii).run()
-    return run_command_line(words) if words else 0
+    app = FirstRunApp(is_ascii=is_ascii)
+    with guarded_terminal():
+        words = app.run()
+    return run_command_line(words) if words else app.return_code or 0
 
 
 def has_terminal() -> bool:

@@ -34,6 +34,7 @@ from swarm_tui.room.notices import POP_TITLE, PUSH_TITLE, Notices
 from swarm_tui.room.screens.base import RoomScreen
 from swarm_tui.room.settings import TERMINAL_THEME, Settings, first_theme
 from swarm_tui.room.store import Store, SweepChanged
+from swarm_tui.room.suspend import leave_on_signals
 
 GRID = "sweep"
 if TYPE_CHECKING:
@@ -246,6 +247,7 @@ class RoomApp(App[str]):
     # Following the sweep.
 
     async def on_mount(self) -> None:
+        leave_on_signals(self)
         self.write_to_terminal(PUSH_TITLE)
         # The rest of a long journal is read after the first frame, so as not to delay it.
         self.call_after_refresh(self.run_worker, self._follow, group="follow", name="follow the journal")

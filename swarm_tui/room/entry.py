@@ -10,6 +10,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from swarm_tui.adapters.foreground import guarded_terminal
 from swarm_tui.adapters.git.scratch import ScratchFolder
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.model.sweep import MngrSettings, SweepSpec
@@ -52,7 +53,8 @@ def open_review(open_it: Callable[[], Review], name: str, *, ascii: bool = False
 
 
 def _run(app: RoomApp) -> int:
-    farewell = app.run()
+    with guarded_terminal():
+        farewell = app.run()
     if farewell:
         print(farewell, file=sys.stderr)
     reviewed = app.closing_line()

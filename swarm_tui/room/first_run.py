@@ -12,6 +12,7 @@ from textual.binding import Binding, BindingType
 from swarm_tui.room.colours import ThemeStyles
 from swarm_tui.room.draw.parts import Line, Part, wrap_text
 from swarm_tui.room.settings import first_theme
+from swarm_tui.room.suspend import leave_on_signals
 from swarm_tui.room.widgets.lines import TextLines
 
 
@@ -75,6 +76,7 @@ class FirstRunApp(App[list[str]]):
         yield self.page
 
     def on_mount(self) -> None:
+        leave_on_signals(self)
         self.page.focus()
         # Only after the first layout is it known how wide the page is.
         self.call_after_refresh(self._draw)

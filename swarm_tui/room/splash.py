@@ -9,10 +9,10 @@ import termios
 from collections.abc import Iterator
 from typing import Final
 
+from swarm_tui.adapters.foreground import guarded_terminal
 from swarm_tui.model.text import plain
 
 ENTER: Final = "\x1b[?1049h\x1b[?25l\x1b[H\x1b[2J"
-LEAVE: Final = "\x1b[?25h\x1b[?1049l"
 
 
 def draw_splash(name: str, width: int, height: int, *, panel: str = "Tests", is_ascii: bool = False) -> str:
@@ -43,10 +43,9 @@ def splash(name: str, *, panel: str = "Tests", is_ascii: bool = False) -> Iterat
     sys.stderr.write(ENTER + draw_splash(name, width, height, panel=panel, is_ascii=is_ascii))
     sys.stderr.flush()
     try:
-        yield
-    except BaseException:
-        sys.stderr.write(LEAVE)
-        sys.stderr.flush()
-        raise
+        with guarded_terminal():
+            yield
     finally:
-        termios.tcsetattr(sys.stdin.fileno(), termios.TCSANOW, before)
+        # The window may have been closed.
+        with contextlib.suppress(termios.error):
+            termios.tcsetattr(sys.stdin.fileno(), termios.TCSANOW, before)

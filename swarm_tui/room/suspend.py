@@ -1,15 +1,22 @@
-"""Suspends the room while another program uses its terminal."""
+"""Lends the terminal to another program for a while, and leaves it as it was when a signal ends the room."""
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import Callable
 from typing import Any
 
 from textual.app import App, SuspendNotSupported
 
-from swarm_tui.adapters.foreground import drop_late_answers
+from swarm_tui.adapters.foreground import call_on_ending_signals, drop_late_answers
 from swarm_tui.model.text import plain
+
+
+def leave_on_signals(app: App[Any]) -> None:
+    """Have TERM, HUP and QUIT leave an app as its own key does, so that the terminal is given back."""
+    if not app.is_headless:
+        call_on_ending_signals(asyncio.get_running_loop(), lambda code: app.exit(return_code=code))
 
 
 def lend_terminal(app: App[Any], body: Callable[[], str]) -> str:
