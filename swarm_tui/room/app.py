@@ -40,6 +40,7 @@ GRID = "sweep"
 if TYPE_CHECKING:
     from swarm_tui.room.agent_access import AgentAccess
     from swarm_tui.room.review_state import ReviewState
+    from swarm_tui.room.screens.agent import AgentScreen
     from swarm_tui.triage.review import Review
 
 FLUSH_SECONDS = 0.1
@@ -213,13 +214,19 @@ class RoomApp(App[str]):
             )
 
     def show_transcript(self, test: str) -> None:
+        self._agent_screen(test).show_transcript()
+
+    def show_changes(self, test: str) -> None:
+        self._agent_screen(test).show_changes()
+
+    def _agent_screen(self, test: str) -> AgentScreen:
         from swarm_tui.room.screens.agent import AgentScreen
 
         self.current_test = test
         self.open_screen("agent")
         screen = self._screens["agent"]
         assert isinstance(screen, AgentScreen)
-        screen.show_transcript()
+        return screen
 
     # Agents, for the screens that have one under their cursor.
 

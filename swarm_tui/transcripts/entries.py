@@ -13,8 +13,10 @@ from pydantic_core import from_json
 
 from swarm_tui.model.formatting import file_size
 from swarm_tui.model.text import plain, plain_lines
+from swarm_tui.transcripts.edits import edit_text
 
 ARGUMENTS_LIMIT: Final = 2_000
+EDIT_LIMIT: Final = 20_000
 
 
 class Role(StrEnum):
@@ -41,6 +43,8 @@ class Entry(NamedTuple):
     is_error: bool = False
     note: str = ""
     """What is wrong with the record itself: it was cut, or it is broken."""
+    is_edit: bool = False
+    """The text of the call is a file and its changed lines, each behind its sign."""
 
 
 _ERROR_SIGNS: Final = re.compile(
@@ -233,7 +237,19 @@ def _call(call: dict[str, Any], at: float | None) -> Entry:
     name = call.get("function_name") or call.get("tool_name") or call.get("name") or "tool"
     given = call.get("arguments", call.get("input", call.get("input_preview")))
     call_id = call.get("tool_call_id") or call.get("id") or ""
-    return Entry(Role.CALL, _arguments(given), at, tool=plain(str(name), 60), call=str(call_id)[:200])
+    edit = _edit(given)
+    words = _arguments(given) if edit is None else _inert(edit[:EDIT_LIMIT])
+    return Entry(Role.CALL, words, at, tool=plain(str(name), 60), call=str(call_id)[:200], is_edit=edit is not None)
+
+
+def _edit(given: Any) -> str | None:
+    """Return an edit as a small diff; a preview of its arguments may be cut in the middle."""
+    if isinstance(given, str) and given.startswith("{"):
+        try:
+            given = from_json(given, allow_partial="trailing-strings")
+        except ValueError:
+            return None
+    return edit_text(given) if isinstance(given, dict) else None
 
 
 def _arguments(given: Any) -> str:

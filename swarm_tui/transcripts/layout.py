@@ -52,6 +52,8 @@ _FOLDS: Final[dict[Role, int]] = {
     Role.SYSTEM: 3,
     Role.TEXT: 8,
 }
+EDIT_FOLD: Final = 16
+_SIGNS: Final = {"+": Style.ADDED, "-": Style.REMOVED, " ": Style.DIM}
 _LABELS: Final[dict[Role, str]] = {
     Role.USER: "user",
     Role.AGENT: "agent",
@@ -78,7 +80,8 @@ def lay_out_entry(entry: Entry, width: int, density: Density, *, is_file: bool =
     """Return the lines of one entry."""
     first = ("! " if entry.is_error else "  ") if is_file else _prefix(entry, width)
     room = max(8, width - len(first))
-    limit = {Density.LINES: 1, Density.READABLE: _FOLDS[entry.role], Density.WHOLE: LINES_LIMIT}[density]
+    fold = EDIT_FOLD if entry.is_edit else _FOLDS[entry.role]
+    limit = {Density.LINES: 1, Density.READABLE: fold, Density.WHOLE: LINES_LIMIT}[density]
     wrapped: list[Runs] = []
     body = list(_body(entry, density))
     hidden = _error_line(entry, body, limit)
@@ -178,7 +181,8 @@ def _body(entry: Entry, density: Density) -> Iterator[Runs]:
     note: Runs = (StyledText(f"({entry.note}) ", Style.NOTE),) if entry.note else ()
     lines: list[Runs]
     if entry.role is Role.CALL:
-        lines = [(StyledText(line),) for line in entry.text.split("\n")]
+        styles = _SIGNS if entry.is_edit else {}
+        lines = [(StyledText(line, styles.get(line[:1], Style.PLAIN)),) for line in entry.text.split("\n")]
         lines[0] = (StyledText(f"{entry.tool}  ", Style.TOOL), *lines[0])
     elif entry.role in _MARKDOWN_ROLES:
         lines = read_markdown(entry.text)

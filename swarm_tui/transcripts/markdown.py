@@ -18,6 +18,8 @@ class Style(StrEnum):
     TOOL = "tool"
     ERROR = "error"
     NOTE = "note"
+    ADDED = "added"
+    REMOVED = "removed"
 
 
 class StyledText(NamedTuple):

@@ -6,11 +6,15 @@ import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 from swarm_tui.adapters.git.names import checked_branch
 from swarm_tui.adapters.git.objects import ObjectSpace, write_alternates
 from swarm_tui.adapters.git.repository import Repository, import_gitpython
 from swarm_tui.errors import UsageError
+
+NOTHING_IS_CONVERTED: Final = "* -text -eol -filter -ident -working-tree-encoding\n"
+"""Attributes by which files are read and written as they are stored, and no filter runs."""
 
 
 def clone_into(repository: Repository, folder: Path, *, commit: str, branch: str | None = None) -> Repository:
@@ -21,7 +25,7 @@ def clone_into(repository: Repository, folder: Path, *, commit: str, branch: str
     if folder.exists() and any(folder.iterdir()):
         raise UsageError(f"{folder} is not empty", "give a folder that does not exist yet")
     commit = repository.resolve(commit)
-    clone = _borrow_objects(repository, folder, [repository.common_directory.absolute() / "objects"])
+    clone = borrow_objects(repository, folder, [repository.common_directory.absolute() / "objects"])
     if branch is None:
         clone.run("checkout", "--quiet", "--detach", commit, timeout=600)
     else:
@@ -36,10 +40,10 @@ def check_out_tree(
 
     With `is_verbatim`, files are written as they are stored: no line ending is converted, and no filter runs.
     """
-    scratch = _borrow_objects(space.original, folder, space.object_folders)
+    scratch = borrow_objects(space.original, folder, space.object_folders)
     if is_verbatim:
         (folder / ".git/info").mkdir(exist_ok=True)
-        (folder / ".git/info/attributes").write_text("* -text -eol -filter -ident -working-tree-encoding\n")
+        (folder / ".git/info/attributes").write_text(NOTHING_IS_CONVERTED)
     # Versions of a project are often found by its tags.
     tags = space.original.refs("refs/tags")
     if tags:
@@ -49,7 +53,7 @@ def check_out_tree(
     return scratch
 
 
-def _borrow_objects(repository: Repository, folder: Path, object_folders: Sequence[Path]) -> Repository:
+def borrow_objects(repository: Repository, folder: Path, object_folders: Sequence[Path]) -> Repository:
     """Make a repository that has all the commits of another one, and none of its refs and settings.
 
     `git clone --shared` would apply the user's settings for clones, and does not share a shallow history.

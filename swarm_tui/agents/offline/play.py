@@ -110,7 +110,9 @@ class RecordPlayer:
         text = path.read_text(encoding="utf-8")
         if not old or text.count(old) != 1:
             raise MisfitError(f"{file} holds the text to be replaced {text.count(old) if old else 0} times, not once")
-        call = self.presence.write_tool_call("Edit", {"file": file, "old": old, "new": new}, f"edit {file}")
+        call = self.presence.write_tool_call(
+            "Edit", {"file_path": file, "old_string": old, "new_string": new}, f"edit {file}"
+        )
         path.write_text(text.replace(old, new), encoding="utf-8")
         self.edited.append(file)
         self.presence.write_tool_result(call, "done")
@@ -118,7 +120,7 @@ class RecordPlayer:
     async def _write(self, file: str, text: str, *, is_kept: bool) -> None:
         path = self._inside(file)
         await self._pause(_SECONDS_AN_EDIT)
-        call = self.presence.write_tool_call("Write", {"file": file}, f"write {file}")
+        call = self.presence.write_tool_call("Write", {"file_path": file, "content": text}, f"write {file}")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
         if is_kept:

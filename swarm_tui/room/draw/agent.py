@@ -47,11 +47,12 @@ def draw_tabs(words: Mapping[str, str], shown: str) -> Line:
 
 
 class Row(NamedTuple):
-    """A line and what Enter on it opens: a file, or the failure of the try of that number."""
+    """A line and what Enter on it opens: a file, the failure of the try of that number, or a commit."""
 
     line: Line
     file: Path | None = None
     number: int | None = None
+    commit: str = ""
 
 
 def draw_tries_and_files(
@@ -107,9 +108,9 @@ def _report(record: TestRecord, width: int) -> Iterator[Row]:
     for change in record.harvest.changes:
         role = STATUS_ROLES.get(change.status, "")
         head = f"  {plain(change.kind, 40)} {plain(change.status, 40).lower()} {plain(change.commit, 60)[:10]}"
-        yield Row(cut_line([Part(head.rstrip(), role)], width))
+        yield Row(cut_line([Part(head.rstrip(), role)], width), commit=change.commit)
         for text in wrap_text(plain_lines(change.summary[:20_000]).strip(), width - 4, 100):
-            yield Row([Part(f"    {text}", "dim")])
+            yield Row([Part(f"    {text}", "dim")], commit=change.commit)
     for escalation in record.harvest.escalations:
         head = f"  {plain(escalation.kind_in_words, 60)}: {plain(escalation.title)}"
         yield Row(cut_line([Part(head, "blocked")], width))

@@ -28,6 +28,8 @@ STYLE_OF: Final = {
     Style.TOOL: "key",
     Style.ERROR: "",
     Style.NOTE: "warning",
+    Style.ADDED: "added",
+    Style.REMOVED: "removed",
 }
 
 

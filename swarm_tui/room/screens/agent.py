@@ -1,4 +1,4 @@
-"""Screen 2: everything on one test's agent: its transcript, its live screen, its tries and files."""
+"""Screen 2: everything on one test's agent: its transcript, its live screen, its tries, its changes."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from swarm_tui.room.draw.agent import draw_about, draw_tabs
 from swarm_tui.room.draw.parts import Part
 from swarm_tui.room.screens.agent_panels import AgentScreenPanel, AgentTranscript, TriesPanel
 from swarm_tui.room.screens.base import RoomScreen
+from swarm_tui.room.screens.changes_panel import ChangesPanel
 from swarm_tui.room.screens.paging_commands import PagingCommands
 from swarm_tui.room.store import VIEW_CHANGED, SweepChanged
 from swarm_tui.room.widgets.band import Band
@@ -24,8 +25,9 @@ from swarm_tui.room.widgets.lines import Lines
 from swarm_tui.room.widgets.transcript import TranscriptLines
 from swarm_tui.transcripts.window import FileSource
 
-TABS: Final = {"transcript": "transcript", "screen": "screen", "tries": "tries and files"}
+TABS: Final = {"transcript": "transcript", "screen": "screen", "tries": "tries and files", "changes": "changes"}
 CAPTURE_SECONDS: Final = 0.25
+CHANGES_SECONDS: Final = 0.5
 FILES_SECONDS: Final = 1.0
 """How often files are searched for when nothing is known to have changed."""
 
@@ -45,12 +47,14 @@ class AgentScreen(RoomScreen):
         self.transcript = AgentTranscript(self)
         self.transcript.lines.add_class("main")
         self.screen_panel = AgentScreenPanel(self)
-        self.tries = TriesPanel(self._open_file)
+        self.tries = TriesPanel(self._open_file, self.show_changes)
         self.file = TranscriptLines(id="file")
+        self.changes = ChangesPanel(self)
         self.panels: dict[str, Lines] = {
             "transcript": self.transcript.lines,
             "screen": self.screen_panel.lines,
             "tries": self.tries.lines,
+            "changes": self.changes.lines,
             "file": self.file,
         }
         self.paging = PagingCommands(self, self._shown_pages)
@@ -61,7 +65,10 @@ class AgentScreen(RoomScreen):
     def compose_body(self) -> Iterable[Widget]:
         yield self.about
         yield self.tabs
-        for panel in self.panels.values():
+        for name, panel in self.panels.items():
+            if name == "changes":
+                yield self.changes.box
+                continue
             panel.add_class("agent-panel")
             yield panel
 
@@ -69,11 +76,16 @@ class AgentScreen(RoomScreen):
         return (
             Action("agent.open", ("enter",), "open", "Unfold or fold what is under the cursor, or open the file",
                    self.open_line, is_listed=False),
-            Action("agent.next_tab", ("tab", "right", "l"), "tabs", "Next tab: transcript, screen, tries and files",
+            Action("agent.next_tab", ("tab", "right", "l"), "tabs", "Next tab: transcript, screen, tries, changes",
                    partial(self._turn_tab, 1), is_listed=False),
             Action("agent.previous_tab", ("shift+tab", "left", "h"), "", "Previous tab", partial(self._turn_tab, -1),
                    is_listed=False),
             *self.paging.actions(),
+            Action("agent.diff_down", ("J",), "", "Scroll the diff of its changes down", partial(self._scroll_diff, 3),
+                   is_listed=False),
+            Action("agent.diff_up", ("K",), "", "Scroll it up", partial(self._scroll_diff, -3), is_listed=False),
+            Action("agent.next_hunk", ("]",), "", "To the next hunk of its changes", partial(self._go_to_hunk, 1)),
+            Action("agent.previous_hunk", ("[",), "", "To the previous hunk", partial(self._go_to_hunk, -1)),
             Action("agent.next_test", ("}",), "", "To the next test", partial(self._turn_test, 1)),
             Action("agent.previous_test", ("{",), "", "To the previous test", partial(self._turn_test, -1)),
             Action("agent.act", ("x",), "act", "Stop, retry, hold or release this test", self.requests.choose,
@@ -82,6 +94,7 @@ class AgentScreen(RoomScreen):
 
     def on_mount(self) -> None:
         self.set_interval(CAPTURE_SECONDS, self._capture_screen)
+        self.set_interval(CHANGES_SECONDS, self._read_changes)
         self._show_panel()
 
     # What is shown.
@@ -97,6 +110,7 @@ class AgentScreen(RoomScreen):
         is_due = record is not self._record or now - self._searched_at >= FILES_SECONDS
         self._record = record
         self.screen_panel.show_record(record)
+        self.changes.show_record(record)
         folder = self._folder(record)
         if is_due:
             self._searched_at = now
@@ -126,6 +140,10 @@ class AgentScreen(RoomScreen):
         if self.tab == "screen" and self.is_current:
             self.screen_panel.capture()
 
+    def _read_changes(self) -> None:
+        if self.tab == "changes" and self.is_current:
+            self.changes.read()
+
     def _shown_pages(self) -> TranscriptLines | None:
         return {"transcript": self.transcript.lines, "file": self.file}.get(self.tab)
 
@@ -140,6 +158,8 @@ class AgentScreen(RoomScreen):
 
     def on_lines_cursor_moved(self, event: Lines.CursorMoved) -> None:
         event.stop()
+        if self.tab == "changes":
+            self.changes.show_diff()
         self._draw_title()
 
     def on_transcript_lines_search_ended(self, event: TranscriptLines.SearchEnded) -> None:
@@ -173,7 +193,10 @@ class AgentScreen(RoomScreen):
 
     def _show_panel(self) -> None:
         for name, panel in self.panels.items():
-            panel.display = name == self.tab
+            shown = self.changes.box if name == "changes" else panel
+            shown.display = name == self.tab
+        self.changes.set_diff_alone(is_alone=False)
+        self._read_changes()
         self.set_focus(self.panels[self.tab])
         pages = self._shown_pages()
         if pages is not None:
@@ -183,6 +206,9 @@ class AgentScreen(RoomScreen):
     def _turn_tab(self, step: int) -> None:
         names = list(self._tab_words())
         self.show_tab(names[(names.index(self.tab) + step) % len(names)])
+
+    def on_unmount(self) -> None:
+        self.changes.close()
 
     # What the base class uses.
 
@@ -207,8 +233,15 @@ class AgentScreen(RoomScreen):
         pages = self._shown_pages()
         return pages.bookmark() if pages is not None else super().bookmark()
 
+    def show_changes(self, commit: str = "") -> None:
+        """Show what the agent has changed, the cursor on one of its commits."""
+        self.changes.go_to_commit(commit)
+        self.show_tab("changes")
+
     def close_something(self) -> bool:
         if super().close_something():
+            return True
+        if self._close_diff():
             return True
         if self.tab == "file":
             self._close_file()
@@ -219,10 +252,20 @@ class AgentScreen(RoomScreen):
         return True
 
     def go_back(self) -> None:
+        if self._close_diff():
+            return
         if self.tab == "file":
             self._close_file()
         else:
             super().go_back()
+
+    def _close_diff(self) -> bool:
+        """Show the list of changes again where one diff is shown alone; return whether it was."""
+        is_alone = self.tab == "changes" and self.changes.is_diff_alone
+        if is_alone:
+            self.changes.set_diff_alone(is_alone=False)
+            self.set_focus(self.changes.lines)
+        return is_alone
 
     def _close_file(self) -> None:
         self._file = None
@@ -234,8 +277,18 @@ class AgentScreen(RoomScreen):
         pages = self._shown_pages()
         if pages is not None:
             pages.toggle_fold()
+        elif self.tab == "changes" and self.changes.current is not None:
+            self.changes.set_diff_alone(is_alone=True)
+            self.set_focus(self.changes.diff)
         elif self.tab == "tries" and self.tries.open_row():
             self.apply_change(VIEW_CHANGED)
+
+    def _scroll_diff(self, rows: int) -> None:
+        self.changes.diff.scroll_rows(self.changes.diff.first_visible + rows)
+
+    def _go_to_hunk(self, direction: int) -> None:
+        if self.tab == "changes" and not self.changes.diff.move_hunk(direction):
+            self.show_message(f"this was the {'last' if direction > 0 else 'first'} hunk")
 
     def _open_file(self, path: Path) -> None:
         if path.suffix == ".cast":

@@ -38,6 +38,8 @@ class AgentCommands:
                    self.attach, self.why_not_attach, rank=10),
             Action("room.transcript", ("t",), "transcript", "The agent's transcript, following", self.open_transcript,
                    self.why_not_transcript, rank=11),
+            Action("room.changes", ("d",), "changes", "What the agent has changed, committed or not",
+                   self.open_changes, self.why_not_transcript, rank=12),
             Action("room.message", ("m",), "message", "Write to this agent, or to all marked ones", self.write_message,
                    rank=12),
             Action("room.interact", ("i",), "", "Work in the agent's pane in place; Ctrl+\\ leaves it", self.open_pane,
@@ -53,6 +55,11 @@ class AgentCommands:
         record = self._screen.current_record()
         if record is not None:
             self._screen.room.show_transcript(record.test)
+
+    def open_changes(self) -> None:
+        record = self._screen.current_record()
+        if record is not None:
+            self._screen.room.show_changes(record.test)
 
     # Attaching.
 

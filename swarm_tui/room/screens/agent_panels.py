@@ -105,9 +105,10 @@ class AgentScreenPanel:
 class TriesPanel:
     """Shows tries and files; a long failure is folded until it is opened."""
 
-    def __init__(self, open_file: Callable[[Path], None]) -> None:
+    def __init__(self, open_file: Callable[[Path], None], open_commit: Callable[[str], None]) -> None:
         self.lines = TextLines(id="tries", has_cursor=True)
         self._open_file = open_file
+        self._open_commit = open_commit
         self._rows: list[Row] = []
         self._unfolded: frozenset[int] = frozenset()
 
@@ -126,6 +127,8 @@ class TriesPanel:
         row = self._rows[self.lines.cursor] if self.lines.cursor < len(self._rows) else None
         if row is not None and row.file is not None:
             self._open_file(row.file)
+        elif row is not None and row.commit:
+            self._open_commit(row.commit)
         elif row is not None and row.number is not None:
             self._unfolded ^= {row.number}
             return True

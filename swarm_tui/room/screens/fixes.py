@@ -216,8 +216,11 @@ class FixesScreen(RoomScreen):
         self.lines.show_line(0)
         self._cursor_moved()
 
+    def close_something(self) -> bool:
+        return super().close_something() or self.parts.leave()
+
     def go_back(self) -> None:
-        if self.filter_words or not self.parts.leave():
+        if not self.parts.leave():
             super().go_back()
 
     def _cursor_moved(self) -> None:

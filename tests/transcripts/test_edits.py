@@ -1,0 +1,58 @@
+"""Edits in transcripts are small diffs, from whatever program they come."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from swarm_tui.transcripts.edits import edit_text
+from swarm_tui.transcripts.entries import Role, parse_record
+from swarm_tui.transcripts.layout import Density, lay_out
+from swarm_tui.transcripts.markdown import Style
+
+
+@pytest.mark.parametrize(
+    ("given", "lines"),
+    [
+        ({"file_path": "a.py", "old_string": "x = 1\ny = 2\n", "new_string": "x = 1\ny = 3\n"}, " x = 1|-y = 2|+y = 3"),
+        ({"path": "a.py", "old_str": "", "new_str": "x"}, "+x"),
+        ({"file": "a.py", "old": "x", "new": ""}, "-x"),
+        ({"file_path": "a.py", "content": "x\ny\n"}, "+x|+y"),
+        (
+            {"file_path": "a.py", "edits": [{"old_string": "a", "new_string": "b"}, {"old_string": "c"}]},
+            "-a|+b|-c",
+        ),
+        ({"file_path": "a.py"}, None),
+        ({"command": "ls", "content": "x"}, None),
+        ({"file_path": 3, "content": "x"}, None),
+    ],
+)
+def test_the_arguments_of_an_edit_are_a_file_and_its_changed_lines(given: dict[str, Any], lines: str | None) -> None:
+    expected = None if lines is None else "\n".join(["a.py", *lines.split("|")])
+    assert edit_text(given) == expected
+
+
+@given(st.dictionaries(st.sampled_from(["file_path", "old_string", "new_string", "edits", "content"]), st.text()))
+def test_whatever_stands_there_is_borne(given: dict[str, str]) -> None:
+    found = edit_text(given)
+    assert found is None or all(line[:1] in "+- " for line in found.split("\n")[1:])
+
+
+def test_an_edit_is_shown_with_signs_and_colours() -> None:
+    content = [{"type": "tool_use", "id": "1", "name": "Edit", "input": EDIT}]
+    record = {"type": "assistant", "sessionId": "s", "message": {"role": "assistant", "content": content}}
+    (entry,) = parse_record(json.dumps(record).encode())
+    assert entry.role is Role.CALL
+    lines = lay_out([entry], 80, Density.READABLE)
+    assert [(line.runs[-1].text, line.runs[-1].style) for line in lines] == [
+        ("a.py", Style.PLAIN),
+        ("-old", Style.REMOVED),
+        ("+new", Style.ADDED),
+    ]
+
+
+EDIT = {"file_path": "a.py", "old_string": "old\0", "new_string": "new"}
