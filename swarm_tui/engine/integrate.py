@@ -78,6 +78,7 @@ def compose_inputs(context: EngineContext) -> IntegratorInputs:
         test_timeout=spec.test_timeout,
         memory_limit=spec.memory_limit,
         has_own_home=spec.has_own_home,
+        cpu_limit=spec.cpu_limit,
         cache=str(review_of_sweep(context.folder.root).results.absolute()),
     )
     context.folder.integrator.mkdir(parents=True, exist_ok=True)

@@ -177,7 +177,7 @@ def _trial_wishes(order: Order, fill: tuple[str, ...]) -> TrialWishes | None:
         raise UsageError("--no-trial leaves no baseline", "leave it out, or --only and --baseline")
     if order.is_trial_skipped:
         return None
-    limits = RunLimits(order.test_timeout, order.memory_limit, order.has_own_home)
+    limits = RunLimits(order.test_timeout, order.memory_limit, order.has_own_home, order.cpu_limit)
     known = (order.records,) if order.records is not None else ()
     return TrialWishes(order.pytest_arguments, order.setup or "", fill, limits, runs, known)
 

@@ -7,6 +7,7 @@ TMPDIR               a folder of its own
 SWARM_OWN_HOME       the folder that its tests see as HOME
 SWARM_TEST_TIMEOUT   the seconds that one test may take
 SWARM_MEMORY_LIMIT   the bytes that each process of a test run may use
+SWARM_CPU_LIMIT      the number of processors that a test run may use
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ class RunLimits:
     test_timeout: float | None = None
     memory_limit: int | None = None
     has_own_home: bool = False
+    cpu_limit: int | None = None
 
     @property
     def variables(self) -> dict[str, str]:
@@ -40,6 +42,8 @@ class RunLimits:
             found["SWARM_TEST_TIMEOUT"] = f"{self.test_timeout:g}"
         if self.memory_limit is not None:
             found["SWARM_MEMORY_LIMIT"] = str(self.memory_limit)
+        if self.cpu_limit is not None:
+            found["SWARM_CPU_LIMIT"] = str(self.cpu_limit)
         return found
 
 

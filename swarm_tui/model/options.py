@@ -90,6 +90,7 @@ def parse_label(text: str) -> tuple[str, str]:
 _SLOTS: Final = Rule(lambda slots: slots >= 1, "would let no agent work", "give 1 or more")
 _TIME: Final = Rule(lambda seconds: seconds > 0, "is no time to work in", "give a time above 0, such as 30m")
 _RUNS: Final = Rule(lambda runs: 1 <= runs <= 100, "is no number of runs", "give 1 to 100; 3 tells flaky tests too")
+_PROCESSORS: Final = Rule(lambda count: count >= 1, "is no number of processors", "give 1 or more")
 _MEMORY: Final = Rule(lambda size: size >= 1 << 26, "is too little for a Python", "give 64M or more, such as 2G")
 _SPEED: Final = Rule(lambda speed: 0 < speed <= 1e6, "is no speed", "give a number above 0; 10 is ten times as fast")
 _DOLLARS: Final = Rule(is_possible_budget, "is no budget", "give dollars, from 0.01 to 1,000,000")
@@ -223,6 +224,9 @@ class RunOptions:
         group=TESTS,
         parse=parse_size,
         rule=_MEMORY,
+    )
+    cpu_limit: int | None = _option(
+        None, "--cpu-limit", "processors for a test run (on Linux)", "N", group=TESTS, parse=int, rule=_PROCESSORS
     )
     has_own_home: bool = _option(False, "--own-home", "tests see an empty HOME instead of yours", group=TESTS)
     alone: tuple[str, ...] = _option(

@@ -86,7 +86,7 @@ class SweepSpec(BaseModel, RunOptions, frozen=True, extra="allow"):
     @property
     def run_limits(self) -> RunLimits:
         """What one run of tests may use."""
-        return RunLimits(self.test_timeout, self.memory_limit, self.has_own_home)
+        return RunLimits(self.test_timeout, self.memory_limit, self.has_own_home, self.cpu_limit)
 
     @property
     def has_budget(self) -> bool:

@@ -45,6 +45,13 @@ def test_home():
     assert os.environ["HOME"] == os.environ["TMPDIR"] + "/home" and "XDG_CACHE_HOME" not in os.environ
 
 
+def test_processor():
+    import subprocess, sys
+    question = "import os; print(os.cpu_count(), *os.sched_getaffinity(0))"
+    told = subprocess.check_output([sys.executable, "-c", question], text=True).split()
+    assert len(told) == 2
+
+
 def test_last(): pass
 """
 
@@ -91,6 +98,12 @@ async def test_memory_has_an_end(tmp_path: Path) -> None:
     made = await run(tmp_path, RunLimits(memory_limit=512 << 20), "eats", "last")
     assert dict(made.outcomes) == {"test_it.py::test_eats": "failed", "test_it.py::test_last": "passed"}
     assert "MemoryError" in made.failures["test_it.py::test_eats"]
+
+
+async def test_a_run_and_what_it_starts_share_the_processors_that_it_may_use(tmp_path: Path) -> None:
+    assert (await run(tmp_path, RunLimits(cpu_limit=1), "processor")).is_green("test_it.py::test_processor")
+    own = own_variables(3, str(tmp_path), RunLimits(cpu_limit=2))
+    assert own["SWARM_CPU_LIMIT"] == "2"
 
 
 async def test_tests_see_a_home_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

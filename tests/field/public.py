@@ -234,6 +234,11 @@ PUBLIC: Final[tuple[FieldProject, ...]] = (
             "tests/test_asserts.py::test_django_asserts_available": "impl_fix",
             "tests/test_asserts.py::test_sanity": "clean",
         },
+        arguments=(
+            "--ds=pytest_django_test.settings_sqlite",
+            "tests/test_asserts.py::test_django_asserts_available",
+            "tests/test_asserts.py::test_sanity",
+        ),
         environment={"SETUPTOOLS_SCM_PRETEND_VERSION": "4.14.0"},
     ),
     _public(

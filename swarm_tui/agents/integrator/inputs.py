@@ -87,6 +87,7 @@ class IntegratorInputs(Frozen):
     test_timeout: float | None = None
     memory_limit: int | None = None
     has_own_home: bool = False
+    cpu_limit: int | None = None
     measure_seconds: float = 600.0
     """How long measuring the effects may take altogether; 0 measures nothing."""
     cache: str = ""
@@ -102,7 +103,7 @@ class IntegratorInputs(Frozen):
             self.setup,
             checkout=self.repository,
             fill=self.fill,
-            limits=RunLimits(self.test_timeout, self.memory_limit, self.has_own_home),
+            limits=RunLimits(self.test_timeout, self.memory_limit, self.has_own_home, self.cpu_limit),
         )
 
 

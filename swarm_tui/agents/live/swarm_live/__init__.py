@@ -10,7 +10,7 @@ SWARM_COLLECT   write what was collected to this file as JSON
 SWARM_TOP       the top of the repository that is collected
 SWARM_RESULTS   write a line to this file when a test begins, and one when it ends
 SWARM_NAMED_IN  the user's checkout, whose paths stand in node ids; SWARM_COPY is the copy: `named_paths`
-SWARM_OWN_HOME, SWARM_TEST_TIMEOUT, SWARM_MEMORY_LIMIT   keep runs apart and within limits: `limits`
+SWARM_OWN_HOME, SWARM_TEST_TIMEOUT, SWARM_MEMORY_LIMIT, SWARM_CPU_LIMIT   keep runs apart and within limits: `limits`
 """
 
 import os
@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from .collection import Collection, write_no_reports
-from .limits import TimeLimit, limit_memory, take_own_home
+from .limits import TimeLimit, limit_memory, limit_processors, take_own_home
 from .named_paths import as_here
 from .results import Results
 from .tries import Tries, Witness, read_task, tries_file
@@ -35,6 +35,8 @@ with QUIETLY:
     take_own_home()
 with QUIETLY:
     limit_memory()
+with QUIETLY:
+    limit_processors()
 
 
 @pytest.hookimpl(tryfirst=True)

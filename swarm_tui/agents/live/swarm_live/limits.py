@@ -42,6 +42,16 @@ def limit_memory() -> None:
         resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))
 
 
+def limit_processors() -> None:
+    """Let this process, and all that it starts, use only some of the processors; agents get different ones."""
+    limit = os.environ.get("SWARM_CPU_LIMIT")
+    if limit and hasattr(os, "sched_setaffinity"):
+        allowed = sorted(os.sched_getaffinity(0))
+        count = min(int(limit), len(allowed))
+        first = int(os.environ.get("SWARM_AGENT_NUMBER") or 0) * count
+        os.sched_setaffinity(0, {allowed[(first + place) % len(allowed)] for place in range(count)})
+
+
 class TimeLimit:
     """Fails a test that takes too long, where it hangs; one that cannot be interrupted ends with its process."""
 
