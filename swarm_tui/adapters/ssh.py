@@ -10,7 +10,7 @@ import shlex
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -24,6 +24,9 @@ CALL_TIMEOUT: Final = 25.0
 FAILED: Final = 255
 """ssh's own exit code; all others are the command's."""
 
+SILENT_SHELL: Final = "let its ~/.bashrc print only in terminals: begin it with `case $- in *i*) ;; *) return;; esac`"
+"""What to do about a shell that prints something before every command."""
+
 _NOTICES_LOSS: Final = (
     "-o", f"ConnectTimeout={CONNECT_TIMEOUT}", "-o", "ServerAliveInterval=3", "-o", "ServerAliveCountMax=3",
 )  # fmt: skip
@@ -34,6 +37,7 @@ _TARGET: Final = re.compile(
     r"(?P<machine>[a-z0-9](?:[a-z0-9._-]*[a-z0-9])?|\[[0-9a-f:.]+(?:%[a-z0-9]+)?\])(?::(?P<port>\d{1,9}))?",
     re.IGNORECASE | re.ASCII,
 )
+_ADD_SHOWS: Final = "`swarm-tui hosts add` shows it and asks"
 _ACCEPTED_KEY: Final = re.compile(r"^debug1: Server accepts key: (.+?) [A-Z0-9-]+ SHA256:", re.MULTILINE)
 
 
@@ -46,6 +50,10 @@ class SshTarget:
     port: int = 22
     key_file: str | None = None
     known_hosts_file: str | None = None
+    name: str = ""
+    """What a person calls it: ssh's own settings may have a key for that name."""
+    is_behind_another: bool = False
+    """Whether ssh's own settings lead to it through another machine: only by its name there it can be reached."""
 
     @property
     def shown(self) -> str:
@@ -89,11 +97,19 @@ async def parse_target(text: str) -> SshTarget:
     if port is not None and not 0 < int(port) < 65536:
         raise UsageError(f"{plain(port, 20)} is no port", "give one from 1 to 65535")
     answer = (await run_process(["ssh", "-G", "--", machine], timeout=CALL_TIMEOUT)).text
+    return target_in_settings(machine, answer, user, port)
+
+
+def target_in_settings(machine: str, answer: str, user: str | None = None, port: str | None = None) -> SshTarget:
+    """Return a machine as `ssh -G` describes it, but for what a person has said."""
     known = dict(line.split(" ", 1) for line in answer.splitlines() if " " in line)
+    is_behind_another = any(known.get(way, "none") != "none" for way in ("proxyjump", "proxycommand"))
     return SshTarget(
         user or known.get("user", "") or getpass.getuser(),
-        known.get("hostname", "") or machine,
+        machine if is_behind_another else known.get("hostname", "") or machine,
         int(port or known.get("port", "") or 22),
+        name=machine,
+        is_behind_another=is_behind_another,
     )
 
 
@@ -125,7 +141,8 @@ async def run_script(target: SshTarget, script: str, *, timeout: float = CALL_TI
 
 async def accepted_key(target: SshTarget) -> str | None:
     """Return the file of the key that the machine accepts of those that ssh offers; None for one of an ssh agent."""
-    finished = await _call(target, [*target.words("-v"), "true"], b"", CALL_TIMEOUT)
+    by_name = replace(target, address=target.name or target.address)
+    finished = await _call(target, [*by_name.words("-v"), "true"], b"", CALL_TIMEOUT)
     if finished.code == FAILED:
         raise connection_error(target, finished.error_text)
     accepted = _ACCEPTED_KEY.findall(finished.error_text)
@@ -157,7 +174,8 @@ def connection_error(target: SshTarget, said: str) -> AdapterError:
             "and add it again",
         )
     if "host key verification failed" in lowered or "host key is known" in lowered:
-        return AdapterError(f"the host key of {where} is not known", "`swarm-tui hosts add` shows it and asks")
+        way = f"`ssh {target.name}` shows it and asks" if target.is_behind_another else _ADD_SHOWS
+        return AdapterError(f"the host key of {where} is not known", way)
     if "unprotected private key" in lowered:
         return AdapterError(f"ssh does not use {key}: others can read it", f"chmod 600 {shlex.quote(key)}")
     if "permission denied" in lowered or "too many authentication failures" in lowered:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from swarm_tui.adapters.mngr_hosts import MngrHost
+from swarm_tui.adapters.ssh import SILENT_SHELL
 from swarm_tui.agents.kinds import AgentKind
 from swarm_tui.doctor.check import Check
 from swarm_tui.doctor.host_probe import HostAnswers, probe_host
@@ -62,6 +63,13 @@ def judge_host(
     found = f"{host.target.shown} answers in {answers.seconds:.1f} s{cores}"
     reached = Check(host.shown, True, found, _NEEDED_HOST)
     return [reached, *(check for each in _ROWS for check in each(visit))]
+
+
+def _check_shell(visit: HostVisit) -> Iterator[Check]:
+    if visit.answers.greeting:
+        found = f"prints {visit.answers.greeting!r} before every command"
+        needed = "one that is silent: git takes what it prints for an answer"
+        yield visit.check("shell", False, found, needed, SILENT_SHELL)
 
 
 def _check_programs(visit: HostVisit) -> Iterator[Check]:
@@ -168,6 +176,7 @@ def _check_neighbours(visit: HostVisit) -> Iterator[Check]:
 
 
 _ROWS: Final[tuple[Callable[[HostVisit], Iterator[Check]], ...]] = (
+    _check_shell,
     _check_programs,
     _check_agent,
     _check_folder,

@@ -49,6 +49,8 @@ class HostAnswers:
     """What a machine answered."""
 
     found: Mapping[str, str]
+    greeting: str
+    """What the shell prints before any command."""
     seconds: float
     """The round trip, connection and all."""
     asked_at: float
@@ -80,4 +82,5 @@ async def probe_host(target: SshTarget, folder: str = "", program: str = "", log
         raise AdapterError(
             f"{target.shown} lets you in, but runs no command: {said}", "its user needs a shell, such as /bin/sh"
         )
-    return HostAnswers(found, seconds, begun + seconds / 2)
+    greeting = plain(finished.text.partition(_MARK)[0].strip(), 80)
+    return HostAnswers(found, greeting, seconds, begun + seconds / 2)

@@ -16,7 +16,7 @@ from typing import Final
 from swarm_tui.adapters.git import Repository
 from swarm_tui.adapters.git.command import GitError
 from swarm_tui.adapters.set_up import SetUpFailed, read_failure, set_up_script
-from swarm_tui.adapters.ssh import target_of
+from swarm_tui.adapters.ssh import SILENT_SHELL, target_of
 from swarm_tui.adapters.threads import finish_in_thread
 from swarm_tui.agents.kinds import kind_of_sweep
 from swarm_tui.agents.shipped import Shelf, packed_package
@@ -107,6 +107,9 @@ class HostPreparation:
     async def _prepare(self, place: SshPlace) -> PreparedHost:
         spec, access, link = self._spec, place.access, place.link
         await self._check_programs(place)
+        if link.greeting:
+            what = f"the shell of {access.name} prints {link.greeting!r} before every command"
+            raise HostUnfit(f"{what}, and git takes that for an answer", SILENT_SHELL)
         folder = far_folder(access, spec.sweep)
         project = posixpath.join(folder, "project")
         await self._checked(place, ["mkdir", "-p", f"{folder}/agents"], "make its folder")

@@ -333,7 +333,8 @@ def answer_safely(request: Any) -> None:
     try:
         fields = answer(request)
     except OSError as problem:
-        fields = {"problem": problem.strerror or str(problem), "errno": problem.errno, "path": str(problem.filename)}
+        where = str(problem.filename or request.get("path") or "")
+        fields = {"problem": problem.strerror or str(problem), "errno": problem.errno, "path": where}
     except Exception as problem:
         fields = {"problem": type(problem).__name__ + ": " + str(problem), "errno": None, "path": ""}
     say(id=request["id"], **fields)

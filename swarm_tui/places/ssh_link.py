@@ -60,6 +60,8 @@ class SshLink:
         self.heard_at = 0.0
         """When it last said something, in seconds since 1970."""
         self.load, self.processors, self.home = 0.0, 0, ""
+        self.greeting = ""
+        """What its shell prints before any command: it is in the way of git, which reads what is printed."""
         self._start = start
         self._loop: asyncio.AbstractEventLoop | None = None
         self._process: LineProcess | None = None
@@ -203,7 +205,8 @@ class SshLink:
         try:
             said = json.loads(line)
         except (ValueError, RecursionError):
-            # A greeting of the shell's.
+            if not self.is_there and not self.greeting:
+                self.greeting = plain(line.decode("utf-8", "replace"), 80).strip()
             return
         if not isinstance(said, dict):
             return

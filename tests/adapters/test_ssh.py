@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+from pathlib import Path
+
 import pytest
 
-from swarm_tui.adapters.ssh import SshTarget, connection_error, parse_target
+from swarm_tui.adapters.ssh import SshTarget, connection_error, parse_target, ssh_noticing_loss, target_in_settings
 from swarm_tui.errors import UsageError
+from tests.programs import make_program
 
 pytestmark = pytest.mark.needs("ssh")
 
@@ -33,6 +38,36 @@ async def test_a_machine_is_read(text: str, user: str, address: str, port: int) 
 async def test_what_is_no_machine_is_refused(text: str) -> None:
     with pytest.raises(UsageError):
         await parse_target(text)
+
+
+SETTINGS = """user root
+hostname 10.0.0.5
+port 2222
+identityfile ~/.ssh/box1
+"""
+
+
+def test_ssh_settings_say_what_a_person_leaves_out() -> None:
+    target = target_in_settings("box1", SETTINGS)
+    assert (target.user, target.address, target.port, target.name) == ("root", "10.0.0.5", 2222, "box1")
+    given = target_in_settings("box1", SETTINGS, "me", "22")
+    assert (given.user, given.address, given.port) == ("me", "10.0.0.5", 22)
+
+
+@pytest.mark.parametrize("way", ["proxyjump gate", "proxycommand ssh -W %h:%p gate"])
+def test_a_machine_behind_another_keeps_the_name_that_leads_to_it(way: str) -> None:
+    target = target_in_settings("box1", f"{SETTINGS}{way}\n")
+    assert (target.address, target.port, target.is_behind_another) == ("box1", 2222, True)
+    assert connection_error(target, "Host key verification failed.").hint == "`ssh box1` shows it and asks"
+    assert not target_in_settings("box1", f"{SETTINGS}proxycommand none\n").is_behind_another
+
+
+def test_ssh_of_other_programs_ends_when_its_machine_is_lost(tmp_path: Path) -> None:
+    make_program(tmp_path / "ssh", 'echo "$@"')
+    with ssh_noticing_loss({"PATH": f"{tmp_path}:{os.environ['PATH']}"}) as environment:
+        said = subprocess.run(["ssh", "-t", "me@box1", "a  b"], env=environment, capture_output=True, text=True).stdout
+    assert said.endswith("ServerAliveCountMax=3 -t me@box1 a  b\n")
+    assert "ServerAliveInterval=3" in said
 
 
 def test_no_word_of_a_machine_is_taken_for_an_option() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -13,16 +12,14 @@ from typing import Any
 import pytest
 
 from swarm_tui.agents.claude.session_log import dollars_of
-from swarm_tui.journal.fold import SweepState
 from swarm_tui.journal.recover import recover_journal
 from swarm_tui.model.events import LoginLost
-from swarm_tui.model.state import TestRecord
 from swarm_tui.model.states import Result, State
 from swarm_tui.model.trouble import Trouble, TroubleKind
-from tests.claude.lab import ClaudeLab, claude_lab
+from tests.claude.lab import claude_lab
 from tests.claude.scripted_model import Refusal
+from tests.claude.sweep import Sweep
 from tests.isolation import IsolatedMngr, isolate_mngr
-from tests.waiting import until
 
 pytestmark = pytest.mark.slow
 
@@ -48,49 +45,6 @@ def limit_headers(reset: int) -> dict[str, str]:
         f"{unified}-5h-reset": str(reset),
         f"{unified}-5h-utilization": "1.0",
     }
-
-
-class Sweep:
-    """A sweep that runs in the background."""
-
-    def __init__(self, lab: ClaudeLab, *words: str) -> None:
-        self.lab = lab
-        self.process = lab.program.start("run", "--headless", "--agent", "claude", *words)
-
-    def state(self) -> SweepState:
-        return self.lab.program.opened().state
-
-    def record(self, name: str) -> TestRecord:
-        return next(record for record in self.state().tests() if record.test.endswith(f"::test_{name}"))
-
-    def wait_for(self, name: str, condition: Callable[[TestRecord], object]) -> TestRecord:
-        def has_come() -> TestRecord | None:
-            try:
-                record = self.record(name)
-            except (IndexError, StopIteration):
-                return None
-            return record if condition(record) else None
-
-        found = until(has_come, f"test_{name}", seconds=180.0, describe=self.story)
-        assert found is not None
-        return found
-
-    def answer(self, name: str, text: str) -> None:
-        """Answer what the agent of a test asks now."""
-        listed = json.loads(self.lab.program.call("pending", "--json").stdout)
-        items = [item for group in listed["groups"] for item in group["items"]]
-        (item,) = [item["id"] for item in items if item["test"].endswith(f"::test_{name}")]
-        done = self.lab.program.call("answer", item, text)
-        assert done.returncode == 0, done.stderr
-
-    def end(self) -> int:
-        return self.process.wait(timeout=240)
-
-    def story(self) -> str:
-        try:
-            return json.dumps(json.loads(self.lab.program.call("status", "--json").stdout), indent=1)
-        except ValueError:
-            return "no sweep yet"
 
 
 @pytest.fixture

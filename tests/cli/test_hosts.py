@@ -182,6 +182,15 @@ def test_an_account_without_a_shell_is_told_from_a_machine_that_is_down(setting:
     assert "runs no command: This account is currently not available.: its user needs a shell" in answer.stderr
 
 
+def test_a_shell_that_prints_before_every_command_is_named(setting: Setting) -> None:
+    setting.trust()
+    (setting.host.home / ".bashrc").write_text("echo Welcome to box1\n")
+    answer = setting.add("--yes")
+    (setting.host.home / ".bashrc").unlink()
+    assert answer.returncode == 1
+    assert "prints 'Welcome to box1' before every command" in answer.stdout
+
+
 def test_a_host_that_lacks_programs_gets_a_row_for_each(setting: Setting) -> None:
     setting.trust()
     assert setting.add("--yes").returncode == 0

@@ -13,9 +13,12 @@ from pathlib import Path
 
 import pytest
 
+from swarm_tui.adapters.git import Repository
 from swarm_tui.adapters.line_process import LineProcess
+from swarm_tui.engine.host_preparation import HostPreparation, HostUnfit
+from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.model.hosts import HostAccess
-from swarm_tui.model.sweep import MngrSettings
+from swarm_tui.model.sweep import MngrSettings, SweepSpec
 from swarm_tui.places import ssh_link
 from swarm_tui.places.place import AgentAddress, AgentFile, FileSlice, PlaceUnreachable, ReadRequest
 from swarm_tui.places.ssh import SshPlace
@@ -179,6 +182,20 @@ async def test_nonsense_from_a_host_harms_nobody(line: Line, said: bytes, monkey
     statuses = await line.place.latest_statuses()
     assert statuses.agents == {}
     assert statuses.lost
+
+
+async def test_a_shell_that_greets_is_of_no_use_since_git_reads_what_it_prints(
+    line: Line, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ["sh", "-c", 'echo "Welcome to box1"; exec "$@"', "sh", sys.executable, "-u", "-c", FAR]
+    monkeypatch.setattr(line.link, "_start", lambda access: LineProcess(words))
+    spec = SweepSpec(
+        sweep="s1", repository="/r", base="0" * 40, created_at=1.0, agent_type="command", mngr=MngrSettings(path="mngr")
+    )
+    preparation = HostPreparation(spec, SweepFolder(line.state), Repository.open(Path.cwd()), print)
+    with pytest.raises(HostUnfit, match=r"the shell of box1 prints 'Welcome to box1' before every command"):
+        await preparation.prepared(line.place)
+    assert not (line.state.parent.parent / "swarm").exists(), "nothing was made there"
 
 
 async def test_a_host_that_falls_silent_is_lost(line: Line, monkeypatch: pytest.MonkeyPatch) -> None:
