@@ -83,6 +83,8 @@ class TestTeeth(BaseModel):
         kinds = {sign.kind for sign in self.signs}
         if kinds & CERTAIN or self.misses_bug:
             return True
+        if not self.is_measured:
+            return bool(kinds & LIKELY)
         if self.kills_before is None or self.kills_after is None:
             return bool(kinds)
         if self.kills_after > self.kills_before:

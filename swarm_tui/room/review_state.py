@@ -15,7 +15,9 @@ from swarm_tui.model.fixes import Conflict, Fix, Preview
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.outcome import LeftOut
 from swarm_tui.model.state import TestRecord
+from swarm_tui.model.teeth import TestTeeth
 from swarm_tui.model.verdicts import Verdict
+from swarm_tui.room.changed_tests import ChangedTests
 from swarm_tui.room.draw.fixes import EffectFacts, FixEvidence, FixFacts, PlanFacts, draw_report
 from swarm_tui.room.draw.parts import Line
 from swarm_tui.room.test_runs import PASSED, ReviewTestRunner, TestRunFacts
@@ -36,10 +38,12 @@ class ReviewState:
         sweep: str,
         clock: Callable[[], float],
         test_runner: ReviewTestRunner,
+        changed_tests: ChangedTests,
     ) -> None:
         self.review = review
         self.sweep = sweep
         self.test_runner = test_runner
+        self.changed_tests = changed_tests
         self.preview: Preview | None = None
         """Of the present plan; None while it is being computed."""
         self.applied = ""
@@ -121,6 +125,7 @@ class ReviewState:
             title=self._row_title(fix),
             verdict=verdict.value if verdict else self._verdict_of_parts(fix),
             is_part=fix in self.review.known_parts,
+            weaker=sum(teeth.is_weaker for teeth in self.teeth_of(fix)),
             added=fix.added,
             removed=fix.removed,
             greens=len(measured.turned_green) if measured else None,
@@ -169,7 +174,7 @@ class ReviewState:
             parts=self._parts_words(),
             branch=reviewed_branch(review, self.sweep),
             applied=self.applied,
-            running=self.test_runner.running.progress if self.test_runner.running else "",
+            running=self.running,
             tests=self._plan_test_result(),
             doubt="" if not review.branch.doubts else review.branch.doubts[0],
             cost=cost_of_each(self._state().spending, words.count(Verdict.KEEP), len(self.fixes)),
@@ -178,6 +183,17 @@ class ReviewState:
     def _named(self, commits: Sequence[str]) -> str:
         more = f" and {len(commits) - 3} more" if len(commits) > 3 else ""
         return "+".join(self.number(commit) for commit in commits[:3]) + more
+
+    @property
+    def running(self) -> str:
+        """What runs in the background and how far it is, or ""."""
+        run, teeth = self.test_runner.running, self.changed_tests.progress
+        return run.progress if run is not None else teeth.words if teeth is not None else ""
+
+    def teeth_of(self, fix: Fix) -> tuple[TestTeeth, ...]:
+        """Return the changed tests of a row, the weakest first."""
+        is_row_0 = fix is self.review.branch.tests
+        return tuple(self.changed_tests.of_row(fix, () if is_row_0 else self.records_of(fix)))
 
     def _parts_words(self) -> str:
         """Return what became of the parts of row 0: how many are left out, else how many are open."""
@@ -258,6 +274,7 @@ class ReviewState:
             is_measured=measured.is_measured if measured else False,
             agents=() if fix is self.review.branch.tests else tuple(self.records_of(fix)),
             runs=self._runs_of(fix),
+            teeth=self.teeth_of(fix),
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -10,6 +11,8 @@ from swarm_tui.adapters.git import Repository
 from swarm_tui.journal.fold import SweepState
 from swarm_tui.model.fixes import Fix
 from swarm_tui.model.sweep import SweepSpec
+from swarm_tui.room.changed_tests import ChangedTests
+from swarm_tui.teeth.review_teeth import ReviewTeeth
 from swarm_tui.testing.settings import guess_settings, settings_of_sweep
 from swarm_tui.triage.review import Review
 from swarm_tui.triage.verify import ReviewTests
@@ -33,6 +36,7 @@ class TestRunFacts:
     """Each test's outcome with what is tried."""
     complaint: str = ""
     is_over: bool = False
+    began: float = field(default_factory=time.monotonic)
 
     @property
     def went_red(self) -> tuple[str, ...]:
@@ -42,7 +46,10 @@ class TestRunFacts:
     @property
     def progress(self) -> str:
         done, total = len(self.before) + len(self.after), 2 * len(self.tests)
-        return f"{self.about}: {done // 2} of {total // 2} tests" if total else f"{self.about}: looking for its tests"
+        if not total:
+            return f"{self.about}: looking for its tests"
+        left = f", {(time.monotonic() - self.began) / done * (total - done):.0f} s left" if done else ""
+        return f"{self.about}: {done // 2} of {total // 2} tests{left}"
 
 
 class ReviewTestRunner:
@@ -87,6 +94,7 @@ class ReviewTestRunner:
         on_change()
         try:
             run.tests = tuple(await tests)
+            run.began = time.monotonic()
             previews = [await asyncio.to_thread(self._review.preview_of, reverts) for reverts in (kept, run.reverted)]
             for preview, outcomes in zip(previews, (run.before, run.after), strict=True):
                 if preview.tree is None:
@@ -103,6 +111,16 @@ class ReviewTestRunner:
 
     async def close(self) -> None:
         await self._tests.copies.close()
+
+
+def tests_of_sweep(review: Review, spec: SweepSpec, state: SweepState) -> ChangedTests:
+    """Return the tests that the branch of a sweep changes."""
+    return ChangedTests(ReviewTeeth(review, settings_of_sweep(spec), state.tests() if spec.kind == "tests" else ()))
+
+
+def tests_without_sweep(review: Review, repository: Repository) -> ChangedTests:
+    """Return the tests that a branch changes that no sweep made."""
+    return ChangedTests(ReviewTeeth(review, guess_settings(repository)))
 
 
 def runner_of_sweep(review: Review, spec: SweepSpec, state: SweepState) -> ReviewTestRunner:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from swarm_tui.model.diff import parse_diff
 from swarm_tui.model.harvest import HarvestReport
 from swarm_tui.model.state import TestRecord, Try
+from swarm_tui.model.teeth import Sign, SignKind, TestTeeth
 from swarm_tui.room.draw.code import draw_bare_line, draw_hunk
 from swarm_tui.room.draw.fixes import (
     EffectFacts,
@@ -22,6 +23,7 @@ from swarm_tui.room.draw.fixes import (
     draw_plan,
 )
 from swarm_tui.room.draw.parts import text_of, width_of
+from swarm_tui.room.draw.teeth import draw_teeth
 
 FIX = FixFacts(3, "Keep the exit code on copy", "", 9, 2, 3, 0, 1, False, False)
 PLAN = PlanFacts(11, 7, 2, 0, True, (), 9, "swarm/x/reviewed")
@@ -50,6 +52,42 @@ def test_a_verdict_is_a_word(verdict: str, word: str) -> None:
 def test_a_row_fits_its_width(width: int, title: str, lines: int, agents: int) -> None:
     row = draw_fix(FixFacts(1, "t" + title.replace("\n", " "), "keep", lines, lines, 3, 1, agents, False, True), width)
     assert width_of(row) <= width
+
+
+@pytest.mark.parametrize("width", [80, 100, 140])
+def test_what_runs_and_what_came_of_it_is_seen_at_every_width(width: int) -> None:
+    words = "without #3: 4 of 9 tests, 12 s left"
+    assert words in text_of(draw_plan(replace(PLAN, running=words), width))
+    assert "4 went red" in text_of(draw_plan(replace(PLAN, tests="300 tests, 4 went red"), width))
+
+
+WEAKER = TestTeeth(
+    test="tests/test_a.py::test_x",
+    file="tests/test_a.py",
+    signs=(Sign(kind=SignKind.LOOSENED, line=3, before="f() == 3", after="f()"),),
+    is_measured=True,
+    faults=20,
+    kills_before=14,
+    kills_after=6,
+    missed=tuple(f"a.py:{number} `<` became `<=`" for number in range(7)),
+)
+
+
+def test_a_weaker_test_says_what_it_checks_no_more() -> None:
+    lines = [text_of(line).rstrip() for line in draw_teeth([WEAKER], 80)]
+    assert lines[:6] == [
+        "teeth",
+        "▼ tests/test_a.py::test_x",
+        "  weaker · a check was loosened, kills 14 to 6 of 20 ▼",
+        "    - f() == 3",
+        "    + f()",
+        "    no more noticed: a.py:0 `<` became `<=`",
+    ]
+    assert lines[-1] == "    and 2 more"
+    strong = WEAKER.model_copy(update={"signs": (), "missed": (), "kills_after": 15})
+    assert [text_of(line).rstrip() for line in draw_teeth([strong], 80)][2] == "  as strong · kills 14 to 15 of 20 ▲"
+    assert draw_teeth([TestTeeth(test="t", file="t")], 80) == []
+    assert "2 weaker ▼" in text_of(draw_fix(replace(FIX, weaker=2), 60))
 
 
 def test_the_plan_counts_what_is_open() -> None:

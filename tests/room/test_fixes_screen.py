@@ -24,7 +24,7 @@ from swarm_tui.triage.store import ReviewFolder
 from tests.git_project import GitProject, file_contents
 from tests.room.scenes import text_on_screen
 
-DEADLINE = 20.0
+DEADLINE = 60.0
 
 
 @pytest.fixture
@@ -146,6 +146,23 @@ async def test_its_tests_tell_what_goes_red_without_it(project: GitProject, tmp_
     async with merge_view(project, tmp_path) as (app, _, pilot):
         await pilot.press("T")
         await until(pilot, lambda: "if reverted: clean · 1 test goes red" in text_on_screen(app))
+
+
+async def test_what_runs_in_the_background_is_stopped_by_a_key(project: GitProject, tmp_path: Path) -> None:
+    async with merge_view(project, tmp_path) as (app, screen, pilot):
+        await pilot.press("X")
+        assert "nothing runs" in text_on_screen(app)
+        await pilot.press("T")
+        await until(pilot, lambda: "without #1:" in text_on_screen(app))
+        await pilot.press("V")
+        assert "one run at a time, X stops it" in text_on_screen(app)
+        await pilot.press("X")
+        state = screen.review_state
+        assert state is not None
+        await until(pilot, lambda: not state.running)
+        assert "stopped" in text_on_screen(app)
+        await pilot.press("W")
+        assert "this branch changes no test" in text_on_screen(app)
 
 
 async def test_apply_asks_and_leaves_the_checkout_alone(project: GitProject, tmp_path: Path) -> None:

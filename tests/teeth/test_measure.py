@@ -30,7 +30,7 @@ async def test_weaker_tests_are_measured_kept_and_sorted_first(
     before = file_contents(project.root)
     settings = TestSettings(sys.executable)
     teeth = ReviewTeeth(review, settings)
-    assert [found.is_weaker for found in teeth.known()] == [True, False, False]
+    assert [found.is_weaker for found in teeth.known()] == [False, False, False]
     assert teeth.unmeasured == 3
     seen: list[TeethProgress] = []
     found = await teeth.measure(seen.append)
@@ -68,7 +68,9 @@ async def test_weaker_tests_are_measured_kept_and_sorted_first(
 
 
 def test_what_is_said_of_a_test() -> None:
-    test = TestTeeth(test="t", file="t.py", faults=20, kills_before=14, kills_after=6, missed=("a", "b"))
+    test = TestTeeth(
+        test="t", file="t.py", is_measured=True, faults=20, kills_before=14, kills_after=6, missed=("a", "b")
+    )
     assert test.words == "kills 14 to 6 of 20 ▼"
     assert test.is_weaker
     stronger = test.model_copy(update={"kills_before": 6, "kills_after": 14, "missed": ()})
@@ -77,7 +79,9 @@ def test_what_is_said_of_a_test() -> None:
     one = test.model_copy(update={"kills_before": 7, "missed": ("a",)})
     assert not one.is_weaker
     lost = (Sign(kind=SignKind.LOST),)
-    assert one.model_copy(update={"signs": lost}).is_weaker
+    assert one.model_copy(update={"signs": lost, "is_measured": True}).is_weaker
+    assert not TestTeeth(test="t", file="t.py", signs=lost).is_weaker
+    assert TestTeeth(test="t", file="t.py", signs=(Sign(kind=SignKind.LOOSENED),)).is_weaker
     assert not stronger.model_copy(update={"signs": (Sign(kind=SignKind.LOOSENED),)}).is_weaker
     assert stronger.model_copy(update={"signs": (Sign(kind=SignKind.SKIPPED),)}).is_weaker
     assert test.model_copy(update={"is_new": True, "kills_before": None, "kills_after": 0}).is_toothless

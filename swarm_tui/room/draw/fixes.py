@@ -11,6 +11,7 @@ from swarm_tui.model.diff import Diff, DiffFile
 from swarm_tui.model.formatting import age
 from swarm_tui.model.outcome import IntegratorOutcome, LeftOut
 from swarm_tui.model.state import TestRecord
+from swarm_tui.model.teeth import TestTeeth
 from swarm_tui.model.text import plain, plain_lines
 from swarm_tui.room.draw.glyphs import TRY_SIGNS
 from swarm_tui.room.draw.parts import (
@@ -25,6 +26,7 @@ from swarm_tui.room.draw.parts import (
     width_of,
     wrap_text,
 )
+from swarm_tui.room.draw.teeth import draw_teeth
 
 TRIES_SHOWN: Final = 12
 VERDICT_WORDS: Final = {"keep": ("keep", "good"), "revert": ("REVERT", "removed bold"), "later": ("later", "warning")}
@@ -51,6 +53,8 @@ class FixFacts:
     """It could not be reverted alone."""
     is_part: bool = False
     """It is a part of row 0, which is left out and not reverted."""
+    weaker: int = 0
+    """Tests that it makes weaker."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +110,11 @@ def draw_plan(facts: PlanFacts, width: int) -> Line:
         end = [Part("  "), Part(facts.doubt, "warning")]
     else:
         end = [Part("  not applied", "dim")]
-    # Parts that do not fit beside the counts are left out, the least important first.
-    for right in ([*cost, *plan, *end, Part(" ")], [*plan, *end, Part(" ")], [*plan, Part(" ")], plan[:2]):
+    # Parts that do not fit beside the counts are left out, the least important first: what runs, or has run, is news.
+    short = end[-1:] if facts.running else plan[-1:] if facts.tests else []
+    choices = [[*cost, *plan, *end, Part(" ")], [*plan, *end, Part(" ")]]
+    choices += [[*short, Part(" ")]] if short else []
+    for right in (*choices, [*plan, Part(" ")], plan[:2]):
         if width_of(left) + width_of(right) + 2 <= width:
             return spread(left, right, width)
     return cut_line(left, width)
@@ -125,6 +132,7 @@ def draw_fix(facts: FixFacts, width: int) -> Line:
     impact = "" if facts.greens is None else f"{facts.greens}▲" + (f"{facts.reds}▼" if facts.reds else "")
     size = f"+{facts.added}-{facts.removed}" if facts.removed else f"+{facts.added}"
     tail = [
+        Part(f" {facts.weaker} weaker ▼" if facts.weaker and width >= 34 else "", "unresolved"),
         Part(" ⚠" if facts.is_stuck else "", "warning"),
         Part(f" {facts.agents}×" if facts.agents > 1 and width >= 40 else "", "dim"),
         Part(align_right(impact, 5) if width >= 34 else "", "unresolved" if facts.reds else "fixed"),
@@ -197,6 +205,8 @@ class FixEvidence:
     """The tests whose agents made it."""
     runs: tuple[tuple[str, bool | None, str], ...] = ()
     """Tests that were run without this fix: node id, passed, failure line."""
+    teeth: tuple[TestTeeth, ...] = ()
+    """The tests that it changes."""
 
 
 def draw_evidence(evidence: FixEvidence, width: int) -> list[Line]:
@@ -212,6 +222,7 @@ def draw_evidence(evidence: FixEvidence, width: int) -> list[Line]:
     cost = cost_words(evidence.agents)
     lines.append([*author, Part(f" · {cost}", "dim")] if cost else author)
     lines += _impact(evidence, width)
+    lines += draw_teeth(evidence.teeth, width)
     for number, agent in enumerate(evidence.agents):
         lines += ([], *_agent_lines(agent, width)) if number or lines else _agent_lines(agent, width)
     if evidence.runs:

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from textual.containers import Container
 from textual.widget import Widget
-from textual.worker import WorkType
+from textual.worker import Worker, WorkType
 
 from swarm_tui.model.fixes import Fix
 from swarm_tui.model.text import plain
@@ -133,9 +133,9 @@ class FixesScreen(RoomScreen):
     def show_verdicts(self) -> None:
         self.plan.show_verdicts()
 
-    def start(self, work: WorkType[None], group: str, *, is_exclusive: bool = True) -> None:
+    def start(self, work: WorkType[None], group: str, *, is_exclusive: bool = True) -> Worker[None]:
         # A function, not its coroutine: a worker that is replaced before it begins leaves nothing unawaited.
-        self.run_worker(work, group=f"fixes: {group}", exclusive=is_exclusive, exit_on_error=False)
+        return self.run_worker(work, group=f"fixes: {group}", exclusive=is_exclusive, exit_on_error=False)
 
     # What is shown.
 
@@ -179,6 +179,7 @@ class FixesScreen(RoomScreen):
 
     def _review_closed(self) -> None:
         self._last_fix = self.current_fix
+        self.test_runs.end()
         self.parts.is_open = False
         self.lines.state = None
         self.lines.shown = []
@@ -188,6 +189,7 @@ class FixesScreen(RoomScreen):
         await state.preview_each_alone(lambda: state is self.review_state, self._redraw_fix)
         if await self.parts.load(state) and state is self.review_state:
             self.show_verdicts()
+        await self.test_runs.load_teeth(state)
 
     def _redraw_fix(self, fix: Fix) -> None:
         if fix in self.lines.shown:
@@ -230,6 +232,7 @@ class FixesScreen(RoomScreen):
 
     def _show_test_run(self) -> None:
         self.plan.show()
+        self._redraw_fixes()
         self.details.show_effect()
         if self.has_class("-evidence"):
             self.details.show_evidence(keeps_place=True)
@@ -244,6 +247,8 @@ class FixesScreen(RoomScreen):
         self.set_class(self.size.height >= EVIDENCE_ROWS, "-tall")
         self._place_evidence()
         self._place_list()
+        self.plan.show()
+        self.details.show_effect()
 
     def on_lines_resized(self, event: Lines.Resized) -> None:
         super().on_lines_resized(event)

@@ -25,7 +25,11 @@ class PartsWalk:
         state = self._screen.review_state
         if state is None:
             return ()
-        return state.review.known_parts if self.is_open else state.rows
+        if not self.is_open:
+            return state.rows
+        # Those that make a test weaker first: they are what a person should see.
+        weaker = {part.id for part in state.review.known_parts if any(each.is_weaker for each in state.teeth_of(part))}
+        return tuple(sorted(state.review.known_parts, key=lambda part: part.id not in weaker))
 
     def still_open(self) -> frozenset[str]:
         """Return the rows shown that wait for a verdict; row 0 waits while one of its parts does."""
@@ -66,7 +70,8 @@ class PartsWalk:
             return
         self.is_open = True
         self._show_rows()
-        first = next(iter(state.review.open_parts), state.review.known_parts[0])
+        still_open = self.still_open()
+        first = next((part for part in self.rows() if part.id in still_open), self.rows()[0])
         self._screen.show_fix(first)
 
     async def load(self, state: ReviewState) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from swarm_tui.errors import SwarmError
 from swarm_tui.room.review_state import ReviewState
 from swarm_tui.room.screens.services import FixesServices
-from swarm_tui.room.test_runs import runner_of_sweep, runner_without_sweep
+from swarm_tui.room.test_runs import runner_of_sweep, runner_without_sweep, tests_of_sweep, tests_without_sweep
 from swarm_tui.triage.review import Review
 
 CHECK_SECONDS = 2.0
@@ -93,9 +93,11 @@ class ReviewLoader:
         spec = store.opened.spec
         if self._screen.room.given_review is not None:
             runner = runner_without_sweep(review, review.repository)
-            return ReviewState(review, lambda: store.state, "", store.clock, runner)
+            changed = tests_without_sweep(review, review.repository)
+            return ReviewState(review, lambda: store.state, "", store.clock, runner, changed)
         runner = runner_of_sweep(review, spec, store.state)
-        return ReviewState(review, lambda: store.state, spec.sweep, store.clock, runner)
+        changed = tests_of_sweep(review, spec, store.state)
+        return ReviewState(review, lambda: store.state, spec.sweep, store.clock, runner, changed)
 
     async def close(self) -> None:
         state, self.state = self.state, None

@@ -8,7 +8,7 @@ from swarm_tui.model.state import TestRecord
 from swarm_tui.room.store import Store, SweepChanged
 
 if TYPE_CHECKING:
-    from textual.worker import WorkType
+    from textual.worker import Worker, WorkType
 
     from swarm_tui.model.fixes import Fix
     from swarm_tui.room.app import RoomApp
@@ -60,5 +60,5 @@ class FixesServices(ScreenServices, Protocol):
     def show_verdicts(self) -> None:
         """Draw the verdicts and compute the preview of the plan."""
 
-    def start(self, work: WorkType[None], group: str, *, is_exclusive: bool = True) -> None:
+    def start(self, work: WorkType[None], group: str, *, is_exclusive: bool = True) -> Worker[None]:
         """Start a worker; an exclusive one cancels the other workers of its group."""

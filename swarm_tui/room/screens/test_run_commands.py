@@ -4,21 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
 from swarm_tui.errors import SwarmError
 from swarm_tui.room.actions import Action
+from swarm_tui.room.review_state import ReviewState
 from swarm_tui.room.screens.services import FixesServices
 from swarm_tui.room.test_runs import TestRunFacts
 
+if TYPE_CHECKING:
+    from textual.worker import Worker
+
 
 class TestRunCommands:
-    """The actions that run tests, one run at a time."""
+    """The actions that run tests in the background, one run at a time, and the one that stops it."""
 
     __test__ = False
 
     def __init__(self, screen: FixesServices, on_change: Callable[[], None]) -> None:
         self._screen = screen
         self._on_change = on_change
+        self._worker: Worker[None] | None = None
 
     def actions(self) -> tuple[Action, ...]:
         return (
@@ -26,36 +32,88 @@ class TestRunCommands:
                    self.run_without_fix, self.why_not),
             Action("fixes.test_plan", ("V",), "", "Run all tests of the sweep on what the plan makes of the branch",
                    self.run_plan, self.why_not),
+            Action("fixes.teeth", ("W",), "weaker", "Measure whether tests that were changed notice less than before",
+                   self.measure_teeth, self.why_no_teeth),
+            Action("fixes.stop", ("X",), "", "Stop the tests that run in the background", self.stop, self.why_not_stop),
         )  # fmt: skip
 
     def why_not(self) -> str:
         state = self._screen.review_state
-        if state is not None and state.test_runner.running is not None:
-            return f"{state.test_runner.running.progress}: one run at a time"
+        if state is not None and state.running:
+            return f"{state.running}: one run at a time, X stops it"
         return self._screen.why_no_fix()
+
+    def why_no_teeth(self) -> str:
+        why_not, state = self.why_not(), self._screen.review_state
+        if why_not or state is None:
+            return why_not
+        if not state.changed_tests.known:
+            return "this branch changes no test"
+        return "" if state.changed_tests.unmeasured else f"all changed tests were measured: {self._weaker_words(state)}"
+
+    @staticmethod
+    def _weaker_words(state: ReviewState) -> str:
+        return f"{len(state.changed_tests.weaker)} of {len(state.changed_tests.known)} are weaker"
+
+    def why_not_stop(self) -> str:
+        state = self._screen.review_state
+        return "" if state is not None and state.running else "nothing runs"
+
+    async def load_teeth(self, state: ReviewState) -> None:
+        """Read what is known of the changed tests, which is soon done, and show it."""
+        try:
+            await state.changed_tests.load()
+        except SwarmError as error:
+            self._screen.show_message(f"the changed tests cannot be read: {error}", "warning")
+        if state is self._screen.review_state:
+            self._on_change()
 
     def run_without_fix(self) -> None:
         """Run the tests that the fix under the cursor concerns on the plan with that fix reverted."""
         state, fix = self._screen.reviewed_fix()
         reverted = state.with_it_reverted(fix)
-        self._start(lambda: state.test_runner.run_without_fix(fix, reverted, self._on_change))
+        self._start(lambda: self._summed_up(state.test_runner.run_without_fix(fix, reverted, self._on_change)))
 
     def run_plan(self) -> None:
         """Run all tests of the sweep on the tree of the plan."""
         state, _ = self._screen.reviewed_fix()
         reverted = state.review.reverted
-        self._start(lambda: state.test_runner.run_plan(reverted, self._on_change))
+        self._start(lambda: self._summed_up(state.test_runner.run_plan(reverted, self._on_change)))
 
-    def _start(self, run: Callable[[], Awaitable[TestRunFacts]]) -> None:
-        self._screen.start(partial(self._run, run), "tests", is_exclusive=False)
+    def measure_teeth(self) -> None:
+        """Measure the changed tests on the program with small faults in it."""
+        state, _ = self._screen.reviewed_fix()
 
-    async def _run(self, run: Callable[[], Awaitable[TestRunFacts]]) -> None:
+        async def measure() -> tuple[str, str]:
+            sentence = await state.changed_tests.measure(self._on_change)
+            return sentence, "warning" if state.changed_tests.weaker else "good"
+
+        self._start(measure)
+
+    def stop(self) -> None:
+        """Stop what runs; what was found until then is kept."""
+        if self._worker is not None:
+            self._worker.cancel()
+            self._screen.show_message("stopped")
+
+    def end(self) -> None:
+        """Stop what runs, without a word: its review is closed."""
+        if self._worker is not None:
+            self._worker.cancel()
+
+    async def _summed_up(self, run: Awaitable[TestRunFacts]) -> tuple[str, str]:
+        return run_summary(await run)
+
+    def _start(self, run: Callable[[], Awaitable[tuple[str, str]]]) -> None:
+        self._worker = self._screen.start(partial(self._run, run), "tests", is_exclusive=False)
+
+    async def _run(self, run: Callable[[], Awaitable[tuple[str, str]]]) -> None:
         try:
-            facts = await run()
+            sentence, level = await run()
         except SwarmError as error:
             self._screen.show_message(str(error), "error")
             return
-        self._screen.show_message(*run_summary(facts))
+        self._screen.show_message(sentence, level)
 
 
 def run_summary(run: TestRunFacts) -> tuple[str, str]:
