@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import tempfile
 from collections.abc import Iterator
 
 import pytest
@@ -27,6 +28,10 @@ MOST_WORKERS = 8
 
 # Under `nohup`, too, the programs of the tests are interrupted as at a terminal.
 keep_ignored_signals_to_ourselves()
+
+# The key that journals are sealed with, and what was seen of them, are the tests' own; programs they start share them.
+_STATE = tempfile.TemporaryDirectory(prefix="swarm-state-")
+os.environ["XDG_STATE_HOME"] = _STATE.name
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -13,12 +13,13 @@ PACKAGE: Final = Path(__file__).parent.parent / "swarm_tui"
 # What is copied elsewhere and run there: the demo's sample project is a user's project, no part of the house.
 COPIED: Final = (PACKAGE / "demo" / "sample",)
 
-_GROUND: Final = frozenset({"errors", "model"})
+_GROUND: Final = frozenset({"errors", "regular_file", "model"})
 _MIDDLE: Final = _GROUND | {"journal", "adapters"}
 _COPIES: Final = _MIDDLE | {"testing"}
 _UPPER: Final = _COPIES | {"places", "triage", "teeth", "insight", "tutorial", "agents", "transcripts"}
 MAY_KNOW: Final[dict[str, frozenset[str]]] = {
     "errors": frozenset(),
+    "regular_file": frozenset(),
     "model": frozenset({"errors"}),
     "adapters": _GROUND,
     "places": _GROUND | {"adapters", "agents"},
@@ -64,6 +65,13 @@ IMPURE_CALLS: Final = frozenset(
     | {"iterdir", "glob", "rglob", "stat", "lstat", "mkdir", "unlink", "rmdir", "touch", "rename", "symlink_to"}
     | {"resolve", "absolute", "expanduser", "cwd", "home", "sleep", "urlopen"}
 )
+
+READS_ITS_OWN: Final = (
+    "agents/live/", "agents/offline/play.py", "report/page.py", "places/ssh_link.py", "places/ssh_recording.py",
+    "adapters/machine.py", "adapters/marked_processes.py", "adapters/driven_terminal.py", "tutorial/slash_command.py",
+    "agents/prompting.py",
+)  # fmt: skip
+"""Modules that read parts of our package, of the kernel, or of folders that nobody else knows."""
 
 
 def sources() -> list[Path]:
@@ -152,6 +160,18 @@ def test_a_package_imports_only_those_it_may() -> None:
         return imported_parts(tree) - {part_of(path)} - MAY_KNOW[part_of(path)]
 
     assert violations(unknown_to, (path for path in sources() if part_of(path) != "__init__")) == {}
+
+
+def test_nothing_waits_for_a_pipe_in_the_place_of_a_file() -> None:
+    """Files are read through swarm_tui/regular_file.py, but for those that are our own code."""
+
+    def reads(path: Path, tree: ast.Module) -> set[str]:
+        found = {
+            call for call in calls_in(tree) if call.rpartition(".")[1:] in ((".", "read_text"), (".", "read_bytes"))
+        }
+        return found if not shown(path).startswith(READS_ITS_OWN) else set()
+
+    assert violations(reads, sources()) == {}
 
 
 def test_only_the_room_knows_textual() -> None:

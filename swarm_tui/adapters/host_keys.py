@@ -12,6 +12,7 @@ from typing import Final
 from swarm_tui.adapters.process import run_process
 from swarm_tui.adapters.ssh import CONNECT_TIMEOUT, SshTarget
 from swarm_tui.errors import AdapterError
+from swarm_tui.regular_file import open_regular
 
 _KEY_LINE: Final = re.compile(r"[^\s#]\S* (?:ssh|ecdsa|sk)-\S+ [A-Za-z0-9+/=]+")
 
@@ -57,7 +58,7 @@ def remember(keys: tuple[HostKey, ...], file: Path) -> None:
     """Append keys to a known_hosts file, which is made if there is none."""
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     text = "".join(f"{key.line}\n" for key in keys)
-    with contextlib.suppress(FileNotFoundError), file.open("rb") as known:
+    with contextlib.suppress(FileNotFoundError), open_regular(file) as known:
         known.seek(0, os.SEEK_END)
         if known.tell():
             known.seek(-1, os.SEEK_END)

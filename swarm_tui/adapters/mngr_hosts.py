@@ -20,6 +20,7 @@ from swarm_tui.adapters.ssh import SshTarget
 from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.model.hosts import HostAccess
 from swarm_tui.model.text import plain
+from swarm_tui.regular_file import read_regular
 
 DEFAULT_HOST_DIR: Final = "/tmp/mngr"
 LONGEST_NAME: Final = 63
@@ -209,7 +210,7 @@ def _without_empty(content: Mapping[str, Any]) -> dict[str, Any]:
 
 def _text_of(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return read_regular(path).decode()
     except FileNotFoundError:
         return ""
     except (OSError, ValueError) as error:

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
+from swarm_tui.regular_file import read_regular
+
 _PROJECT_FILES: Final = (".mngr/settings.toml", ".mngr/settings.local.toml")
 
 
@@ -43,7 +45,7 @@ def project_settings(project: Path | None) -> Iterator[Path]:
 def user_settings(host_dir: Path) -> Path | None:
     """Return the file with a person's settings, there or not; None where mngr has never run."""
     try:
-        profile = tomllib.loads((host_dir / "config.toml").read_text(encoding="utf-8")).get("profile")
+        profile = tomllib.loads(read_regular(host_dir / "config.toml").decode()).get("profile")
     except (OSError, ValueError):
         return None
     if not isinstance(profile, str) or profile in ("", ".", "..") or "/" in profile:
@@ -54,7 +56,7 @@ def user_settings(host_dir: Path) -> Path | None:
 def _read_parents(path: Path) -> dict[str, str]:
     """Return what one file defines; a file that cannot be read defines nothing."""
     try:
-        types = tomllib.loads(path.read_text()).get("agent_types")
+        types = tomllib.loads(read_regular(path).decode()).get("agent_types")
     except (OSError, ValueError):
         return {}
     if not isinstance(types, dict):

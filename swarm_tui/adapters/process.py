@@ -17,6 +17,7 @@ from typing import IO, Final
 from swarm_tui.adapters.environment import scrubbed_environment
 from swarm_tui.adapters.process_group import communicate, end_group, start_group
 from swarm_tui.errors import AdapterError, ProgramTimeout
+from swarm_tui.regular_file import appending_descriptor
 
 OUTPUT_LIMIT: Final = 16 * 1024 * 1024
 # A grandchild that keeps our pipe open must not keep us from an answer that its parent has already given.
@@ -108,7 +109,7 @@ def run_process_blocking(
 def start_detached(arguments: Sequence[str], *, cwd: Path, environment: Mapping[str, str], log: Path) -> int:
     """Start a program that outlives us, with its output appended to `log`; return its process id."""
     try:
-        output = log.open("ab")
+        output = os.fdopen(appending_descriptor(log), "r+b", buffering=0)
     except OSError as error:
         raise AdapterError(f"{log} cannot be written", error.strerror or str(error)) from error
     with output:

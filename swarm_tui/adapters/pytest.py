@@ -16,6 +16,7 @@ from swarm_tui.adapters.environment import scrubbed_environment
 from swarm_tui.adapters.process import Finished, run_process
 from swarm_tui.errors import AdapterError, ProgramMissing, UsageError
 from swarm_tui.model.text import plain, plain_lines
+from swarm_tui.regular_file import read_regular
 
 PLUGIN_FOLDER: Final = Path(__file__).resolve().parents[1] / "agents" / "live"
 COLLECT_TIMEOUT: Final = 900.0
@@ -129,7 +130,7 @@ def read_results(path: Path) -> RunReport:
     begun: set[str] = set()
     failures: dict[str, str] = {}
     with contextlib.suppress(OSError):
-        for line in path.read_bytes().splitlines():
+        for line in read_regular(path).splitlines():
             with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError):
                 fields = json.loads(line)
                 test = str(fields["test"])
@@ -185,7 +186,7 @@ class PytestAdapter:
             environment = reporting_environment(scratch, self._import_roots, self._variables, **files)
             finished = await run_process(words, cwd=self.folder, environment=environment, timeout=COLLECT_TIMEOUT)
             try:
-                content = json.loads(files["collect"].read_bytes())
+                content = json.loads(read_regular(files["collect"]))
             except (OSError, ValueError):
                 raise _explain(self.python, finished) from None
         if finished.code == _USAGE:

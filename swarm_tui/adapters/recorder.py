@@ -25,6 +25,7 @@ from swarm_tui.adapters.process import run_process_blocking
 from swarm_tui.adapters.terminal import spawn_on_terminal
 from swarm_tui.adapters.tmux import AGENT_WINDOW, Tmux
 from swarm_tui.errors import AdapterError, ProgramMissing, SwarmError
+from swarm_tui.regular_file import read_regular
 
 if TYPE_CHECKING:
     import pexpect
@@ -105,7 +106,7 @@ def _record_by_asciinema(
         kept = ["sh", "-c", _KEEP_CODE, str(code_file), *arguments]
         words = asciinema_command(asciinema, kept, cast, title, version if version[:1].isdigit() else "")
         asciinema_code = run_in_foreground(words, cwd=None, environment=environment)
-        code = code_file.read_text().strip() if code_file.is_file() else ""
+        code = read_regular(code_file).decode().strip() if code_file.is_file() else ""
     return int(code) if code.isdigit() else asciinema_code
 
 

@@ -13,6 +13,7 @@ from swarm_tui.agents.task import Task
 from swarm_tui.errors import UsageError
 from swarm_tui.model.baseline import Baseline
 from swarm_tui.model.outcome import INTEGRATOR_OUTCOME_FILE
+from swarm_tui.regular_file import read_regular
 
 if TYPE_CHECKING:
     from jinja2 import TemplateSyntaxError
@@ -81,7 +82,7 @@ def check_template(template: Path) -> None:
 
 def _read(template: Path) -> str:
     try:
-        return template.read_text(encoding="utf-8")
+        return read_regular(template).decode()
     except OSError as error:
         raise UsageError(f"the prompt {template} cannot be read", error.strerror or str(error)) from error
     except ValueError as error:

@@ -25,7 +25,7 @@ COMMAND_NAME: Final = "swarm-tui"
 
 _SHEBANG_LIMIT: Final = 250
 # What the offline agent and the hook import.
-_SHIPPED: Final = ("__init__.py", "errors.py", "adapters", "agents", "model")
+_SHIPPED: Final = ("__init__.py", "errors.py", "regular_file.py", "adapters", "agents", "model")
 
 _PROGRAM: Final = """\
 #!{python} -I

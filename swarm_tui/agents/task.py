@@ -6,6 +6,8 @@ import json
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
+from swarm_tui.regular_file import read_regular
+
 
 @dataclass(frozen=True, slots=True)
 class Task:
@@ -40,7 +42,7 @@ class Task:
     @classmethod
     def read(cls, path: Path) -> Task:
         """Return the task in a file; keys of a newer version are left out."""
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(read_regular(path))
         known = {field.name for field in fields(cls)}
         values = {name: value for name, value in content.items() if name in known}
         return cls(**values | {"pytest": tuple(values["pytest"]), "identity": tuple(values.get("identity", ("", "")))})

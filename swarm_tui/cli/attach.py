@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.model.text import plain, plain_lines
+from swarm_tui.regular_file import read_regular
 
 if TYPE_CHECKING:
     from swarm_tui.journal.folder import SweepFolder
@@ -93,7 +94,7 @@ async def _attach(attacher: Attacher, folder: SweepFolder, record: TestRecord, *
 
 def _show_last_screen(folder: SweepFolder, record: TestRecord) -> None:
     try:
-        screen = (folder.agent(record.agent) / "screen.txt").read_bytes()[-100_000:].decode("utf-8", "replace")
+        screen = read_regular(folder.agent(record.agent) / "screen.txt")[-100_000:].decode("utf-8", "replace")
     except (OSError, ValueError):
         return
     lines = [line for line in plain_lines(screen).rstrip().split("\n")][-LAST_LINES:]

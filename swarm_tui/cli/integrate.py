@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from swarm_tui.cli.progress import print_progress
 from swarm_tui.errors import SwarmError
 from swarm_tui.model.text import plain
+from swarm_tui.regular_file import read_regular
 
 if TYPE_CHECKING:
     from swarm_tui.journal.fold import SweepState
@@ -61,7 +62,7 @@ def _print_result(folder: SweepFolder, state: SweepState, *, is_json: bool) -> i
     if integration.state != "done":
         raise SwarmError(plain(integration.detail, 500) or "nothing was integrated")
     if is_json:
-        print((folder.integrator / INTEGRATOR_OUTCOME_FILE).read_text(encoding="utf-8"), end="")
+        print(read_regular(folder.integrator / INTEGRATOR_OUTCOME_FILE).decode(), end="")
     detail = plain(integration.detail, 300)
     print_progress(f"{integration.branch}: {detail}" if integration.branch else f"no integrated branch: {detail}")
     return 0 if integration.branch else 1

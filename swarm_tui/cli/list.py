@@ -35,7 +35,8 @@ def run(arguments: argparse.Namespace) -> int:
         counts = " · ".join(f"{count} {MARKS[mark].word}" for mark, count in sorted(row["counts"].items()))
         cost = f"  {row['cost']}" if row.get("cost") else ""
         title = f"  {plain(row['title'], 60)}" if row["title"] else ""
-        about = f"{counts or plain(row['reason'], 200)}{cost}{title}"
+        doubts = "".join(f"  ({doubt})" for doubt in row.get("doubts", ()))
+        about = f"{counts or plain(row['reason'], 200)}{cost}{title}{doubts}"
         print(f"{row['sweep']:20} {row['state']:11} {_date(row['created'])}  {about}")
     return 0
 
@@ -46,14 +47,15 @@ def _date(at: float | None) -> str:
 
 def _describe(folder: Any) -> dict[str, Any]:
     from swarm_tui.cli.status import cost_of, sweep_state
+    from swarm_tui.cli.sweeps import opened_with_progress
     from swarm_tui.errors import SwarmError
     from swarm_tui.insight.budget import cost_text
     from swarm_tui.insight.host_lines import host_lines
-    from swarm_tui.journal.open import open_sweep
+    from swarm_tui.journal.doubts import doubts_of
 
     row: dict[str, Any] = {"sweep": folder.name, "folder": str(folder.root), "title": "", "created": None, "counts": {}}
     try:
-        opened = open_sweep(folder)
+        opened = opened_with_progress(folder)
     except SwarmError as error:
         return row | {"state": "unreadable", "reason": str(error)}
     state = opened.state
@@ -66,6 +68,7 @@ def _describe(folder: Any) -> dict[str, Any]:
         "integrated": state.integration.branch if state.integration.state == "done" else None,
         "hosts": [line.name for line in host_lines(opened.spec, state.hosts, state.tests())],
         **cost_of(opened),
+        "doubts": list(doubts_of(state)),
         "cost": cost_text(state, is_imputed=opened.spec.is_cost_imputed),
         "counts": {mark: count for mark, count in state.counts.items() if count},
     }

@@ -39,6 +39,12 @@ def print_passing(text: str) -> None:
         print(f"{_CLEAR_LINE}{shown}", end="", file=sys.stderr, flush=True)
 
 
+def clear_passing() -> None:
+    """Take away what `print_passing` shows."""
+    if sys.stderr.isatty():
+        print(_CLEAR_LINE, end="", file=sys.stderr, flush=True)
+
+
 def exit_code_of(counts: Counter[str], is_whole: bool) -> int:
     """Return 0 when all is harvested and integrated, and nothing failed or is blocked, else 1."""
     return EXIT_WELL if is_whole and not counts["failed"] and not counts["blocked"] else EXIT_FAILED
@@ -50,9 +56,9 @@ def follow_sweep(folder: SweepFolder, *, is_json: bool = False, known: OpenedSwe
     Log lines that are in `known`, the sweep before it was resumed, are not printed again.
     """
     from swarm_tui.cli.display import display_for
-    from swarm_tui.journal.open import open_sweep
+    from swarm_tui.cli.sweeps import opened_with_progress
 
-    opened = known or open_sweep(folder)
+    opened = known or opened_with_progress(folder)
     last_shown = opened.state.log[-1] if known and opened.state.log else None
     interrupts = 0
     with display_for(last_shown) as display:

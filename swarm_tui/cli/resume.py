@@ -51,6 +51,6 @@ def run(arguments: argparse.Namespace) -> int:
     missing = [name for name in spec.engine_environment if name not in os.environ]
     if missing:
         print_progress(f"not set here, so that new agents go without: {', '.join(missing)}")
-    start_engine(folder, spec.engine_environment, is_relaunching=arguments.relaunch)
+    start_engine(folder, spec.engine_environment, is_relaunching=arguments.relaunch, say=print_progress)
     print_progress(f"sweep {folder.name} is taken up again")
     return show_sweep(folder, arguments, known=opened)

@@ -54,6 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
 def describe_sweep(opened: OpenedSweep, records: Iterable[TestRecord] | None = None) -> dict[str, Any]:
     """Return a sweep as data for JSON."""
     from swarm_tui.insight.patterns import find_patterns
+    from swarm_tui.journal.doubts import doubts_of
 
     state, spec = opened.state, opened.spec
     tests = list(state.tests() if records is None else records)
@@ -81,6 +82,7 @@ def describe_sweep(opened: OpenedSweep, records: Iterable[TestRecord] | None = N
         ],
         "hosts": describe_hosts(opened),
         "left_out": list(spec.left_out),
+        "doubts": list(doubts_of(state)),
         "tests": [describe_test(record) for record in tests],
     }
 
@@ -267,6 +269,7 @@ def _table(opened: OpenedSweep, records: list[TestRecord]) -> Iterable[str]:
     from swarm_tui.insight.budget import cost_text
     from swarm_tui.insight.costs import cost_of_each
     from swarm_tui.journal.budget_events import BUDGET_CANNOT_HOLD
+    from swarm_tui.journal.doubts import doubts_of
     from swarm_tui.triage.store import count_kept, review_of_sweep
 
     state = opened.state
@@ -288,6 +291,7 @@ def _table(opened: OpenedSweep, records: list[TestRecord]) -> Iterable[str]:
         yield f"no engine works on it{reason}: `swarm-tui resume {opened.folder.name}` takes it up again"
     yield from _host_table(opened)
     yield from _model_lines(opened)
+    yield from doubts_of(state)
     if state.stale_reason:
         yield f"states are stale: {plain(state.stale_reason, 200)}"
     yield from (plain(line, 400) for line in alarm_lines(state.alarms, state.records))

@@ -13,6 +13,7 @@ from swarm_tui.insight.affected import ChangedSource, KnownUse, compare_sources,
 from swarm_tui.journal.folder import SweepFolder, list_sweeps
 from swarm_tui.journal.open import open_sweep
 from swarm_tui.model.used_code import USED_FILE, USED_LIMIT, UsedCode
+from swarm_tui.regular_file import read_regular
 
 _SWEEPS_READ = 50
 
@@ -88,6 +89,6 @@ def _read_used(folder: SweepFolder, agent: str) -> UsedCode | None:
         path = Path(folder.agent(agent)) / USED_FILE
         if path.stat().st_size > USED_LIMIT:
             return None
-        return UsedCode.model_validate_json(path.read_bytes())
+        return UsedCode.model_validate_json(read_regular(path))
     except (OSError, ValueError):
         return None

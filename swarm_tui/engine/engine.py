@@ -6,7 +6,7 @@ import asyncio
 import os
 import platform
 import signal
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -16,6 +16,7 @@ from swarm_tui.adapters.mngr import Mngr
 from swarm_tui.agents.kinds import kind_of_sweep
 from swarm_tui.engine.context import EngineContext, agents_environment
 from swarm_tui.engine.copy_preparation import remove_temporary_folder
+from swarm_tui.engine.journal_keeper import JournalKeeper, take_up_journal
 from swarm_tui.engine.notifier import Notifier, notifier_of
 from swarm_tui.engine.request_handler import RequestHandler
 from swarm_tui.engine.resume import Resumer, check_continued
@@ -24,21 +25,21 @@ from swarm_tui.errors import SwarmError
 from swarm_tui.journal.append import EngineLock, JournalWriter
 from swarm_tui.journal.fold import SweepState
 from swarm_tui.journal.folder import SweepFolder
-from swarm_tui.journal.recover import recover_journal
-from swarm_tui.journal.snapshot import write_snapshot
 from swarm_tui.model.events import EngineEnded, EngineStarted, Event
 from swarm_tui.model.hosts import made_hosts
 from swarm_tui.model.sweep import SweepSpec
 from swarm_tui.places.choose import place_for
 
+OpenContext = Callable[[SweepFolder, SweepSpec, JournalWriter, SweepState], EngineContext]
 
-def run_engine(root: Path, *, is_relaunching: bool = False) -> int:
+
+def run_engine(root: Path, *, is_relaunching: bool = False, open_context: OpenContext | None = None) -> int:
     """Work on the sweep in a folder until it is done; return the exit code."""
     folder = SweepFolder(root)
     lock = EngineLock(folder.lock)
     lock.acquire()
     try:
-        code, notifier = asyncio.run(_work(folder, is_relaunching))
+        code, notifier = asyncio.run(_work(folder, is_relaunching, open_context or make_context))
     finally:
         lock.release()
     # The sweep is over for everybody else: a last message may have to wait until it may be sent.
@@ -46,13 +47,13 @@ def run_engine(root: Path, *, is_relaunching: bool = False) -> int:
     return code
 
 
-async def _work(folder: SweepFolder, is_relaunching: bool) -> tuple[int, Notifier]:
+async def _work(folder: SweepFolder, is_relaunching: bool, open_context: OpenContext) -> tuple[int, Notifier]:
     spec = folder.read_spec()
     await check_continued(folder, spec)
-    recovery = recover_journal(folder.events)
-    state = SweepState().apply_all(recovery.events)
-    with JournalWriter(folder.events, last_seq=state.last_seq, last_at=state.last_at) as writer:
-        context = make_context(folder, spec, writer, state)
+    taken_up = await asyncio.to_thread(take_up_journal, folder, spec)
+    writer, state = taken_up.writer, taken_up.state
+    with writer:
+        context = open_context(folder, spec, writer, state)
         is_resumed = state.started_at is not None
         context.record(
             EngineStarted(
@@ -65,20 +66,22 @@ async def _work(folder: SweepFolder, is_relaunching: bool) -> tuple[int, Notifie
                 budget_each=state.budget.each if is_resumed else spec.budget_each or 0.0,
             )
         )
-        if recovery.summary:
-            context.note(recovery.summary, level="warning")
-        notifier = notifier_of(context)
-        notifying = asyncio.ensure_future(notifier.run())
+        if taken_up.repair.summary:
+            context.note(taken_up.repair.summary, level="warning")
+        notifier, keeper = notifier_of(context), JournalKeeper(folder, writer, state)
+        beside = [asyncio.ensure_future(work) for work in (notifier.run(), keeper.run())]
         try:
-            why, reason = await _run(context, recovery.events, is_relaunching)
+            why, reason = await _run(context, taken_up.earlier, is_relaunching)
         finally:
             await context.place.close()
         if why == "finished" and not spec.keep_agents:
             await asyncio.to_thread(remove_temporary_folder, spec)
-        notifying.cancel()
+        for task in beside:
+            task.cancel()
         context.record(EngineEnded(why=why, reason=reason))
         writer.sync()
-        write_snapshot(folder.snapshot, folder.events, folder.events.stat().st_size, state)
+        keeper.count_foreign_lines()
+        await keeper.keep()
     return (1 if why == "failed" else 0), notifier
 
 

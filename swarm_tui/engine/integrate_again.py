@@ -12,13 +12,13 @@ from swarm_tui import __version__
 from swarm_tui.agents.kinds import kind_of_sweep
 from swarm_tui.engine.context import EngineContext
 from swarm_tui.engine.engine import make_context
+from swarm_tui.engine.journal_keeper import take_up_journal
 from swarm_tui.engine.names import integrator_of
 from swarm_tui.engine.sweep_runner import SweepRunner, first_error
 from swarm_tui.errors import SwarmError, UsageError
-from swarm_tui.journal.append import EngineLock, JournalWriter
+from swarm_tui.journal.append import EngineLock
 from swarm_tui.journal.fold import SweepState
 from swarm_tui.journal.folder import SweepFolder, is_newer_format
-from swarm_tui.journal.recover import recover_journal
 from swarm_tui.model.events import EngineEnded, EngineStarted, IntegrationFailed
 
 Who = Literal["builtin", "agent"]
@@ -35,10 +35,10 @@ def integrate_again(folder: SweepFolder, by: Who | None = None) -> SweepState:
     lock = EngineLock(folder.lock)
     lock.acquire()
     try:
-        recovery = recover_journal(folder.events)
-        state = SweepState().apply_all(recovery.events)
+        taken_up = take_up_journal(folder, spec)
+        state = taken_up.state
         ended_why, ended_reason, slots = state.ended_why, state.ended_reason, state.slots
-        with JournalWriter(folder.events, last_seq=state.last_seq, last_at=state.last_at) as writer:
+        with taken_up.writer as writer:
             context = make_context(folder, spec.model_copy(update={"integrator": who}), writer, state)
             started = EngineStarted(pid=os.getpid(), machine=platform.node(), version=__version__, slots=slots)
             context.record(started.model_copy(update={"is_resumed": True}))

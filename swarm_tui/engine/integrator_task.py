@@ -50,6 +50,7 @@ from swarm_tui.model.sweep import INTEGRATOR_KEY, SweepSpec
 from swarm_tui.model.text import plain
 from swarm_tui.places.local import LocalPlace
 from swarm_tui.places.place import AgentAddress
+from swarm_tui.regular_file import read_regular
 
 Integrators = Literal["agent", "builtin"]
 
@@ -248,6 +249,6 @@ def continued_integration(context: EngineContext) -> IntegratorTask | None:
     """Return the task of an integrator that an engine before this one has launched; None when it cannot be known."""
     by = context.state.integration.detail
     with contextlib.suppress(OSError, ValueError):
-        inputs = IntegratorInputs.model_validate_json((context.folder.integrator / INPUTS_FILE).read_bytes())
+        inputs = IntegratorInputs.model_validate_json(read_regular(context.folder.integrator / INPUTS_FILE))
         return IntegratorTask(context.spec, inputs, "agent" if by == "agent" else "builtin")
     return None

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
+
+from swarm_tui.regular_file import appending_descriptor
 
 SIZE_LIMIT: Final = 500_000_000
 
@@ -26,6 +29,8 @@ class KeptTranscript:
         # Without room for it the sweep goes on: the harvest brings the whole one.
         with contextlib.suppress(OSError):
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            with self._path.open("wb" if is_first else "ab") as file:
+            with os.fdopen(appending_descriptor(self._path), "ab") as file:
+                if is_first:
+                    file.truncate(0)
                 file.write(content)
         self._size = max(self._size, 0) + len(content)

@@ -13,6 +13,7 @@ from typing import Any, Final
 from swarm_tui.adapters.process import run_process
 from swarm_tui.errors import AdapterError, UsageError
 from swarm_tui.model.text import plain
+from swarm_tui.regular_file import read_regular
 
 _VENV_NAMES: Final = (".venv", "venv", ".env", "env")
 _ASK_TIMEOUT: Final = 60.0
@@ -67,7 +68,7 @@ def _environments(top: Path, folder: Path) -> Iterator[str]:
             yield from _python_in(place / name)
         chosen = place / ".pdm-python"
         if chosen.is_file():
-            path = chosen.read_text(encoding="utf-8", errors="replace").strip()
+            path = read_regular(chosen).decode(errors="replace").strip()
             if os.path.isabs(path) and os.access(path, os.X_OK):
                 yield path
     for name in ("VIRTUAL_ENV", "CONDA_PREFIX"):
@@ -103,7 +104,7 @@ async def _ask_tools(place: Path) -> str | None:
 
 def _tool_tables(file: Path) -> Mapping[str, Any]:
     try:
-        tables = tomllib.loads(file.read_text(encoding="utf-8")).get("tool", {})
+        tables = tomllib.loads(read_regular(file).decode()).get("tool", {})
     except (OSError, ValueError):
         return {}
     return tables if isinstance(tables, dict) else {}

@@ -21,6 +21,7 @@ from swarm_tui.model.outcome import OUTCOME_SIZE_LIMIT, Outcome
 from swarm_tui.model.text import plain
 from swarm_tui.model.used_code import USED_FILE, USED_LIMIT
 from swarm_tui.places.place import AgentAddress, AgentFile, Place, PlaceUnreachable, ReadRequest
+from swarm_tui.regular_file import open_regular, read_regular
 from swarm_tui.transcripts.entries import record_time
 from swarm_tui.transcripts.locate import (
     HARVESTED_NAME,
@@ -98,7 +99,7 @@ async def pull_work(
 def was_pulled(folder: Path, agent_id: str) -> bool:
     """Return whether a folder holds what this very agent has handed in."""
     try:
-        return bool(agent_id) and (folder / _SOURCE_FILE).read_text(errors="replace").strip() == agent_id
+        return bool(agent_id) and read_regular(folder / _SOURCE_FILE).decode(errors="replace").strip() == agent_id
     except OSError:
         return False
 
@@ -106,7 +107,7 @@ def was_pulled(folder: Path, agent_id: str) -> bool:
 def read_output(folder: Path, name: str) -> bytes | None:
     """Return the beginning of a file that an agent handed in, at most one byte more than a file may hold."""
     try:
-        with (folder / PACKED_OUTPUT_FOLDER / name).open("rb") as file:
+        with open_regular(folder / PACKED_OUTPUT_FOLDER / name) as file:
             return file.read(OUTCOME_SIZE_LIMIT + 1)
     except OSError:
         return None
@@ -195,7 +196,7 @@ def _merge_logs(transcript: Path, others: Sequence[Path]) -> None:
     logs = []
     for path in (transcript, *others):
         at, timed = 0.0, []
-        for line in path.read_bytes().splitlines(keepends=True):
+        for line in read_regular(path, TRANSCRIPT_LIMIT).splitlines(keepends=True):
             at = max(at, record_time(line) or 0.0)
             timed.append((at, line if line.endswith(b"\n") else line + b"\n"))
         logs.append(timed)

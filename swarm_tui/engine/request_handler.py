@@ -11,6 +11,7 @@ from swarm_tui.engine.context import EngineContext
 from swarm_tui.engine.schedule import slots_without_tests
 from swarm_tui.engine.sweep_runner import SweepRunner
 from swarm_tui.journal.requests import RequestFollower
+from swarm_tui.journal.seal import key_path
 from swarm_tui.model.budget import is_possible_budget
 from swarm_tui.model.events import (
     BudgetChanged,
@@ -59,6 +60,9 @@ class RequestHandler:
 
     def _carry_out(self, request: Request, group: asyncio.TaskGroup) -> None:
         by = plain(request.by, 80) or "someone"
+        if request.id in self._follower.foreign:
+            self._answer(request, problem=f"no swarm-tui that has the key {key_path()} wrote this request")
+            return
         match request.kind:
             case RequestKind.STOP_SWEEP if self._is_first_read:
                 self._answer(request, problem="the engine that was asked to stop had already ended")

@@ -7,7 +7,7 @@ import secrets
 import string
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -17,11 +17,13 @@ from swarm_tui.errors import JournalError, SwarmError
 from swarm_tui.journal.append import JournalWriter
 from swarm_tui.journal.folder import SweepFolder, create_runs_folder
 from swarm_tui.journal.follow import EventFollower
+from swarm_tui.journal.seal import sealer_of
 from swarm_tui.model.events import EngineStarted, Noted, Queued
 from swarm_tui.model.sweep import SweepSpec, SweptTest
 from swarm_tui.model.text import plain
+from swarm_tui.regular_file import open_regular
 
-START_DEADLINE: Final = 60.0
+SAID_AFTER: Final = 5.0
 LETTERS: Final = 5
 """Of the id of a sweep, behind the second it began in: one of 11 million words."""
 SPACE_NEEDED: Final = 1 << 16
@@ -58,34 +60,30 @@ def _free_second(runs: Path) -> float:
 
 
 def write_sweep(folder: SweepFolder, spec: SweepSpec, tests: Iterable[SweptTest]) -> None:
+    """Write sweep.json, with all tests in it, and the first events."""
+    spec = spec.model_copy(update={"tests": tuple(tests)})
     folder.write_spec(spec)
-    with JournalWriter(folder.events) as writer:
-        for test in tests:
-            writer.append(
-                Queued(
-                    test=test.test,
-                    agent=test.agent,
-                    branch=test.branch,
-                    file=test.file,
-                    line=test.line,
-                    block=test.block,
-                    traits=test.traits,
-                    group=test.group,
-                    baseline=test.baseline,
-                )
-            )
+    with JournalWriter(folder.events, sealer=sealer_of(spec.sweep, is_writing=True)) as writer:
+        for test in spec.tests:
+            writer.append(Queued(**dict(test)))
         for sentence in spec.left_out:
             writer.append(Noted(level="warning", text=f"left out: {sentence}"))
         writer.sync()
 
 
-def start_engine(folder: SweepFolder, passed_environment: Sequence[str] = (), *, is_relaunching: bool = False) -> int:
+def start_engine(
+    folder: SweepFolder,
+    passed_environment: Sequence[str] = (),
+    *,
+    is_relaunching: bool = False,
+    say: Callable[[str], object] = lambda text: None,
+) -> int:
     """Start the engine of a sweep as a detached process, wait until it has begun, and return its process id."""
     _check_disk(folder)
     passed = {name: os.environ[name] for name in passed_environment if name in os.environ}
     root = folder.root.absolute()
     log_size = folder.engine_log.stat().st_size if folder.engine_log.exists() else 0
-    size = folder.events.stat().st_size
+    size = folder.events.stat().st_size if folder.events.exists() else 0
     process_id = start_detached(
         [sys.executable, "-m", "swarm_tui.engine", str(root), *(["--relaunch"] if is_relaunching else [])],
         cwd=root,
@@ -93,15 +91,18 @@ def start_engine(folder: SweepFolder, passed_environment: Sequence[str] = (), *,
         log=folder.engine_log,
     )
     follower = EventFollower(folder.events, size)
-    deadline = time.monotonic() + START_DEADLINE
-    while time.monotonic() < deadline:
+    said_at = time.monotonic() + SAID_AFTER
+    while True:
         is_running = is_alive(process_id)
         if any(isinstance(event, EngineStarted) and event.pid == process_id for event in follower.read().events):
             return process_id
         if not is_running:
             raise SwarmError(f"the engine did not start: {last_log_line(folder, log_size) or 'it has died'}")
+        if time.monotonic() > said_at:
+            # However long that is, it may take its time: it is alive.
+            say(f"the engine reads its journal of {size // 1_000_000} MB")
+            said_at = float("inf")
         time.sleep(0.02)
-    raise SwarmError("the engine has not started yet", f"{folder.engine_log} may say why")
 
 
 def _check_disk(folder: SweepFolder) -> None:
@@ -122,7 +123,7 @@ def _check_disk(folder: SweepFolder) -> None:
 def last_log_line(folder: SweepFolder, offset: int = 0) -> str:
     """Return the last line that an engine wrote into its log after `offset`."""
     try:
-        with folder.engine_log.open("rb") as file:
+        with open_regular(folder.engine_log) as file:
             file.seek(offset)
             lines = file.read(1 << 20).decode(errors="replace").strip().splitlines()
     except OSError:

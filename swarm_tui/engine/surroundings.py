@@ -17,6 +17,7 @@ from swarm_tui.engine.copy_preparation import HostSetUp
 from swarm_tui.engine.host_preparation import HostUnusable, PreparedHost
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.places.place import AgentAddress
+from swarm_tui.regular_file import read_regular
 
 TASK_FILE: Final = "task.json"
 _IGNORED: Final = ".gitignore"
@@ -77,10 +78,10 @@ class Surroundings:
         try:
             for path in [file for file in self.shelf.folder.iterdir() if file.is_file()]:
                 mode = path.stat().st_mode & 0o777
-                await place.write_path(self.shelf.path(path.name), path.read_bytes(), mode=mode)
+                await place.write_path(self.shelf.path(path.name), read_regular(path), mode=mode)
             for name in (TASK_FILE, PROMPT_FILE, _IGNORED):
                 if (written / name).is_file():
-                    await place.write_path(posixpath.join(self.folder, name), (written / name).read_bytes())
+                    await place.write_path(posixpath.join(self.folder, name), read_regular(written / name))
             if (await place.link.run(["test", "-d", self.host.seed])).code == 0:
                 git = posixpath.join(address.work_dir, ".git")
                 await place.link.run(["git", "init", "--quiet", "--bare", git])

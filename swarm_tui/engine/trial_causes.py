@@ -14,6 +14,7 @@ from swarm_tui.adapters.git import Repository
 from swarm_tui.adapters.git.parts import find_submodules
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.text import plain
+from swarm_tui.regular_file import open_regular
 
 _UNEXPLAINED: Final = (
     "pytest does not find them in a copy",
@@ -215,7 +216,7 @@ def _modules_in(text: str) -> list[str]:
 
 def _is_pointer(path: Path) -> bool:
     try:
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             return file.read(len(_POINTER)) == _POINTER
     except OSError:
         return False

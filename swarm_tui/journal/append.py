@@ -10,10 +10,13 @@ from pathlib import Path
 from typing import Final, Self, TypeVar
 
 from swarm_tui.errors import JournalError, UsageError
+from swarm_tui.journal.seal import Sealer
 from swarm_tui.model.events import EventBase
+from swarm_tui.regular_file import appending_descriptor, regular_descriptor
 
 Appended = TypeVar("Appended", bound=EventBase)
 
+_BLOCK: Final = 1 << 20
 SHARED_LOCK_GRACE: Final = 0.5
 """A check whether an engine runs also holds the lock for a moment."""
 
@@ -28,7 +31,7 @@ class EngineLock:
     def acquire(self) -> None:
         """Acquire the lock; raise UsageError when another engine holds it."""
         try:
-            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            descriptor = regular_descriptor(self._path, os.O_RDWR | os.O_CREAT)
         except OSError as error:
             raise JournalError(f"{self._path} cannot be opened", error.strerror or str(error)) from error
         if not _acquire_lock(descriptor):
@@ -65,7 +68,7 @@ def _acquire_lock(descriptor: int) -> bool:
 def engine_process_id(path: Path) -> int | None:
     """Return the process id of the engine that holds the lock (0 if unknown), or None when no engine runs."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = regular_descriptor(path)
     except OSError:
         return None
     try:
@@ -85,9 +88,13 @@ class LineAppender:
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            self._descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            self._descriptor = appending_descriptor(path)
         except OSError as error:
             raise JournalError(f"{path} cannot be opened", error.strerror or str(error)) from error
+        self.size = os.fstat(self._descriptor).st_size
+        """How many bytes the file had after our last line."""
+        self.foreign_lines = 0
+        """How many lines others have written since it was opened, as far as they ended before one of ours."""
 
     def append(self, line: bytes) -> None:
         """Write the line and a newline. When this returns, they survive a kill of this process."""
@@ -96,6 +103,8 @@ class LineAppender:
         fcntl.flock(self._descriptor, fcntl.LOCK_EX)
         try:
             start = os.fstat(self._descriptor).st_size
+            if start != self.size:
+                self._count_foreign_lines(start)
             if start and os.pread(self._descriptor, 1, start - 1) != b"\n":
                 content = b"\n" + content
             try:
@@ -107,8 +116,17 @@ class LineAppender:
                 raise JournalError(
                     f"{self.path} cannot be written", f"{error.strerror or error}; nothing that was there is damaged"
                 ) from error
+            self.size = start + len(content)
         finally:
             fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+
+    def _count_foreign_lines(self, end: int) -> None:
+        start = self.size if self.size < end else 0
+        while start < end and (block := os.pread(self._descriptor, min(_BLOCK, end - start), start)):
+            self.foreign_lines += block.count(b"\n")
+            start += len(block)
+        # A line without an end gets one before ours.
+        self.foreign_lines += os.pread(self._descriptor, 1, end - 1) != b"\n"
 
     def sync(self) -> None:
         """Wait until all lines are on the disk, so that they also survive a power cut."""
@@ -135,18 +153,40 @@ class JournalWriter:
     """Writes the engine's events, each with the next sequence number and a time that is never before the last one."""
 
     def __init__(
-        self, path: Path, *, last_seq: int = 0, last_at: float = 0.0, clock: Callable[[], float] = time.time
+        self,
+        path: Path,
+        *,
+        last_seq: int = 0,
+        last_at: float = 0.0,
+        clock: Callable[[], float] = time.time,
+        sealer: Sealer | None = None,
     ) -> None:
         self._lines = LineAppender(path)
         self._seq = last_seq
         self._at = last_at
         self._clock = clock
+        self._sealer = sealer
+
+    @property
+    def is_sealing(self) -> bool:
+        return self._sealer is not None
+
+    @property
+    def size(self) -> int:
+        """How many bytes the journal has after the last event."""
+        return self._lines.size
+
+    @property
+    def foreign_lines(self) -> int:
+        """How many lines something else has written in between."""
+        return self._lines.foreign_lines
 
     def append(self, event: Appended) -> Appended:
         """Write one event and return it as it was written."""
         at = max(self._at, self._clock())
         written = event.model_copy(update={"seq": self._seq + 1, "at": at})
-        self._lines.append(written.model_dump_json(exclude_defaults=False).encode())
+        line = written.model_dump_json(exclude_defaults=False).encode()
+        self._lines.append(line if self._sealer is None else self._sealer.seal(line))
         self._seq += 1
         self._at = at
         return written

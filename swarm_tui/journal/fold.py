@@ -14,18 +14,24 @@ from swarm_tui.journal.pattern_events import after_pattern_event
 from swarm_tui.model import events as happened
 from swarm_tui.model.alarm import PatternAlarm
 from swarm_tui.model.budget import NO_BUDGET
+from swarm_tui.model.formatting import counted
 from swarm_tui.model.hosts import HostEvent, HostState, after_host_event
 from swarm_tui.model.model_access import AccessEvent, ModelAccess
 from swarm_tui.model.rules import AnswerRule
 from swarm_tui.model.spending import NOTHING_SPENT
 from swarm_tui.model.state import Integration, LogLine, TestRecord, Try
 from swarm_tui.model.states import ACTIVE_MARKS, State
-from swarm_tui.model.sweep import INTEGRATOR_KEY
+from swarm_tui.model.sweep import INTEGRATOR_KEY, SweptTest
 
 TRIES_KEPT: Final = 50
 LOG_LINES_KEPT: Final = 5_000
 # A resumed engine compares requests with these, so that it carries out none twice.
 ANSWERS_KEPT: Final = 100_000
+
+FIRST_LINE_LOST: Final = "its first line in the journal is lost"
+END_LOST: Final = "what came of it is not known, as lines of the journal are lost: `swarm-tui resume` looks again"
+# What a test is called, which sweep.json and the event that queues it tell alike.
+_NAMES: Final = ("test", "agent", "branch", "file", "line", "block", "group", "baseline", "traits")
 
 NOTHING_ASKED: Final[dict[str, Any]] = {
     "question": "",
@@ -38,6 +44,11 @@ NOTHING_ASKED: Final[dict[str, Any]] = {
 }
 
 
+def record_of_swept(test: SweptTest) -> TestRecord:
+    """Return the record of a test that waits for its first launch."""
+    return TestRecord(**{name: getattr(test, name) for name in _NAMES})
+
+
 class SweepState:
     """The state of one sweep after all events applied so far; reads no clock and no disk.
 
@@ -45,9 +56,12 @@ class SweepState:
     that a view redraws only those.
     """
 
-    def __init__(self) -> None:
-        self.records: dict[str, TestRecord] = {}
-        self.counts: Counter[str] = Counter()
+    def __init__(self, tests: Iterable[SweptTest] = ()) -> None:
+        """Begin with the tests that sweep.json names: their first lines in the journal may be lost."""
+        self.records = {test.test: record_of_swept(test) for test in tests}
+        self.not_queued = set(self.records)
+        """The tests of sweep.json of which the journal has said nothing so far."""
+        self.counts: Counter[str] = Counter({State.QUEUED.value: len(self.records)} if self.records else {})
         self.slots = 0
         self.access = ModelAccess()
         self.is_held = False
@@ -72,13 +86,25 @@ class SweepState:
         self.last_seq = 0
         self.last_at = 0.0
         self.unknown_events = 0
+        self.lost_events = 0
+        """How many events the numbering says there were, and are not there."""
+        self.broken_lines = 0
+        self.foreign_lines = 0
+        """How many events were passed over that the engine did not write."""
+        self.is_sealed = False
+        """Whether the journal has sealed lines so far, so that all later ones have to be."""
         self.stale_reason = ""
         self.hosts: dict[str, HostState] = {}
         """What is known of the hosts that the agents run on; empty when they run on this machine."""
         self._changed: set[str] = set()
 
     def apply(self, event: happened.Event) -> None:
-        """Fold one event into the state."""
+        """Fold one event into the state; one whose number was there before is a copy, and is passed over."""
+        if event.seq:
+            if event.seq <= self.last_seq:
+                self.pass_over(0, 1)
+                return
+            self.lost_events += event.seq - self.last_seq - 1
         self.last_seq = event.seq
         self.last_at = event.at
         handler = _HANDLERS.get(type(event))
@@ -95,6 +121,14 @@ class SweepState:
         for event in events:
             self.apply(event)
         return self
+
+    def pass_over(self, broken: int, foreign: int) -> None:
+        """Count lines of the journal that are no events, and events that the engine did not write."""
+        self.broken_lines += broken
+        self.foreign_lines += foreign
+        if foreign:
+            text = f"{counted(foreign, 'event')} in the journal that the engine did not write: passed over"
+            self.log.append(LogLine(self.last_at, "error", text))
 
     def drain_changed(self) -> set[str]:
         changed, self._changed = self._changed, set()
@@ -147,6 +181,7 @@ class SweepState:
             self.integrator = (self.integrator or TestRecord(test=test))._replace(**fields)
             return
         record = self.records.get(test)
+        self.not_queued.discard(test)
         if record is None:
             # The journal has lost the event that queued this test.
             record = TestRecord(test=test, state=State.QUEUED)
@@ -164,6 +199,9 @@ class SweepState:
     def _engine_started(self, event: happened.EngineStarted) -> None:
         if self.started_at is None:
             self.started_at = event.at
+        for test in self.not_queued:
+            # All were queued before an engine was started.
+            self._put(self.records[test], self.records[test]._replace(reason=FIRST_LINE_LOST))
         self.ended_at = self.ended_why = None
         self.ended_reason = ""
         self.engine_machine = event.machine
@@ -172,23 +210,21 @@ class SweepState:
 
     def _engine_ended(self, event: happened.EngineEnded) -> None:
         self.ended_at, self.ended_why, self.ended_reason = event.at, event.why, event.reason
+        if event.why == "finished" and self.lost_events:
+            for record in list(self.records.values()):
+                if not record.is_finished:
+                    self._change(record.test, reason=END_LOST)
 
     def _queued(self, event: happened.Queued) -> None:
         known = self.records.get(event.test)
-        if known is None:
-            self.records[event.test] = TestRecord(
-                test=event.test,
-                agent=event.agent,
-                branch=event.branch,
-                file=event.file,
-                line=event.line,
-                block=event.block,
-                group=event.group,
-                baseline=event.baseline,
-                reason=event.reason,
-                since=event.at,
-                traits=event.traits,
-            )
+        if known is None or event.test in self.not_queued:
+            names = {name: getattr(event, name) for name in _NAMES}
+            fresh = TestRecord(**names, reason=event.reason, since=event.at)
+            self.not_queued.discard(event.test)
+            if known is not None:
+                self._put(known, fresh)
+                return
+            self.records[event.test] = fresh
             self.counts[State.QUEUED.value] += 1
             self._changed.add(event.test)
             return

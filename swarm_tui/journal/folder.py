@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from pydantic import ValidationError
 
 from swarm_tui.errors import JournalError, UsageError
 from swarm_tui.model.sweep import FORMAT_VERSION, SweepSpec
+from swarm_tui.regular_file import read_regular
 
 SWARM_FOLDER: Final = ".swarm"
 _SWEEP_NAME: Final = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]{0,99}")
@@ -73,7 +76,7 @@ class SweepFolder:
     def read_spec(self) -> SweepSpec:
         """Read what was asked of this sweep."""
         try:
-            return SweepSpec.model_validate_json(self.spec.read_bytes())
+            return SweepSpec.model_validate_json(read_regular(self.spec))
         except FileNotFoundError:
             raise UsageError(f"{self.root} is no sweep folder", "it holds no sweep.json") from None
         except OSError as error:
@@ -97,16 +100,24 @@ def is_newer_format(spec: SweepSpec) -> bool:
 
 def write_beside(path: Path, content: bytes) -> None:
     """Write a file atomically: to a draft beside it, to disk, then renamed."""
+    with draft_beside(path) as draft:
+        draft.write(content)
+
+
+@contextlib.contextmanager
+def draft_beside(path: Path) -> Iterator[BinaryIO]:
+    """Return a file beside another one, which it replaces when it was written without an error."""
     draft = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_native_id()}.draft")
     try:
         with open(draft, "wb") as file:
-            file.write(content)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         os.replace(draft, path)
     except OSError as error:
-        draft.unlink(missing_ok=True)
         raise JournalError(f"{path} cannot be written", error.strerror or str(error)) from error
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def runs_folder(repository: Path) -> Path:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Final
 
 from swarm_tui.errors import UsageError
 from swarm_tui.journal.append import engine_process_id
 from swarm_tui.journal.fold import SweepState
 from swarm_tui.journal.folder import SweepFolder
-from swarm_tui.journal.follow import BadLine, EventFollower
+from swarm_tui.journal.follow import LINE_LIMIT, BadLine, EventFollower
+from swarm_tui.journal.seal import SealWatch, sealer_of
 from swarm_tui.journal.snapshot import read_snapshot
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.sweep import SweepSpec
 from swarm_tui.model.text import plain
+
+SLICE: Final = 1 << 22
+"""How many bytes of a journal are read between two words on how far it is."""
 
 
 @dataclass(slots=True)
@@ -25,15 +31,41 @@ class OpenedSweep:
     follower: EventFollower
     bad_lines: list[BadLine] = field(default_factory=list)
 
-    def read_new_events(self, limit: int = 1 << 26) -> bool:
+    def read_new_events(self, limit: int = LINE_LIMIT) -> bool:
         """Apply the events since the last call; return whether the journal was replaced, and the state with it."""
         new = self.follower.read(limit)
         if new.is_restarted:
-            self.state = SweepState()
+            self.state = SweepState(self.spec.tests)
             self.bad_lines = []
         self.state.apply_all(new.events)
+        self.state.is_sealed = self.follower.seals.is_sealed
+        foreign = sum(line.is_foreign for line in new.bad_lines)
+        if new.bad_lines:
+            self.state.pass_over(len(new.bad_lines) - foreign, foreign)
         self.bad_lines.extend(new.bad_lines[: max(0, 100 - len(self.bad_lines))])
         return new.is_restarted
+
+    def read_to_end(self, tell: Callable[[int, int], object] = lambda done, size: None) -> None:
+        """Apply all events up to the present end of the journal; `tell` is called with the bytes read, and of how many.
+
+        A journal may hold more than is read at once.
+        """
+        limit = SLICE
+        try:
+            size = self.follower.path.stat().st_size
+        except OSError:
+            size = 0
+        while True:
+            before = self.follower.offset
+            self.read_new_events(limit)
+            tell(self.follower.offset, size)
+            if self.follower.offset >= size:
+                return
+            if self.follower.offset == before:
+                if limit >= LINE_LIMIT:
+                    return
+                # A line is longer than the slice, or the last one is not finished.
+                limit *= 4
 
     @property
     def has_running_engine(self) -> bool:
@@ -65,10 +97,14 @@ def open_at_snapshot(folder: SweepFolder) -> OpenedSweep:
     """Open a sweep in the state of its snapshot, for readers that read the later events in slices."""
     spec = folder.read_spec()
     state, offset = read_snapshot(folder.snapshot, folder.events)
-    return OpenedSweep(folder, spec, state, EventFollower(folder.events, offset))
+    if not offset:
+        state = SweepState(spec.tests)
+    seals = SealWatch(sealer_of(spec.sweep), is_sealed=state.is_sealed)
+    return OpenedSweep(folder, spec, state, EventFollower(folder.events, offset, seals))
 
 
-def open_sweep(folder: SweepFolder) -> OpenedSweep:
+def open_sweep(folder: SweepFolder, tell: Callable[[int, int], object] = lambda done, size: None) -> OpenedSweep:
+    """Open a sweep in its present state; `tell` is called while a long journal is read."""
     opened = open_at_snapshot(folder)
-    opened.read_new_events()
+    opened.read_to_end(tell)
     return opened

@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 
 from swarm_tui.errors import JournalError, UsageError
 from swarm_tui.journal.folder import SweepFolder, write_beside
+from swarm_tui.regular_file import read_regular
 
 SEEN_FILES_KEPT: Final = 500
 
@@ -34,7 +35,7 @@ def read_config(environment: Mapping[str, str] = os.environ) -> dict[str, Any]:
     """Return the content of the config file, empty without one; raise UsageError where it cannot be understood."""
     path = config_file(environment)
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(read_regular(path).decode())
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
@@ -59,7 +60,7 @@ class SeenUpTo(NamedTuple):
 def read_seen(state: Path, folder: SweepFolder) -> SeenUpTo | None:
     """Return how far the sweep in a folder was seen; None when it never was."""
     try:
-        content = json.loads(_seen_file(state, folder).read_bytes())
+        content = json.loads(read_regular(_seen_file(state, folder)))
         seen = SeenUpTo(int(content["seq"]), float(content["at"]))
     except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return None

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from swarm_tui.journal.append import LineAppender
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.follow import LineFollower
+from swarm_tui.journal.seal import Sealing, sealer_of, split_seal
 from swarm_tui.model.requests import Request, RequestKind
 from swarm_tui.model.rules import AnswerRule
 
@@ -39,8 +40,10 @@ def append_request(
         rule=rule,
     )
     lines = LineAppender(folder.requests)
+    line = request.model_dump_json(exclude_none=True).encode()
+    sealer = sealer_of(folder.name, is_writing=True)
     try:
-        lines.append(request.model_dump_json(exclude_none=True).encode())
+        lines.append(line if sealer is None else sealer.seal(line))
     finally:
         lines.close()
     return request
@@ -59,6 +62,9 @@ class RequestFollower:
 
     def __init__(self, folder: SweepFolder) -> None:
         self._lines = LineFollower(folder.requests)
+        self._sealer = sealer_of(folder.name)
+        self.foreign: set[str] = set()
+        """The ids of requests that no swarm-tui of this person has written."""
 
     def read(self) -> tuple[list[Request], list[str]]:
         """Return the new requests, and the reason for each line that is none."""
@@ -68,7 +74,11 @@ class RequestFollower:
             if not line.strip():
                 continue
             try:
-                requests.append(Request.model_validate_json(line))
+                request = Request.model_validate_json(split_seal(line)[0])
             except ValueError as error:
                 refused.append(str(error).split("\n")[0][:200])
+                continue
+            requests.append(request)
+            if self._sealer is not None and self._sealer.look_at(line) is not Sealing.OURS:
+                self.foreign.add(request.id)
         return requests, refused

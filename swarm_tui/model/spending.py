@@ -97,9 +97,3 @@ def spending_of_agent(dollars: float | None, tokens: int | None, models: tuple[M
     if dollars is not None:
         return Spending(dollars, tokens or 0, priced=1, models=models)
     return Spending(0.0, tokens, unpriced=1, models=models) if tokens else NOTHING_SPENT
-
-
-def restored_spending(values: Iterable[object]) -> Spending:
-    """Return spending from its values as JSON holds them."""
-    spending = Spending(*values)  # type: ignore[arg-type]
-    return spending._replace(models=tuple(ModelTokens(*each) for each in spending.models))

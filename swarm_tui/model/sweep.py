@@ -33,6 +33,23 @@ class MngrSettings(BaseModel):
     home: str | None = None
 
 
+class SweptTest(BaseModel):
+    """One test of a sweep, and the names of its agent and its branch."""
+
+    model_config = ConfigDict(frozen=True)
+
+    test: str
+    agent: str
+    branch: str
+    file: str = ""
+    line: int = 0
+    block: str = ""
+    traits: tuple[str, ...] = ()
+    group: str = ""
+    """Of tests in the same group, only one has an agent at work."""
+    baseline: Baseline = Baseline.UNKNOWN
+
+
 class SweepSpec(BaseModel, RunOptions, frozen=True, extra="allow"):
     """The options of a sweep, and what was found before it began: the tests' commit, interpreter and folders."""
 
@@ -40,6 +57,9 @@ class SweepSpec(BaseModel, RunOptions, frozen=True, extra="allow"):
     sweep: str
     repository: str
     base: str
+    tests: tuple[SweptTest, ...] = ()
+    """What is swept, with its agents and branches, so that no line of the journal is needed to know them; empty in
+    older sweeps."""
     base_name: str = ""
     created_at: float
     slots: int = 4
@@ -101,23 +121,6 @@ class SweepSpec(BaseModel, RunOptions, frozen=True, extra="allow"):
     def engine_environment(self) -> tuple[str, ...]:
         """The names of all variables that the engine keeps for agents, with those for the integrator alone."""
         return tuple(dict.fromkeys((*self.agent_environment, *self.integrator_environment)))
-
-
-class SweptTest(BaseModel):
-    """One test of a sweep and the names derived for it; a resumed engine derives the same."""
-
-    model_config = ConfigDict(frozen=True)
-
-    test: str
-    agent: str
-    branch: str
-    file: str = ""
-    line: int = 0
-    block: str = ""
-    traits: tuple[str, ...] = ()
-    group: str = ""
-    """Of tests in the same group, only one has an agent at work."""
-    baseline: Baseline = Baseline.UNKNOWN
 
 
 def slug_of(test: str) -> str:

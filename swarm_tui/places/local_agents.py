@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from swarm_tui.adapters.process import run_process
 from swarm_tui.places.mngr_agents import PS_COMMAND, ProcessTable, parse_processes
+from swarm_tui.regular_file import read_regular
 
 # mngr notes every 5 s that a pane lives; an older note than this says nothing.
 _PANE_NOTE_LIFETIME: Final = 12.0
@@ -57,7 +58,7 @@ def has_live_pane(state_dir: Path, processes: ProcessTable) -> bool:
     try:
         if time.time() - note.stat().st_mtime > _PANE_NOTE_LIFETIME:
             return False
-        return int(json.loads(note.read_bytes())["pane_pid"]) in processes.command_of
+        return int(json.loads(read_regular(note))["pane_pid"]) in processes.command_of
     except (OSError, ValueError, KeyError, TypeError):
         return False
 
@@ -77,7 +78,7 @@ def _read_record(
     signature = (status.st_mtime_ns, status.st_size)
     if known is not None and known[0] == signature:
         return known
-    record = json.loads(path.read_bytes())
+    record = json.loads(read_regular(path))
     if not isinstance(record, dict) or not record.get("id") or not record.get("name"):
         raise ValueError("no record of an agent")
     return signature, record

@@ -10,6 +10,7 @@ from swarm_tui.adapters.cast_writer import CastWriter
 from swarm_tui.adapters.tmux import AGENT_WINDOW
 from swarm_tui.errors import AdapterError
 from swarm_tui.places.place import AgentAddress
+from swarm_tui.regular_file import read_regular
 
 if TYPE_CHECKING:
     from swarm_tui.places.ssh import SshPlace
@@ -32,7 +33,7 @@ async def record_far_terminal(place: SshPlace, agent: AgentAddress, cast: Path) 
         writer.close()
         recorder, recording = f"{agent.state_dir}/{RECORDER}", f"{agent.state_dir}/{RECORDING}"
         await place.write_path(recorder, Path(cast_writer.__file__).read_bytes())
-        await place.write_path(recording, cast.read_bytes(), mode=0o600)
+        await place.write_path(recording, read_regular(cast), mode=0o600)
     except OSError as error:
         raise AdapterError(f"{cast} cannot be written", error.strerror or str(error)) from error
     # A python that is too old for the recorder ends at once: then there is no more than the beginning.

@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 from swarm_tui import __version__
 from swarm_tui.insight.budget import cost_text
 from swarm_tui.insight.host_lines import host_lines, is_on_hosts
+from swarm_tui.journal.doubts import doubts_of
 from swarm_tui.journal.open import OpenedSweep
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.outcome import Escalation
@@ -240,9 +241,7 @@ def _integrating(sweep: OpenedSweep, start: float, end: float) -> list[float] | 
 def _problems(
     sweep: OpenedSweep, records: Sequence[TestRecord], details: Sequence[RowDetails], git_problem: str
 ) -> list[str]:
-    problems = []
-    if sweep.bad_lines:
-        problems.append(f"{len(sweep.bad_lines)} lines of the journal could not be read and were passed over")
+    problems = list(doubts_of(sweep.state))
     if sweep.state.unknown_events:
         problems.append(f"{sweep.state.unknown_events} events were written by a newer swarm-tui and mean nothing here")
     missing = sum(

@@ -16,6 +16,7 @@ from swarm_tui.model.sweep import SweepSpec
 from swarm_tui.places.choose import place_for, place_on
 from swarm_tui.places.many_hosts import ManyHosts
 from swarm_tui.places.place import AgentAddress, Place
+from swarm_tui.regular_file import read_regular
 from swarm_tui.transcripts.locate import SCREEN_NAME
 
 SCREEN_BYTES: Final = 1 << 20
@@ -62,7 +63,7 @@ class AgentAccess:
         """Return the last screen of an agent as it was kept at its end; None without one."""
         try:
             path = self.folder.agent(record.agent) / SCREEN_NAME
-            return path.read_bytes()[-SCREEN_BYTES:].decode("utf-8", "replace")
+            return read_regular(path)[-SCREEN_BYTES:].decode("utf-8", "replace")
         except (OSError, ValueError):
             return None
 

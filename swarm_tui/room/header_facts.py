@@ -63,6 +63,8 @@ def _status(store: Store) -> tuple[str, str]:
         return "folder gone" if "vanished" in store.problem else "cannot be read", "error"
     if not store.is_loaded:
         return "reading", "dim"
+    if state.foreign_lines:
+        return "journal forged · 6 tells", "error"
     if store.engine is EngineState.GONE:
         return f"engine gone {age(store.clock() - state.last_at)} · R resumes", "error"
     if store.engine is EngineState.ELSEWHERE:

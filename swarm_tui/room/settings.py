@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Final
 from swarm_tui.errors import JournalError, UsageError
 from swarm_tui.journal.folder import write_beside
 from swarm_tui.journal.personal_files import config_file, config_table, read_config, state_folder
+from swarm_tui.regular_file import read_regular
 from swarm_tui.room.actions import SCOPES, actions_in
 
 if TYPE_CHECKING:
@@ -116,11 +117,11 @@ def _read_keys(table: dict[str, Any], path: Path) -> dict[str, tuple[str, ...]]:
 
 def _read_remembered(path: Path) -> Remembered:
     try:
-        content = json.loads(path.read_bytes())
+        content = json.loads(read_regular(path))
         plain_values = {entry.name: content[entry.name] for entry in fields(Remembered) if entry.name in content}
         known = asdict(Remembered())
         return replace(
             Remembered(), **{name: value for name, value in plain_values.items() if type(value) is type(known[name])}
         )
-    except (OSError, ValueError, TypeError):
+    except (OSError, ValueError, TypeError, RecursionError):
         return Remembered()

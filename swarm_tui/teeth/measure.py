@@ -21,6 +21,7 @@ from swarm_tui.errors import SwarmError
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.teeth import TestTeeth
 from swarm_tui.model.text import plain
+from swarm_tui.regular_file import read_regular
 from swarm_tui.teeth.mutants import Fault, faults_in, with_faults
 from swarm_tui.teeth.rounds import FaultRound, Place, choose_faults, plan_rounds
 from swarm_tui.testing.copies import TestCopies
@@ -299,7 +300,7 @@ def _fails(run: TestRun, test: str) -> bool | None:
 def _read_lines(target: Path) -> list[tuple[str, Place]]:
     """Return the test and the place of each line that ran."""
     try:
-        rows = target.read_text("utf-8", "replace").splitlines()
+        rows = read_regular(target).decode("utf-8", "replace").splitlines()
     except OSError:
         return []
     found = []

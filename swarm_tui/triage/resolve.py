@@ -15,6 +15,7 @@ from swarm_tui.adapters.git.trees import TreeEntry, write_loose
 from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.model.fixes import Preview
 from swarm_tui.model.text import plain
+from swarm_tui.regular_file import read_regular
 from swarm_tui.triage.preview import conflict_key
 from swarm_tui.triage.review import Review
 from swarm_tui.triage.store import append_resolution
@@ -89,7 +90,7 @@ _SUBMODULE: Final = "160000"
 
 def _has_markers(path: Path) -> bool:
     try:
-        return not path.is_symlink() and path.is_file() and _MARKER.search(path.read_bytes()) is not None
+        return not path.is_symlink() and path.is_file() and _MARKER.search(read_regular(path)) is not None
     except OSError as error:
         raise SwarmError(f"{plain(path.name, 80)} cannot be read", error.strerror or str(error)) from error
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from swarm_tui.adapters.git import Repository
 from swarm_tui.errors import UsageError
+from swarm_tui.journal.doubts import doubts_of
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.open import OpenedSweep, open_sweep
 from swarm_tui.model.outcome import (
@@ -16,6 +17,7 @@ from swarm_tui.model.outcome import (
     parse_integrator_outcome,
 )
 from swarm_tui.model.text import plain
+from swarm_tui.regular_file import open_regular
 from swarm_tui.triage.parts import PartSource
 from swarm_tui.triage.review import Review
 from swarm_tui.triage.store import review_of_sweep
@@ -29,6 +31,7 @@ def review_sweep(folder: SweepFolder, *, is_all: bool = False, by: str | None = 
         raise _not_integrated(opened)
     repository = _repository_of(folder, Path(opened.spec.repository))
     outcome, doubts = read_integrator_outcome(folder)
+    doubts.extend(doubts_of(opened.state))
     tip = integration.branch or integration.tip
     found = repository.find(tip)
     if found is None:
@@ -81,7 +84,7 @@ def read_integrator_outcome(folder: SweepFolder) -> tuple[IntegratorOutcome | No
     """Return the integrator's report, or None and why; a branch can be reviewed without it."""
     path = folder.integrator / INTEGRATOR_OUTCOME_FILE
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             return parse_integrator_outcome(file.read(OUTCOME_SIZE_LIMIT + 1)), []
     except FileNotFoundError:
         return None, []

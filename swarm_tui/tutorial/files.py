@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from swarm_tui.errors import UsageError
+from swarm_tui.regular_file import read_regular
 from swarm_tui.tutorial.blocks import Block, parse_blocks
 from swarm_tui.tutorial.citations import BrokenFile, TestFile, find_tests
 
@@ -68,6 +69,6 @@ def _read_bytes(path: Path) -> bytes:
             raise UsageError(f"{path} is not a file")
         if path.stat().st_size > _LARGEST_BYTES:
             raise UsageError(f"{path} is larger than {_LARGEST_BYTES // 1024**2} MiB")
-        return path.read_bytes()
+        return read_regular(path)
     except (OSError, ValueError) as error:
         raise UsageError(f"{path} cannot be read", getattr(error, "strerror", None) or str(error)) from error

@@ -8,6 +8,7 @@ from typing import Final
 from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.journal.folder import write_beside
 from swarm_tui.model.text import plain
+from swarm_tui.regular_file import read_regular
 
 COMMAND_FILE: Final = Path(".claude/commands/swarm-tutorial.md")
 TEXT: Final = Path(__file__).parent / "swarm-tutorial.md"
@@ -32,4 +33,4 @@ def install_slash_command(project: Path) -> Path:
 
 
 def _is_ours(path: Path) -> bool:
-    return path.is_file() and _MARK in path.read_bytes()
+    return path.is_file() and _MARK in read_regular(path)

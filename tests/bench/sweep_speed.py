@@ -29,7 +29,7 @@ from swarm_tui.journal.append import JournalWriter, engine_process_id
 from swarm_tui.journal.fold import SweepState
 from swarm_tui.journal.recover import recover_journal
 from swarm_tui.model.events import Harvested
-from tests.engine.chaos import isolated
+from tests.attacks.real_kills import isolated
 from tests.engine.sweeping import Program
 from tests.git_project import GitProject
 from tests.waiting import until

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from swarm_tui.journal.append import engine_process_id
+from tests.attacks.real_kills import journal_problems
 from tests.conftest import IsolatedMngr
-from tests.engine.chaos import journal_problems
 from tests.engine.endings import FILE, make_endings
 from tests.engine.sweeping import Program, kill_engine, offline
 from tests.waiting import until

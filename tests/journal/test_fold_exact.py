@@ -396,7 +396,7 @@ ENDED = happened.EngineEnded(seq=2, at=2, why="stopped", reason="enough")
 )
 def test_an_event_changes_these_facts_of_the_sweep(events: list[happened.Event], facts: dict[str, Any]) -> None:
     state = SweepState().apply_all(events)
-    last = {"last_seq": events[-1].seq, "last_at": events[-1].at}
+    last = {"last_seq": events[-1].seq, "last_at": events[-1].at, "lost_events": events[-1].seq - len(events)}
     assert facts_of(state) == facts_of(SweepState()) | last | facts
     assert state.is_over == ("ended_why" in facts)
 

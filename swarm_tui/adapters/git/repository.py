@@ -17,6 +17,7 @@ from swarm_tui.adapters.git.names import checked_ref, checked_revision, is_commi
 from swarm_tui.adapters.packages import how_to_get
 from swarm_tui.errors import ProgramMissing, UsageError
 from swarm_tui.model.text import plain
+from swarm_tui.regular_file import read_regular
 
 if TYPE_CHECKING:
     from swarm_tui.adapters.git.program import Repo
@@ -288,14 +289,14 @@ def _branches_in_work(folder: Path) -> list[str]:
     names = []
     with contextlib.suppress(OSError):
         if git.is_file():
-            git = folder / os.fsdecode(git.read_bytes()).removeprefix("gitdir:").strip()
+            git = folder / os.fsdecode(read_regular(git)).removeprefix("gitdir:").strip()
         for name in ("rebase-merge/head-name", "rebase-apply/head-name", "BISECT_START"):
             if (git / name).is_file():
-                names.append(os.fsdecode((git / name).read_bytes()).strip().removeprefix("refs/heads/"))
+                names.append(os.fsdecode(read_regular(git / name)).strip().removeprefix("refs/heads/"))
     return names
 
 
 def _common_directory(git_directory: Path) -> Path:
     """Return the git directory that all worktrees share. GitPython would believe a hook's GIT_COMMON_DIR."""
     pointer = git_directory / "commondir"
-    return git_directory / os.fsdecode(pointer.read_bytes()).strip() if pointer.is_file() else git_directory
+    return git_directory / os.fsdecode(read_regular(pointer)).strip() if pointer.is_file() else git_directory

@@ -12,6 +12,7 @@ from swarm_tui.model.limits import RunLimits
 from swarm_tui.model.outcome import ChangeStatus
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.states import Result, State
+from swarm_tui.regular_file import read_regular
 from swarm_tui.testing.settings import TestSettings
 
 INPUTS_FILE: Final = "inputs.json"
@@ -109,7 +110,7 @@ class IntegratorInputs(Frozen):
 
 def read_inputs(path: Path) -> IntegratorInputs:
     try:
-        return IntegratorInputs.model_validate_json(path.read_bytes())
+        return IntegratorInputs.model_validate_json(read_regular(path))
     except (OSError, ValueError) as error:
         raise JournalError(f"{path} cannot be read", "`swarm-tui integrate` writes it again") from error
 

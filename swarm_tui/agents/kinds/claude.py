@@ -11,6 +11,7 @@ from typing import ClassVar, Final
 from swarm_tui.agents.kinds import AgentKind, AgentStart, Login, Permission
 from swarm_tui.agents.observation import AgentObserver
 from swarm_tui.agents.transcript_summary import TranscriptSummary
+from swarm_tui.regular_file import read_regular
 from swarm_tui.transcripts.locate import TranscriptSources
 
 _SESSION_LOGS: Final = (
@@ -112,7 +113,7 @@ class ClaudeKind(AgentKind):
 
 def _content(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        return read_regular(path)
     except OSError:
         return b""
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from swarm_tui.regular_file import read_regular
+
 KINDS: Final = ("IMPROVE_TEST", "FIX_TEST", "FIX_TUTORIAL", "FIX_IMPL")
 ESCALATIONS: Final = (
     *("UNCAUGHT_BUG", "FIX_DIRECTION_AMBIGUOUS", "HARNESS_DEFECT", "SUITE_DUPLICATION", "HARD_TO_USE"),
@@ -102,7 +104,7 @@ def find_record(folder: Path, test: str) -> Record | None:
     """Return the record for a test, or None; raise BadRecord for one that is broken."""
     broken = ""
     for path in sorted(folder.rglob("*.toml")):
-        text = path.read_text(encoding="utf-8", errors="replace")
+        text = read_regular(path).decode(errors="replace")
         try:
             record = parse_record(text)
         except BadRecord as error:

@@ -1,0 +1,128 @@
+"""Kills: the engine at every moment of a sweep, and engine, agents, mngr and tmux of a real sweep at random.
+
+Nine of ten rounds run the real engine with agents that hand in at once, and kill it before the n-th act on a file,
+other moments in each round until all were tried; what is resumed may be killed again. Every tenth round is a whole
+sweep through the real mngr and tmux.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Final
+
+from swarm_tui.journal.doubts import doubts_of
+from swarm_tui.journal.open import OpenedSweep, open_sweep
+from tests.agents.integrator_project import SWEEP
+from tests.attacks.attack import Bounds, Table
+from tests.attacks.forked import NOT_STRUCK, count_acts, run_forked
+from tests.attacks.real_kills import journal_problems, play_round
+from tests.attacks.rehearsed import EXPECTED, World, make_world
+from tests.git_project import quiet_environment
+
+ROUNDS: Final = 300
+REAL_EVERY: Final = 10
+MOST_LIVES: Final = 12
+# Neither divides the other, so that rounds one after the other strike far apart, and all moments in the end.
+STRIDE: Final = 7919
+
+RESULTS: Final = "after a kill and a resume every test has the result of an undisturbed sweep"
+TREE: Final = "the integrated tree is that of an undisturbed sweep"
+ONCE: Final = "nothing is launched or harvested twice"
+KEPT: Final = "what was harvested is still there"
+WHOLE: Final = "the journal has no gap, and nothing that the engine did not write"
+REAL: Final = "a real sweep ends the same, whatever of it is killed"
+
+
+def attack(bounds: Bounds, table: Table) -> None:
+    """Kill and resume, round after round."""
+    with tempfile.TemporaryDirectory(prefix="swarm-kill-") as temporary:
+        pattern = make_world(Path(temporary) / "pattern")
+        calm = pattern.copy(Path(temporary) / "calm")
+        acts = count_acts(lambda: _live(calm), Path(temporary) / "acts")
+        expected_tree = _tree(calm)
+        undisturbed = None
+        for number, dice in bounds.each():
+            if number % REAL_EVERY == REAL_EVERY - 1:
+                undisturbed = undisturbed or _undisturbed()
+                blows, problems, _ = play_round(_mngr(), number, undisturbed, bounds.keep)
+                table.tried(REAL, problems, f"round {number}: {', '.join(blows)}")
+                continue
+            world = pattern.copy(Path(temporary) / "round")
+            strike = 1 + number * STRIDE % acts
+            problem = live_and_die(world, strike, acts, dice)
+            _judge(world, problem, expected_tree, table, f"round {number}, act {strike} of {acts}")
+            if table.failures and bounds.keep is not None:
+                shutil.copytree(world.root, bounds.keep / f"kill-{number}", symlinks=True, dirs_exist_ok=True)
+            shutil.rmtree(world.root)
+
+
+def live_and_die(world: World, strike: int, acts: int, dice: random.Random) -> str:
+    """Run and resume a sweep that is struck at least once; return what kept it from its end."""
+    for _ in range(MOST_LIVES):
+        ended = run_forked(lambda: _live(world), strike=strike)
+        if ended.is_late:
+            return f"an engine that was to die at act {strike} did not end: {ended.output[-500:]}"
+        if ended.code == 0:
+            return ""
+        if ended.code > 0:
+            return f"an engine failed: {ended.output[-500:]}"
+        strike = dice.choice((NOT_STRUCK, dice.randint(1, acts)))
+    return "" if run_forked(lambda: _live(world)).code == 0 else "it does not come to its end"
+
+
+def _live(world: World) -> int:
+    """Begin the sweep unless it is begun, and run an engine on it."""
+    if not world.folder.spec.exists():
+        world.begin()
+    return world.run()
+
+
+def _judge(world: World, problem: str, tree: str, table: Table, what: str) -> None:
+    if problem:
+        table.tried(RESULTS, [problem], what)
+        return
+    opened = open_sweep(world.folder)
+    marks = {record.test.partition("::")[2]: record.mark for record in opened.state.tests()}
+    table.tried(RESULTS, [f"{marks}"] if marks != EXPECTED else [], what)
+    found = _tree(world)
+    table.tried(TREE, [f"it is {found}, not {tree}"] if found != tree else [], what)
+    table.tried(ONCE, journal_problems(opened), what)
+    table.tried(KEPT, lost_work(opened), what)
+    table.tried(WHOLE, doubts_of(opened.state), what)
+
+
+def lost_work(opened: OpenedSweep) -> list[str]:
+    """Return what an agent has handed in, and is not in the folder of the sweep."""
+    problems = []
+    for record in opened.state.tests():
+        folder = opened.folder.agent(record.agent)
+        wanted = [folder / "test_output" / "testing_agent_outcome.json"]
+        wanted += [folder / "branch.bundle"] if record.mark == "impl_fix" else []
+        problems += [f"{path.name} of {record.test} is gone" for path in wanted if not path.is_file()]
+        problems += [f"{path.name} is left" for path in folder.glob(".pulling*")]
+    return problems
+
+
+def _tree(world: World) -> str:
+
+    words = ["git", "rev-parse", f"refs/heads/swarm/{SWEEP}/integrated^{{tree}}"]
+    done = subprocess.run(words, cwd=world.project, env=quiet_environment(), capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+def _mngr() -> str:
+    from swarm_tui.adapters.provision import find_mngr
+
+    return asyncio.run(find_mngr()).path
+
+
+def _undisturbed() -> str:
+    _, problems, tree = play_round(_mngr(), None, None)
+    if problems:
+        raise RuntimeError(f"a sweep that nothing disturbs does not end well: {problems}")
+    return tree
