@@ -28,8 +28,8 @@ from swarm_tui.adapters.provision import find_mngr
 from swarm_tui.adapters.tmux import Tmux
 from swarm_tui.engine.resume import LOST_ENDS
 from swarm_tui.journal.append import engine_process_id
+from swarm_tui.journal.follow import EventFollower
 from swarm_tui.journal.open import OpenedSweep
-from swarm_tui.journal.recover import recover_journal
 from swarm_tui.model.events import Harvested, Integrating, Launched, Queued
 from swarm_tui.model.sweep import INTEGRATOR_KEY, MngrSettings
 from tests.engine.endings import EXPECTED, make_endings
@@ -129,7 +129,7 @@ def journal_problems(opened: OpenedSweep) -> list[str]:
     problems = []
     is_out: dict[str, bool] = {}
     is_kept: dict[str, bool] = {}
-    for event in recover_journal(opened.folder.events).events:
+    for event in EventFollower(opened.folder.events).read().events:
         if isinstance(event, Launched) and not event.is_adopted:
             if is_out.get(event.test):
                 problems.append(f"{event.test} was launched twice")
