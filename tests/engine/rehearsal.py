@@ -14,11 +14,9 @@ from swarm_tui.adapters.git import Repository
 from swarm_tui.adapters.mngr_messages import Created, CreateRequest
 from swarm_tui.agents.contract import ARCHIVE_PATH
 from swarm_tui.engine.context import EngineContext
+from swarm_tui.engine.journal_keeper import take_up_journal
 from swarm_tui.engine.start import write_sweep
-from swarm_tui.journal.append import JournalWriter
-from swarm_tui.journal.fold import SweepState
 from swarm_tui.journal.folder import SweepFolder, create_runs_folder
-from swarm_tui.journal.recover import recover_journal
 from swarm_tui.model.events import EngineStarted
 from swarm_tui.model.sweep import MngrSettings, SweepSpec, derive_tests
 from swarm_tui.places.place import AgentStatuses
@@ -93,13 +91,13 @@ def rehearse(root: Path, tests: int, mngr: QuickMngr, **wishes: object) -> Engin
         (f"tests/test_{number % 50}.py::test_{number}", f"tests/test_{number % 50}.py", 1) for number in range(tests)
     ]
     write_sweep(folder, spec, derive_tests(spec.sweep, names))
-    state = SweepState().apply_all(recover_journal(folder.events).events)
-    writer = JournalWriter(folder.events, last_seq=state.last_seq, last_at=state.last_at)
+    spec = folder.read_spec()
+    taken_up = take_up_journal(folder, spec)
     context = EngineContext(
         folder=folder,
         spec=spec,
-        writer=writer,
-        state=state,
+        writer=taken_up.writer,
+        state=taken_up.state,
         mngr=mngr,
         place=QuietPlace(mngr),
         repository=Repository.open(project.root),

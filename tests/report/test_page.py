@@ -126,7 +126,7 @@ def test_missing_and_broken_artifacts_are_told(tmp_path: Path) -> None:
         journal.write(b"no event\n")
     page = write(made, tmp_path / "page")
     problems = summary_of(page)["problems"]
-    assert "1 lines of the journal could not be read and were passed over" in problems
+    assert "1 line of the journal cannot be read: passed over" in problems
     assert "of 4 finished tests nothing that was pulled is in the sweep's folder" in problems
     found = beside(page, "test-5")
     assert "broken" in found["note"]

@@ -11,6 +11,7 @@ from swarm_tui.adapters.git.checkouts import NOTHING_IS_CONVERTED, borrow_object
 from swarm_tui.adapters.git.command import GitError
 from swarm_tui.adapters.git.repository import Repository
 from swarm_tui.adapters.git.scratch import ScratchFolder
+from swarm_tui.regular_file import read_regular
 
 _SNAPSHOT_TIMEOUT: Final = 120.0
 
@@ -29,9 +30,9 @@ class WorkingCopy:
         git = made.git_directory.absolute()
         (git / "info").mkdir(exist_ok=True)
         (git / "info/attributes").write_text(NOTHING_IS_CONVERTED)
-        excluded = b""
+        excluded = read_regular(copy.common_directory / "info/exclude")
         with contextlib.suppress(OSError):
-            excluded = (copy.common_directory / "info/exclude").read_bytes()
+            excluded = read_regular(copy.common_directory / "info/exclude")
         (git / "info/exclude").write_bytes(excluded + f"\n/{hidden}/\n".encode())
         self._git = git
         self.object_folders = (git / "objects", *objects)
