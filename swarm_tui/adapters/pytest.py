@@ -97,6 +97,8 @@ def reporting_environment(
     variables = {
         "PYTHONPATH": os.pathsep.join(path),
         "PYTHONDONTWRITEBYTECODE": "1",
+        # Plugins ask git for the version: it must not refresh the user's index.
+        "GIT_OPTIONAL_LOCKS": "0",
         "COVERAGE_FILE": str(scratch / ".coverage"),
         "GCOV_PREFIX": str(scratch),
         "HYPOTHESIS_STORAGE_DIRECTORY": str(scratch / "hypothesis"),

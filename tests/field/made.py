@@ -67,8 +67,21 @@ MONOREPO: Final = _made(
 )
 
 EVIL_IDS: Final = [
-    *("$(touch pwned)", "[/red]", "a b/c", "a::b", "-x", "..", "`id`", "ü", "\U0001f600", "{x}", "%s", "a\\nb", "'"),
-    *('"', "*", "?", "~", "!", "#", "&", ";", "|", "<b>", "x" * 300),
+    *(
+        "$(touch pwned)",
+        "`id`",
+        "[/red]",
+        "<b>{x}%s",
+        "a b/c",
+        "a::b",
+        "-x",
+        "..",
+        "a\\nb",
+        "'\"",
+        "*?~!#&;|",
+        "ü\U0001f600",
+    ),
+    "x" * 300,
 ]
 EVIL: Final = _made(
     "evil-ids",
@@ -147,14 +160,20 @@ def _make_thresholds(root: Path) -> ReadyProject:
     )
     call(base_python(), "-m", "venv", root / ".venv")
     python = root / ".venv/bin/python"
-    wanted = ("pytest==8.4.2", "pytest-cov==7.0.0", "pytest-xdist==3.8.0", "pytest-rerunfailures==16.1")
+    wanted = (
+        "pytest==8.4.2",
+        "pytest-cov==7.0.0",
+        "pytest-xdist==3.8.0",
+        "pytest-rerunfailures==16.1",
+        "pytest-benchmark==5.2.3",
+    )
     call(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *wanted)
     return ReadyProject(repository, str(python))
 
 
 THRESHOLDS: Final = FieldProject(
     "thresholds",
-    "-n auto, a threshold of coverage, --ff, -x, reruns, required plugins; every kind of result",
+    "-n auto, a threshold of coverage, --ff, -x, reruns, required plugins, reports; every kind of result",
     _make_thresholds,
     KnownBug("sums.py", *BUG_IN_SUMS),
     {

@@ -76,7 +76,7 @@ def _recorders(config: Any, task: Any) -> Any:
     target, results = os.environ.get("SWARM_COLLECT"), os.environ.get("SWARM_RESULTS")
     is_collecting = getattr(config.option, "collectonly", False)
     if target and is_collecting:
-        write_no_reports(config)
+        write_no_reports(config, target)
     if target or results:
         return [
             *([Collection(config, target, _STARTUP_PATH, _STARTED_IN)] if target else []),

@@ -153,8 +153,8 @@ def _is_settings(path: str) -> bool:
         return section.encode() in file.read()
 
 
-def write_no_reports(config: Any) -> None:
-    """Let a session that only collects leave no file of results in the checkout."""
+def write_no_reports(config: Any, target: str) -> None:
+    """Let a session that only collects leave no file of results in the checkout; the target's folder is removed."""
     for name in _REPORTS:
         if getattr(config.option, name, None):
             setattr(config.option, name, None)
@@ -162,6 +162,8 @@ def write_no_reports(config: Any) -> None:
     if coverage is not None:
         # It holds this one by itself already.
         coverage.options.cov_report.clear()
+    if hasattr(config.option, "benchmark_storage"):
+        config.option.benchmark_storage = "file://" + os.path.dirname(target)
     if hasattr(config.option, "log_file"):
         # It may be named in the settings too, which count where there is no option.
         config.option.log_file = os.devnull
