@@ -21,6 +21,7 @@ from swarm_tui.engine.copy_source import base_branch
 from swarm_tui.engine.destroying import destroy_agents
 from swarm_tui.engine.host_making import destroy_host, held_hosts
 from swarm_tui.engine.names import LABEL_SWEEP, agent_id_of, harvest_ref
+from swarm_tui.engine.orphaned_creates import wait_for_creates
 from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.journal.folder import runs_folder
 from swarm_tui.journal.open import OpenedSweep
@@ -64,6 +65,8 @@ async def find_leftovers(opened: OpenedSweep) -> Leftovers:
         raise UsageError(f"an engine works on {name}", f"`swarm-tui stop {name}` first")
     if original_of(opened) is not None:
         return Leftovers()
+    integrator = opened.state.integrator
+    await wait_for_creates([*opened.state.tests(), *([integrator] if integrator is not None else [])])
     place = place_for(opened.spec)
     try:
         return await _find_leftovers(opened, place)

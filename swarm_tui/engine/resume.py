@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from swarm_tui.adapters.environment import scrubbed_environment
-from swarm_tui.adapters.process import run_process
 from swarm_tui.agents.contract import ARCHIVE_PATH
 from swarm_tui.agents.judging import ENDED_BY_ITSELF, End
 from swarm_tui.engine.agent_task import pull_for
@@ -19,19 +16,19 @@ from swarm_tui.engine.destroying import destroy_agents
 from swarm_tui.engine.integrator_task import continued_integration
 from swarm_tui.engine.launch import protect
 from swarm_tui.engine.names import agent_id_of, recorded_address
+from swarm_tui.engine.orphaned_creates import wait_for_creates
 from swarm_tui.engine.pull import was_pulled
 from swarm_tui.engine.sweep_runner import SWEEP_STOPPED, SweepRunner
 from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.journal.folder import SweepFolder, is_newer_format, runs_folder
 from swarm_tui.model.events import AgentsStopped, Event, Launched, Queued
-from swarm_tui.model.hosts import LOCAL_HOST, mngr_address
+from swarm_tui.model.hosts import LOCAL_HOST
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.states import State
 from swarm_tui.model.sweep import INTEGRATOR_KEY, SweepSpec
 from swarm_tui.places.choose import place_for
 from swarm_tui.places.place import AgentAddress, AgentFile, AgentStatus, PlaceUnreachable, ReadRequest
 
-CREATE_DEADLINE: Final = 120.0
 _LIVING: Final = frozenset({"RUNNING", "WAITING", "REPLACED"})
 LOST_ENDS: Final = ENDED_BY_ITSELF | {End.NOT_LAUNCHED}
 """Ends that say nothing about the test: its agent was killed, closed or removed, or never was."""
@@ -67,7 +64,7 @@ class Resumer:
     """The tests to queue again, each with the agent to remove before, and the reason."""
 
     async def resume(self, events: Iterable[Event]) -> None:
-        await self._wait_for_creates()
+        await wait_for_creates(self._records())
         await asyncio.to_thread(self.context.copy_source.remove_branch)
         try:
             found = await self.context.place.agent_statuses()
@@ -97,18 +94,6 @@ class Resumer:
     def _records(self) -> list[TestRecord]:
         integrator = self.context.state.integrator
         return [*self.context.state.tests(), *([integrator] if integrator is not None else [])]
-
-    async def _wait_for_creates(self) -> None:
-        """Wait for `mngr create` commands that outlived their engine: their agents belong to this sweep."""
-        launching = [record for record in self._records() if record.state is State.LAUNCHING]
-        names = {mngr_address(record.agent, record.host) for record in launching}
-        deadline = time.monotonic() + CREATE_DEADLINE
-        while names and time.monotonic() < deadline:
-            listed = await run_process(["ps", "-e", "-ww", "-o", "args="], environment=scrubbed_environment())
-            words = (line.split() for line in listed.text.splitlines() if " create " in line)
-            if not any(names.intersection(line) for line in words):
-                return
-            await asyncio.sleep(0.2)
 
     async def _resume_agent(self, record: TestRecord, agents: Mapping[str, AgentStatus]) -> None:
         agent = self._own_agent(record, agents)
