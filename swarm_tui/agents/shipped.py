@@ -84,12 +84,13 @@ def write_command(shelf: Shelf) -> str:
     return _write_program(shelf, COMMAND_NAME, "swarm_tui.__main__")
 
 
-def write_hook_settings(shelf: Shelf, disabled_servers: Sequence[str] = ()) -> str:
+def write_hook_settings(shelf: Shelf, disabled_servers: Sequence[str] = (), excluded: Sequence[str] = ()) -> str:
     """Write the settings by which Claude Code runs our hook, apart from those of the project and of the person."""
     from swarm_tui.agents.claude import hook
 
     script = posixpath.join(shelf.package, "swarm_tui", "agents", "claude", "hook.py")
-    settings = hook.hook_settings(shelf.python, script) | {"disabledMcpjsonServers": list(disabled_servers)}
+    left_out = {"disabledMcpjsonServers": list(disabled_servers), "claudeMdExcludes": list(excluded)}
+    settings = hook.hook_settings(shelf.python, script) | left_out
     _write_shared(shelf.folder / "claude-settings.json", json.dumps(settings, indent=1))
     return shelf.path("claude-settings.json")
 

@@ -83,6 +83,8 @@ def run(arguments: argparse.Namespace) -> int:
         print_progress(f"the agents {permission.sentence}")
     if servers := ", ".join(plain(name, 40) for name in spec.unapproved_servers[:10]):
         print_progress(f"they do without MCP servers that .claude/settings.json does not approve: {servers}")
+    if imports := ", ".join(plain(name, 80) for name in spec.outside_imports[:10]):
+        print_progress(f"they do without what CLAUDE.md imports from outside of the project: {imports}")
     if kind.unknown_facts:
         print_progress(f"of {kind.agent_type} agents, {kind.unknown_facts} are not known")
     start_engine(folder, spec.engine_environment)

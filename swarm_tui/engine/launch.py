@@ -28,6 +28,7 @@ from swarm_tui.engine.recording import record_agent
 from swarm_tui.engine.surroundings import TASK_FILE, Surroundings, surroundings_here, surroundings_on
 from swarm_tui.engine.task_file import task_for
 from swarm_tui.engine.tutorial_task import tutorial_prompt
+from swarm_tui.engine.watch import find_dialog
 from swarm_tui.errors import AdapterError, AgentExists, UsageError
 from swarm_tui.model.events import Launched, Launching
 from swarm_tui.model.hosts import LOCAL_HOST
@@ -74,6 +75,13 @@ async def launch(context: EngineContext, task: AgentTask, attempt: int, host: st
             raise UsageError(
                 f"mngr has another agent named {record.agent}, which this sweep did not make", "rename or destroy it"
             ) from None
+    except AdapterError:
+        dialog = await _dialog_at_start(context, address)
+        if not dialog:
+            raise
+        await clear_debris(context, record.agent, attempt, host)
+        hint = kind_of_sweep(spec).start_dialog_hint
+        raise UsageError(f"a dialog keeps its program from beginning: {dialog}", hint) from None
     await protect(context, address)
     if spec.is_recorded:
         await record_agent(context, address, attempt)
@@ -105,6 +113,15 @@ async def protect(context: EngineContext, agent: AgentAddress) -> None:
         await context.place.forget_variables(agent, given)
     except AdapterError as error:
         context.note(f"{agent.name} could not be kept from mngr's ctrl+q and ctrl+t: {error}", level="warning")
+
+
+async def _dialog_at_start(context: EngineContext, address: AgentAddress) -> str:
+    """Return what a dialog says that stands in the terminal of an agent which did not begin; "" without one."""
+    try:
+        screens = await context.place.capture_screens([address])
+    except AdapterError:
+        return ""
+    return find_dialog(screens.get(address.session) or "", kind_of_sweep(context.spec).dialog_signs)
 
 
 async def clear_debris(context: EngineContext, agent: str, attempt: int, host: str = LOCAL_HOST) -> None:
@@ -205,7 +222,8 @@ def write_prompt(folder: Path, prompt: str) -> None:
 
 def agent_start(spec: SweepSpec, shelf: Shelf, address: AgentAddress, task_file: str | None) -> AgentStart:
     """Return what a kind needs to know of an agent that is about to be created."""
-    return AgentStart(agent_words(spec), shelf, address.state_dir, task_file, spec.unapproved_servers)
+    left_out = spec.unapproved_servers, spec.outside_imports
+    return AgentStart(agent_words(spec), shelf, address.state_dir, task_file, *left_out)
 
 
 def _asked_of(context: EngineContext, record: TestRecord, around: Surroundings, python: str) -> tuple[Task, str]:

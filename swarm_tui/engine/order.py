@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, fields
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -75,6 +76,7 @@ class Preconditions:
     """Shell commands that bring into a copy on this machine what git leaves out."""
     access: tuple[HostAccess, ...] = ()
     unapproved_servers: tuple[str, ...] = ()
+    outside_imports: tuple[str, ...] = ()
     new_host_dir: str = ""
 
 
@@ -126,9 +128,11 @@ async def _check_mngr(order: Order, project: _Project) -> Preconditions:
     passed = {name: os.environ[name] for name in (*needed, *order.passed_environment)}
     login = await _check_agent_type(order, kind, parents, settings, repository.root, passed)
     parent_type = parents.get(order.agent_type, "")
-    servers = await asyncio.to_thread(kind.unapproved_servers, lambda path: repository.read_file(base, path))
+    read = partial(repository.read_file, base)
+    servers = await asyncio.to_thread(kind.unapproved_servers, read)
+    imports = await asyncio.to_thread(kind.outside_imports, read)
     imputed, person = login.is_subscription, project.person
-    found = (parent_type, imputed, needed, project.fill, access, servers, new_host_dir)
+    found = (parent_type, imputed, needed, project.fill, access, servers, imports, new_host_dir)
     return Preconditions(repository, base, person, settings, *found)
 
 
@@ -334,6 +338,7 @@ def compose_spec(order: Order, found: Found, preconditions: Preconditions) -> Sw
         "is_cost_imputed": preconditions.is_cost_imputed,
         "needed_environment": preconditions.needed_environment,
         "unapproved_servers": preconditions.unapproved_servers,
+        "outside_imports": preconditions.outside_imports,
         "fill": preconditions.fill,
         "access": preconditions.access,
         "new_host_dir": preconditions.new_host_dir,

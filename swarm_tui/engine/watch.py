@@ -35,9 +35,10 @@ SPENT_INTERVAL: Final = 5.0
 # An agent that goes on writing is not silent, also when what it says stays the same: `uses Bash`.
 HEARD_INTERVAL: Final = 30.0
 # So long after its hand-in an agent may go on with its last turn.
-LAST_WORDS_LIMIT: Final = 15.0
+LAST_WORDS_LIMIT: Final = 60.0
 # A dialog of a full-screen program stands at the end of the screen.
 DIALOG_LINES: Final = 20
+_RULE_LENGTH: Final = 20
 # Limits of a subscription last a week at most; what an agent's files say beyond that is not believed.
 LONGEST_LIMIT: Final = 8 * 86_400.0
 _Watched = Literal[State.RUNNING, State.WAITING]
@@ -320,9 +321,17 @@ def has_given_up(trouble: Trouble | None) -> bool:
 
 
 def find_dialog(screen: str, signs: Sequence[str]) -> str:
-    """Return the line at the end of a screen that only a dialog shows; empty without one."""
+    """Return what a dialog at the end of a screen says, up to the first line that only a dialog shows; "" without one.
+
+    It begins below a line that is drawn from side to side; where there is none, only that line itself is returned.
+    """
     lines = [line.strip() for line in plain_lines(screen).rstrip().split("\n")[-DIALOG_LINES:]]
-    return next((plain(line, 200) for line in lines if any(re.search(sign, line) for sign in signs)), "")
+    end = next((place for place, line in enumerate(lines) if any(re.search(sign, line) for sign in signs)), None)
+    if end is None:
+        return ""
+    above = [place for place, line in enumerate(lines[:end]) if len(line) >= _RULE_LENGTH and not line.strip("─╌━═")]
+    begin = above[-1] + 1 if above else end
+    return plain(" · ".join(line for line in lines[begin : end + 1] if line), 200)
 
 
 async def read_new_events(place: Place, watches: Sequence[Watch], now: float) -> list[KnownEvent]:

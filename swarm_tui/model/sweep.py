@@ -95,6 +95,8 @@ class SweepSpec(BaseModel, RunOptions, frozen=True, extra="allow"):
     """Names of variables that the agents get besides those of `--pass-env`, since they could not work without."""
     unapproved_servers: tuple[str, ...] = ()
     """The project's tool servers (MCP) that nobody has approved: the agents do without them."""
+    outside_imports: tuple[str, ...] = ()
+    """Files outside of the project that its instructions for agents import: the agents do without them."""
     parent_type: str = ""
     """The type of agent that mngr's settings derive `agent_type` from; empty for one that is not derived."""
     is_cost_imputed: bool = False

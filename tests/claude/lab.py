@@ -64,11 +64,21 @@ class ClaudeLab:
     model: ScriptedModel
 
 
+def lost_messages(lab: ClaudeLab) -> list[str]:
+    """Return what the model has told the agents of the newest sweep whole, and no transcript of theirs has."""
+    transcripts = [path.read_text() for path in lab.program.newest().root.rglob("transcript.jsonl")]
+    # Titles and summaries are no part of a conversation.
+    said = {key: text for key, text in lab.model.told.items() if not text.startswith(("{", "<summary>"))}
+    return [text or key for key, text in said.items() if not any(f'"{key}"' in each for each in transcripts)]
+
+
 def make_project(
     root: Path, tests: Sequence[str], settings: str = '{"permissions": {"ask": ["Bash(curl:*)"]}}'
 ) -> GitProject:
     """Make a repository whose tests are named `FUNCTION_PLAY`: what is tested, and what happens to the agent."""
     project = GitProject(root)
+    rates = root.with_name("rates.md")
+    rates.write_text("VAT is 19 percent.\n")
     bodies = [f"def test_{name}():\n    assert {CHECKS[name.partition('_')[0]]}\n" for name in tests]
     project.commit(
         "A small shop",
@@ -78,7 +88,8 @@ def make_project(
             "conftest.py": "",
             "pytest.ini": "[pytest]\n",
             ".claude/settings.json": settings,
-            # Claude Code would ask at its start whether it may use this.
+            # Claude Code would ask at its start whether it may use these.
+            "CLAUDE.md": f"Rates: @{rates}\n",
             ".mcp.json": '{"mcpServers": {"notes": {"command": "cat"}}}',
             ".gitignore": textwrap.dedent("""\
                 __pycache__/

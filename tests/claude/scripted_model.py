@@ -137,6 +137,8 @@ class ScriptedModel(ThreadingHTTPServer):
         self.requests: list[Request] = []
         self.served: list[tuple[str, Json]] = []
         """The model and the usage of every turn of the agents that was told whole; titles are not among them."""
+        self.told: dict[str, str] = {}
+        """The texts of the turns that were told whole, by the ids of their messages."""
         self._tries: Counter[bytes] = Counter()
         self._lock = threading.Lock()
         self._ids = itertools.count(1)
@@ -216,6 +218,7 @@ class ScriptedModel(ThreadingHTTPServer):
         yield "message_stop", {}
         with self._lock:
             self.served.append((model, {**message["usage"], "output_tokens": output}))
+            self.told[message_id] = turn.text
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -16,7 +16,7 @@ from swarm_tui.journal.recover import recover_journal
 from swarm_tui.model.events import LoginLost
 from swarm_tui.model.states import Result, State
 from swarm_tui.model.trouble import Trouble, TroubleKind
-from tests.claude.lab import claude_lab
+from tests.claude.lab import claude_lab, lost_messages
 from tests.claude.scripted_model import Refusal
 from tests.claude.sweep import Sweep
 from tests.isolation import IsolatedMngr, isolate_mngr
@@ -88,6 +88,7 @@ def test_a_sweep_needs_no_flags(sweep: Callable[..., Sweep]) -> None:
         # The whole transcript: the hand-in is its last call, and its words are the last that the model says.
         transcript = (folder.agent(record.agent) / "transcript.jsonl").read_text()
         assert '"All is handed in."' in transcript, record.test
+    assert lost_messages(running.lab) == []
     assert running.state().integrator is not None
 
 

@@ -10,12 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from swarm_tui.adapters.mngr_messages import Created, CreateRequest
 from swarm_tui.agents.shipped import live_folder, shelf_here
 from swarm_tui.engine.launch import create_request, environment_for, launch
 from swarm_tui.engine.names import agent_address, agent_id_of, harvest_ref
 from swarm_tui.engine.one_test_task import OneTestTask
 from swarm_tui.engine.surroundings import Surroundings
 from swarm_tui.engine.task_file import task_for
+from swarm_tui.errors import AdapterError, UsageError
 from swarm_tui.model.state import TestRecord as Record
 from swarm_tui.model.sweep import MngrSettings, SweepSpec
 from swarm_tui.places.place import AgentAddress
@@ -117,6 +119,35 @@ async def test_what_takes_long_to_compose_keeps_the_engine_from_nothing_else(tmp
     await launching
     (agent,) = mngr.agents
     assert (context.folder.agent(agent) / "prompt.md").read_text() == "Work."
+
+
+class MngrAtDialog(QuickMngr):
+    """Creates agents whose program stands at a dialog, and says that they are not ready."""
+
+    screen = ("─" * 40, "Do you want to use this API key?", "❯ No", "Enter to confirm")
+
+    async def create(self, request: CreateRequest, timeout: float = 0.0) -> Created:
+        await super().create(request, timeout)
+        self.agents[request.name].screen.extend(self.screen)
+        raise AdapterError("mngr create failed: the agent is not ready")
+
+
+async def test_a_dialog_at_the_start_is_named_with_its_cure_and_met_once(tmp_path: Path) -> None:
+    mngr = MngrAtDialog(tmp_path / "mngr")
+    context = rehearse(tmp_path, 1, mngr, agent_type="claude")
+    task = OneTestTask(next(context.state.tests()).test, context.spec)
+    with pytest.raises(UsageError, match="Do you want to use this API key") as raised:
+        await launch(context, task, 1)
+    assert "run `claude` in your checkout" in raised.value.hint
+    assert mngr.agents == {}
+
+
+async def test_an_agent_that_is_late_without_a_dialog_is_another_failure(tmp_path: Path) -> None:
+    mngr = MngrAtDialog(tmp_path / "mngr")
+    mngr.screen = ("$ claude", "starting")
+    context = rehearse(tmp_path, 1, mngr, agent_type="claude")
+    with pytest.raises(AdapterError, match="is not ready"):
+        await launch(context, OneTestTask(next(context.state.tests()).test, context.spec), 1)
 
 
 def test_an_offline_agent_is_a_program_whose_name_mngr_can_find_again(tmp_path: Path) -> None:

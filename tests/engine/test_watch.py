@@ -11,6 +11,7 @@ import pytest
 
 from swarm_tui.agents.contract import ARCHIVE_PATH, TRIES_PATH
 from swarm_tui.agents.judging import End
+from swarm_tui.agents.kinds import kind_of
 from swarm_tui.engine.file_tail import LINE_LIMIT, FileTail
 from swarm_tui.engine.kept_transcript import KeptTranscript
 from swarm_tui.engine.one_test_task import OneTestTask
@@ -89,6 +90,23 @@ def test_a_dialog_is_the_first_line_at_the_end_of_a_screen_that_only_a_dialog_sh
     assert find_dialog("Yes, I do\n", signs) == ""
     assert find_dialog("Do you want " + "x" * 300, signs) == plain("Do you want " + "x" * 300, 200)
     assert find_dialog("Do you want it?\n" + "work\n" * DIALOG_LINES, signs) == ""
+
+
+def test_a_dialog_below_a_line_is_told_from_there_on() -> None:
+    screen = f"""
+        $ claude
+        {"─" * 40}
+          Allow external CLAUDE.md file imports?
+
+          External imports:
+            /home/ann/rates.md
+        ❯ No, disable external imports
+          Yes, allow external imports
+
+          Enter to confirm · Esc to cancel
+        """
+    told = "Allow external CLAUDE.md file imports? · External imports: · /home/ann/rates.md · ❯ No, disable"
+    assert find_dialog(screen, kind_of("claude").dialog_signs).startswith(told)
 
 
 def test_a_harvest_waits_for_the_last_words_of_an_agent_whose_end_is_not_seen(watch: Watch) -> None:

@@ -35,6 +35,7 @@ class AgentStart:
     state_dir: str
     task_file: str | None = None
     unapproved_servers: tuple[str, ...] = ()
+    outside_imports: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +118,9 @@ class AgentKind:
     dialog_signs: ClassVar[tuple[str, ...]] = ()
     """Patterns of lines that are on its screen only while a dialog waits for a person."""
 
+    start_dialog_hint: ClassVar[str] = "start its program once yourself and answer it there"
+    """What a person can do about a dialog that keeps agents from beginning."""
+
     def needed_variables(self, environment: Mapping[str, str]) -> tuple[str, ...]:
         """Return the names in a person's environment that the agent needs to log in and to reach its model."""
         patterns, withheld = self.environment_patterns, self.withheld_environment
@@ -162,6 +166,13 @@ class AgentKind:
         """Return the project's tool servers (MCP) that nobody has approved; `read` returns a file of the project.
 
         Agents do without them: to be asked at its start would keep each one from beginning.
+        """
+        return ()
+
+    def outside_imports(self, read: Callable[[str], bytes]) -> tuple[str, ...]:
+        """Return the files outside of a project that its own instructions for agents import.
+
+        Agents do without them too.
         """
         return ()
 

@@ -59,6 +59,8 @@ class ClaudeKind(AgentKind):
         r"Yes, I (?:trust this folder|accept)",
     )
 
+    start_dialog_hint = "run `claude` in your checkout and answer it: agents take that answer over"
+
     @property
     def plugin(self) -> str:
         return "claude"
@@ -74,14 +76,21 @@ class ClaudeKind(AgentKind):
         own = Path(os.environ.get("CLAUDE_CONFIG_DIR") or "~/.claude").expanduser() / "settings.json"
         return unapproved_servers(servers, (read(SETTINGS_PATH), _content(own))) if servers else ()
 
+    def outside_imports(self, read: Callable[[str], bytes]) -> tuple[str, ...]:
+        from swarm_tui.agents.claude.outside_imports import outside_imports
+
+        return outside_imports(read)
+
     def prepare_command(self, start: AgentStart) -> tuple[str, ...]:
         from swarm_tui.agents.claude.observer import DEBUG_PATH
+        from swarm_tui.agents.claude.outside_imports import exclusion_patterns
         from swarm_tui.agents.shipped import write_hook_settings
 
         given = {word.partition("=")[0] for word in start.arguments}
         words = start.arguments
         if "--settings" not in given:
-            words += ("--settings", write_hook_settings(start.shelf, start.unapproved_servers))
+            left_out = start.unapproved_servers, exclusion_patterns(start.outside_imports)
+            words += ("--settings", write_hook_settings(start.shelf, *left_out))
         if "--debug-file" not in given:
             words += ("--debug-file", f"{start.state_dir}/{DEBUG_PATH}")
         return words
