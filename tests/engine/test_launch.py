@@ -124,7 +124,7 @@ async def test_what_takes_long_to_compose_keeps_the_engine_from_nothing_else(tmp
 class MngrAtDialog(QuickMngr):
     """Creates agents whose program stands at a dialog, and says that they are not ready."""
 
-    screen = ("─" * 40, "Do you want to use this API key?", "❯ No", "Enter to confirm")
+    screen: tuple[str, ...] = ("─" * 40, "Do you want to use this API key?", "❯ No", "Enter to confirm")
 
     async def create(self, request: CreateRequest, timeout: float = 0.0) -> Created:
         await super().create(request, timeout)
