@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from swarm_tui.adapters.environment import scrubbed_environment
 from swarm_tui.adapters.process import Finished, run_process
 from swarm_tui.adapters.pytest import cache_words, read_results, reporting_environment
 from swarm_tui.model.text import plain, plain_lines
@@ -100,6 +102,19 @@ async def run_chosen_tests(
     return TestRun(outcomes, complaint, is_complete, failures)
 
 
+async def run_command(
+    command: str, copy: Path, *, import_roots: Sequence[str], variables: Mapping[str, str], timeout: float
+) -> TestRun:
+    """Run a person's command in a copy as the one test of that name, which passes when the exit code is 0."""
+    path = os.pathsep.join(str(copy / root) for root in import_roots)
+    environment = scrubbed_environment({"PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1", **variables})
+    finished = await run_process(["/bin/sh", "-c", command], cwd=copy, environment=environment, timeout=timeout)
+    if finished.code == 0:
+        return TestRun({command: "passed"})
+    last = _last_line(finished.text + finished.error_text)
+    return TestRun({command: "failed"}, failures={command: f"exit code {finished.code}: {last}"})
+
+
 def _by_asked_name(outcomes: Mapping[str, str], asked: Collection[str]) -> dict[str, str]:
     """Return the outcomes by the names that were asked for: a parametrised test fails with any of its cases."""
     names = frozenset(asked)
@@ -136,4 +151,4 @@ def _parts(arguments: Sequence[str]) -> list[list[str]]:
 def _last_line(text: str) -> str:
     lines = [line for line in plain_lines(text).splitlines() if line.strip()]
     marked = [line for line in lines if line.startswith(("ERROR", "E "))]
-    return plain((marked or lines or ["pytest said nothing"])[-1], 300)
+    return plain((marked or lines or ["it said nothing"])[-1], 300)

@@ -51,6 +51,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     printed.add_argument("--json", action="store_true", help="print the fixes and the plan as JSON")
     printed.add_argument("--diff", action="store_true", help="print what the plan as a whole does to the base")
     parser.add_argument(
+        "--test", default="", metavar="COMMAND", help="what T and V run in place of pytest, in copies of the branch"
+    )
+    parser.add_argument(
         "--teeth", action="store_true", help="measure whether changed tests notice less; exit code 1 when one does"
     )
     printed.add_argument("--pr-body", action="store_true", help="print a text for a pull request")
@@ -102,7 +105,7 @@ def _show_screen(arguments: argparse.Namespace) -> int:
         folder = _find_folder(arguments.target)
         from swarm_tui.room.entry import open_fixes
 
-        return open_fixes(folder.root)
+        return open_fixes(folder.root, test_command=arguments.test)
     name = f"{plain(arguments.base, 40)}..{plain(arguments.target or 'HEAD', 40)}"
     # Collecting garbage among imported modules only costs time; the room enables it again when it has started.
     gc.disable()
@@ -120,7 +123,7 @@ def _show_screen(arguments: argparse.Namespace) -> int:
             from swarm_tui.room.entry import open_review
 
             opened = [first]
-            return open_review(lambda: opened.pop() if opened else open_branch(), name)
+            return open_review(lambda: opened.pop() if opened else open_branch(), name, test_command=arguments.test)
 
 
 def _find_folder(target: str | None) -> SweepFolder:

@@ -72,6 +72,7 @@ class RoomApp(App[str]):
         is_ascii: bool = False,
         home: str = GRID,
         given_review: Callable[[], Review] | None = None,
+        test_command: str = "",
     ) -> None:
         # Without colours: none at all, where Textual would give shades of grey.
         is_colourless = os.environ.get("NO_COLOR") is not None
@@ -80,6 +81,8 @@ class RoomApp(App[str]):
         self.home = home
         self.given_review = given_review
         """Opens the review of a branch that no sweep made; then the merge view is the whole room."""
+        self.test_command = test_command
+        """What the merge view runs in place of pytest."""
         self.settings = settings
         self.is_ascii = is_ascii
         self.marks = Marks()

@@ -37,11 +37,12 @@ def open_room(folder: Path, *, ascii: bool = False, settings: Settings | None = 
     return _run(app)
 
 
-def open_fixes(folder: Path, *, ascii: bool = False) -> int:
-    return _run(RoomApp(Store(SweepFolder(folder)), read_settings(), is_ascii=ascii, home="fixes"))
+def open_fixes(folder: Path, *, ascii: bool = False, test_command: str = "") -> int:
+    store = Store(SweepFolder(folder))
+    return _run(RoomApp(store, read_settings(), is_ascii=ascii, home="fixes", test_command=test_command))
 
 
-def open_review(open_it: Callable[[], Review], name: str, *, ascii: bool = False) -> int:
+def open_review(open_it: Callable[[], Review], name: str, *, ascii: bool = False, test_command: str = "") -> int:
     """Open the merge view on a branch that no sweep made: a room with an empty sweep of that name around it."""
     with closing(ScratchFolder("swarm-review-")) as temporary:
         folder = SweepFolder(temporary.path / "review")
@@ -49,7 +50,10 @@ def open_review(open_it: Callable[[], Review], name: str, *, ascii: bool = False
             SweepSpec(sweep=name, repository="", base="", created_at=time.time(), mngr=MngrSettings(path=""))
         )
         store = Store(folder)
-        return _run(RoomApp(store, read_settings(), is_ascii=ascii, home="fixes", given_review=open_it))
+        settings = read_settings()
+        return _run(
+            RoomApp(store, settings, is_ascii=ascii, home="fixes", given_review=open_it, test_command=test_command)
+        )
 
 
 def _run(app: RoomApp) -> int:

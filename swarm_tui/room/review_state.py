@@ -16,6 +16,7 @@ from swarm_tui.model.formatting import counted
 from swarm_tui.model.outcome import LeftOut
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.teeth import TestTeeth
+from swarm_tui.model.text import plain
 from swarm_tui.model.verdicts import Verdict
 from swarm_tui.room.changed_tests import ChangedTests
 from swarm_tui.room.draw.fixes import EffectFacts, FixEvidence, FixFacts, PlanFacts, draw_report
@@ -200,6 +201,31 @@ class ReviewState:
         review = self.review
         out, still_open = len(review.reverted & {part.id for part in review.known_parts}), len(review.open_parts)
         return f"{counted(out, 'part')} out" if out else f"{counted(still_open, 'part')} open" if still_open else ""
+
+    def doubts_of_plan(self) -> list[str]:
+        """Return what was measured against this plan, to be said before it is applied."""
+        found = []
+        for fix in self.fixes:
+            measured = self._measured.get(fix.id)
+            if measured and measured.is_measured and measured.broken and fix.id not in self.review.reverted:
+                more = f" and {len(measured.broken) - 1} more" if len(measured.broken) > 1 else ""
+                found.append(f"! #{fix.rank} stays, and breaks {plain(measured.broken[0], 100)}{more}")
+        weaker = [teeth for teeth in self.changed_tests.weaker if self._stays(teeth)]
+        if weaker:
+            found.append(f"! {counted(len(weaker), 'weaker test')} in it, {plain(weaker[0].test, 100)} first")
+        reverted = (self._measured[commit] for commit in self.review.reverted if commit in self._measured)
+        given_up = {test for measured in reverted for test in measured.turned_green}
+        if given_up:
+            found.append(f"! it gives up {counted(len(given_up), 'test')} that the reverted fixes turned green")
+        run = self.test_runner.run_of_plan
+        if run is not None and run.is_over and run.reverted == self.review.reverted and run.went_red:
+            found.append(f"! without them {counted(len(run.went_red), 'test')} went red: {plain(run.went_red[0], 100)}")
+        return found
+
+    def _stays(self, teeth: TestTeeth) -> bool:
+        """Return whether no part that changes this test is left out."""
+        out = (part for part in self.review.known_parts if part.id in self.review.reverted)
+        return not any(teeth in self.teeth_of(part) for part in out)
 
     def _plan_test_result(self) -> str:
         run = self.test_runner.run_of_plan

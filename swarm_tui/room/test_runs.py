@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from swarm_tui.adapters.git import Repository
 from swarm_tui.journal.fold import SweepState
@@ -13,7 +13,7 @@ from swarm_tui.model.fixes import Fix
 from swarm_tui.model.sweep import SweepSpec
 from swarm_tui.room.changed_tests import ChangedTests
 from swarm_tui.teeth.review_teeth import ReviewTeeth
-from swarm_tui.testing.settings import guess_settings, settings_of_sweep
+from swarm_tui.testing.settings import TestSettings, guess_settings, settings_of_sweep
 from swarm_tui.triage.review import Review
 from swarm_tui.triage.verify import ReviewTests
 
@@ -82,8 +82,7 @@ class ReviewTestRunner:
         return run
 
     async def _tests_of_plan(self) -> Sequence[str]:
-        records = self._tests.records
-        return [record.test for record in records] or await self._tests.affected_by(self._review.fixes)
+        return await self._tests.all_tests()
 
     async def _run_both(
         self, run: TestRunFacts, tests: Awaitable[Sequence[str]], kept: frozenset[str], on_change: OnChange
@@ -113,6 +112,11 @@ class ReviewTestRunner:
         await self._tests.copies.close()
 
 
+def with_command(settings: TestSettings, command: str) -> TestSettings:
+    """Return settings by which this command is run in place of pytest, if there is one."""
+    return replace(settings, command=command) if command else settings
+
+
 def tests_of_sweep(review: Review, spec: SweepSpec, state: SweepState) -> ChangedTests:
     """Return the tests that the branch of a sweep changes."""
     return ChangedTests(ReviewTeeth(review, settings_of_sweep(spec), state.tests() if spec.kind == "tests" else ()))
@@ -123,13 +127,13 @@ def tests_without_sweep(review: Review, repository: Repository) -> ChangedTests:
     return ChangedTests(ReviewTeeth(review, guess_settings(repository)))
 
 
-def runner_of_sweep(review: Review, spec: SweepSpec, state: SweepState) -> ReviewTestRunner:
+def runner_of_sweep(review: Review, spec: SweepSpec, state: SweepState, command: str = "") -> ReviewTestRunner:
     """Return what runs tests for the review of a sweep, as its agents ran theirs."""
     # Over a tutorial no agent has a test of its own: those that a commit wrote are found by what it changes.
     records = state.tests() if spec.kind == "tests" else ()
-    return ReviewTestRunner(review, ReviewTests(review, settings_of_sweep(spec), records))
+    return ReviewTestRunner(review, ReviewTests(review, with_command(settings_of_sweep(spec), command), records))
 
 
-def runner_without_sweep(review: Review, repository: Repository) -> ReviewTestRunner:
+def runner_without_sweep(review: Review, repository: Repository, command: str = "") -> ReviewTestRunner:
     """Return what runs tests for the review of a branch that no sweep made."""
-    return ReviewTestRunner(review, ReviewTests(review, guess_settings(repository)))
+    return ReviewTestRunner(review, ReviewTests(review, with_command(guess_settings(repository), command)))

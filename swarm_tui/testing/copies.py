@@ -25,7 +25,7 @@ from swarm_tui.adapters.git.scratch import ScratchFolder
 from swarm_tui.adapters.own_venv import activation, make_own_venv
 from swarm_tui.adapters.process import run_process
 from swarm_tui.adapters.pytest import COPY_VARIABLE, NAMED_IN_VARIABLE, Collected, PytestAdapter
-from swarm_tui.adapters.pytest_runs import TestRun, run_chosen_tests
+from swarm_tui.adapters.pytest_runs import TestRun, run_chosen_tests, run_command
 from swarm_tui.adapters.set_up import CHECKOUT_VARIABLE, SetUpFailed
 from swarm_tui.adapters.threads import finish_in_thread
 from swarm_tui.model.limits import COPIES_NUMBER, OWN_HOME, own_folder, own_variables
@@ -164,6 +164,10 @@ class TestCopies:
         `variables` returns further variables for a copy's folder; `first_on_path` are folders outside of the copy.
         """
         async with self._checked_out(tree) as copy:
+            if self.settings.command:
+                roots, given = self.settings.import_roots, self._variables(copy)
+                command = self.settings.command
+                return await run_command(command, copy.folder, import_roots=roots, variables=given, timeout=timeout)
             return await run_chosen_tests(
                 await self._python_in(copy),
                 copy.folder,

@@ -35,6 +35,8 @@ class TestSettings:
     fill: tuple[str, ...] = ()
     """Shell commands that bring into a fresh copy what git leaves out."""
     limits: RunLimits = NO_LIMITS
+    command: str = ""
+    """A shell command to run in place of pytest; it passes when its exit code is 0."""
 
     @property
     def key(self) -> str:
@@ -42,6 +44,8 @@ class TestSettings:
         words = [self.python, self.folder, *self.import_roots, "", *self.options, "", self.setup]
         if self.limits != NO_LIMITS:
             words.append(repr(self.limits))
+        if self.command:
+            words += ["command", self.command]
         return hashlib.sha256("\0".join(words).encode()).hexdigest()[:12]
 
 

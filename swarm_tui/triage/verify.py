@@ -107,14 +107,22 @@ class ReviewTests:
         self._imports: dict[str, frozenset[str]] = {}
 
     async def affected_by(self, fixes: Sequence[Fix]) -> tuple[str, ...]:
-        """Return the tests that some of these fixes affect."""
+        """Return the tests that some of these fixes affect; all where none is known to, or the one command."""
+        if self.copies.settings.command:
+            return (self.copies.settings.command,)
         tree = self._review.branch.tip_tree
         imports = await asyncio.to_thread(self._imports_of, tree)
         if self.records:
             return tuple(dict.fromkeys(test for fix in fixes for test in affected_tests(fix, self.records, imports)))
         paths = frozenset(path for fix in fixes for path in fix.commit.paths)
-        files = sorted(affected_test_files(paths, imports))
+        files = sorted(affected_test_files(paths, imports)) or sorted(imports)
         return await self._collect(tree, files) if files else ()
+
+    async def all_tests(self) -> Sequence[str]:
+        """Return all tests of the sweep, the one command, or without both what some fix affects."""
+        if self.records and not self.copies.settings.command:
+            return [record.test for record in self.records]
+        return await self.affected_by(self._review.fixes)
 
     async def _collect(self, tree: str, files: Sequence[str]) -> tuple[str, ...]:
         settings = self.copies.settings

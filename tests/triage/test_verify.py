@@ -81,7 +81,7 @@ async def test_the_whole_plan_is_tested_against_the_branch_and_shown_as_it_goes(
     assert run.after == {TESTS[0]: "passed", TESTS[1]: "failed"}
     assert (run.is_over, run.went_red, run.complaint) == (True, (TESTS[1],), "")
     assert (shown[0], shown[-1]) == ("the plan: looking for its tests", "")
-    assert "the plan: 1 of 2 tests" in shown
+    assert any(words.startswith("the plan: 1 of 2 tests, ") and words.endswith(" s left") for words in shown)
 
 
 async def test_the_tests_of_many_fixes_are_collected_by_one_call(
@@ -149,3 +149,28 @@ async def test_what_the_integrator_has_measured_is_not_run_again(tmp_path: Path,
     # The integrator ran every test on the branch, but without a fix only those that were red: one was green.
     run_again = [call.rpartition("-- ")[2] for call in python.calls[measured:]]
     assert run_again == [f"{TEST_FILE}::test_halve"] * 2
+
+
+async def test_a_command_takes_the_place_of_pytest_on_any_branch(review: Review) -> None:
+    settings = TestSettings(sys.executable, import_roots=IMPORT_ROOTS, command="grep -q 'a \\* 2' src/sums.py")
+    tests = ReviewTests(review, settings)
+    runner = ReviewTestRunner(review, tests)
+    runs = [await runner.run_without_fix(fix, frozenset({fix.id}), nothing) for fix in review.fixes]
+    assert [run.went_red for run in runs] == [(), (settings.command,)]
+    plan = await runner.run_plan(frozenset(), nothing)
+    assert list(plan.after) == [settings.command]
+    # What was found is kept by tree and command.
+    assert tests.copies.settings.key != TestSettings(sys.executable, import_roots=IMPORT_ROOTS).key
+    await tests.copies.close()
+
+
+async def test_where_no_test_is_known_to_be_concerned_all_are_run(
+    sums: GitProject, tmp_path: Path, python: CountingPython
+) -> None:
+    sums.git("switch", "--quiet", "integrated")
+    sums.commit("[FIX_IMPL] Add data that no test imports", {"data.json": "{}\n"})
+    folder = ReviewFolder(tmp_path / "other/verdicts.jsonl", tmp_path / "other")
+    with Review.open(Repository.open(sums.root), "main", "integrated", folder=folder) as review:
+        tests = ReviewTests(review, TestSettings(python.path, import_roots=IMPORT_ROOTS))
+        assert sorted(await tests.affected_by(review.fixes[-1:])) == sorted(TESTS)
+        await tests.copies.close()

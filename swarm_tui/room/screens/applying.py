@@ -78,7 +78,7 @@ class PlanApplication:
 
 def _details(state: ReviewState, proposal: Proposal) -> list[str]:
     still_open = len(state.review.open_fixes)
-    details = []
+    details = state.doubts_of_plan()
     if still_open:
         details.append(f"{counted(still_open, 'fix', 'fixes')} still open: what is open stays")
     if proposal.replaces:

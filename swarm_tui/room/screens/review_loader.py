@@ -90,12 +90,12 @@ class ReviewLoader:
 
     def _state_of(self, review: Review) -> ReviewState:
         store = self._screen.store
-        spec = store.opened.spec
+        spec, command = store.opened.spec, self._screen.room.test_command
         if self._screen.room.given_review is not None:
-            runner = runner_without_sweep(review, review.repository)
+            runner = runner_without_sweep(review, review.repository, command)
             changed = tests_without_sweep(review, review.repository)
             return ReviewState(review, lambda: store.state, "", store.clock, runner, changed)
-        runner = runner_of_sweep(review, spec, store.state)
+        runner = runner_of_sweep(review, spec, store.state, command)
         changed = tests_of_sweep(review, spec, store.state)
         return ReviewState(review, lambda: store.state, spec.sweep, store.clock, runner, changed)
 
