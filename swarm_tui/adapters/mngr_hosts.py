@@ -110,6 +110,15 @@ def check_name(name: str) -> str:
     return name
 
 
+def check_address(address: str) -> None:
+    """Raise UsageError for an address that mngr does not understand: it writes an IPv6 address without brackets."""
+    if ":" in address:
+        raise UsageError(
+            f"mngr reaches no machine by an IPv6 address, such as {plain(address, 60)}",
+            "give it a name in ~/.ssh/config (`Host box1`, `HostName ADDRESS`), and add that name",
+        )
+
+
 def name_for(address: str) -> str:
     """Return a name for a machine, made from its address."""
     return re.sub(r"[^A-Za-z0-9_-]+", "-", address).strip("-_")[:LONGEST_NAME].strip("-_") or "host"

@@ -52,8 +52,8 @@ class SshTarget:
     known_hosts_file: str | None = None
     name: str = ""
     """What a person calls it: ssh's own settings may have a key for that name."""
-    is_behind_another: bool = False
-    """Whether ssh's own settings lead to it through another machine: only by its name there it can be reached."""
+    is_found_by_name: bool = False
+    """Whether only ssh's own settings lead to it, by its name there: it is behind another, or has an IPv6 address."""
 
     @property
     def shown(self) -> str:
@@ -103,13 +103,15 @@ async def parse_target(text: str) -> SshTarget:
 def target_in_settings(machine: str, answer: str, user: str | None = None, port: str | None = None) -> SshTarget:
     """Return a machine as `ssh -G` describes it, but for what a person has said."""
     known = dict(line.split(" ", 1) for line in answer.splitlines() if " " in line)
+    address = known.get("hostname", "") or machine
     is_behind_another = any(known.get(way, "none") != "none" for way in ("proxyjump", "proxycommand"))
+    is_found_by_name = is_behind_another or (":" in address and address != machine)
     return SshTarget(
         user or known.get("user", "") or getpass.getuser(),
-        machine if is_behind_another else known.get("hostname", "") or machine,
+        machine if is_found_by_name else address,
         int(port or known.get("port", "") or 22),
         name=machine,
-        is_behind_another=is_behind_another,
+        is_found_by_name=is_found_by_name,
     )
 
 
@@ -174,7 +176,7 @@ def connection_error(target: SshTarget, said: str) -> AdapterError:
             "and add it again",
         )
     if "host key verification failed" in lowered or "host key is known" in lowered:
-        way = f"`ssh {target.name}` shows it and asks" if target.is_behind_another else _ADD_SHOWS
+        way = f"`ssh {target.name}` shows it and asks" if target.is_found_by_name else _ADD_SHOWS
         return AdapterError(f"the host key of {where} is not known", way)
     if "unprotected private key" in lowered:
         return AdapterError(f"ssh does not use {key}: others can read it", f"chmod 600 {shlex.quote(key)}")

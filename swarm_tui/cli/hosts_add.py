@@ -14,6 +14,7 @@ from swarm_tui.adapters.mngr import Mngr, current_settings, mngr_environment
 from swarm_tui.adapters.mngr_hosts import (
     MngrHost,
     add_entry,
+    check_address,
     check_name,
     entry_text,
     name_for,
@@ -37,6 +38,7 @@ _HOST_DIR: Final = re.compile(r"/[\w./+@-]*", re.ASCII)
 async def add_host(arguments: argparse.Namespace) -> int:
     """Add a machine; whatever goes wrong on the way, mngr's settings are then as they were."""
     target = await parse_target(arguments.machine)
+    check_address(target.address)
     name = check_name(arguments.name or name_for(target.name))
     if arguments.host_dir is not None and _HOST_DIR.fullmatch(arguments.host_dir) is None:
         raise UsageError(
@@ -85,8 +87,8 @@ async def _with_keys(target: SshTarget, arguments: argparse.Namespace) -> SshTar
         if not key.is_file():
             raise UsageError(f"--key {arguments.key} is no file", "name the private key, such as ~/.ssh/id_ed25519")
         target = replace(target, key_file=str(key))
-    # A machine behind another shows its keys to nobody but ssh itself, which knows them or refuses.
-    if not target.is_behind_another and not await is_known(target, known_hosts):
+    # Such a machine shows its keys to nobody but ssh itself, which knows them or refuses.
+    if not target.is_found_by_name and not await is_known(target, known_hosts):
         await _learn_keys(target, known_hosts, arguments)
     return replace(target, key_file=target.key_file or await accepted_key(target))
 

@@ -18,7 +18,7 @@ from typing import Any, Final
 from swarm_tui.adapters.git import Repository
 from swarm_tui.adapters.git.parts import fill_commands
 from swarm_tui.adapters.mngr import Mngr, current_settings, mngr_environment
-from swarm_tui.adapters.mngr_hosts import find_host, read_hosts
+from swarm_tui.adapters.mngr_hosts import check_address, find_host, read_hosts
 from swarm_tui.adapters.mngr_settings import AgentTypes
 from swarm_tui.adapters.packages import how_to_get
 from swarm_tui.adapters.provision import find_mngr
@@ -262,6 +262,7 @@ def _access(order: Order, host_dir: Path, repository: Path) -> Iterator[HostAcce
             raise UsageError(
                 f"the provider {host.provider} has the host_dir {host.host_dir!r}", "mngr needs an absolute path there"
             )
+        check_address(host.target.address)
         yield host.access
 
 

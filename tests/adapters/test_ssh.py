@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from swarm_tui.adapters.mngr_hosts import check_address
 from swarm_tui.adapters.ssh import SshTarget, connection_error, parse_target, ssh_noticing_loss, target_in_settings
 from swarm_tui.errors import UsageError
 from tests.programs import make_program
@@ -57,9 +58,17 @@ def test_ssh_settings_say_what_a_person_leaves_out() -> None:
 @pytest.mark.parametrize("way", ["proxyjump gate", "proxycommand ssh -W %h:%p gate"])
 def test_a_machine_behind_another_keeps_the_name_that_leads_to_it(way: str) -> None:
     target = target_in_settings("box1", f"{SETTINGS}{way}\n")
-    assert (target.address, target.port, target.is_behind_another) == ("box1", 2222, True)
+    assert (target.address, target.port, target.is_found_by_name) == ("box1", 2222, True)
     assert connection_error(target, "Host key verification failed.").hint == "`ssh box1` shows it and asks"
-    assert not target_in_settings("box1", f"{SETTINGS}proxycommand none\n").is_behind_another
+    assert not target_in_settings("box1", f"{SETTINGS}proxycommand none\n").is_found_by_name
+
+
+def test_a_machine_with_an_ipv6_address_keeps_its_name_too() -> None:
+    target = target_in_settings("box1", SETTINGS.replace("10.0.0.5", "fe80::1"))
+    assert (target.address, target.is_found_by_name) == ("box1", True)
+    check_address(target.address)
+    with pytest.raises(UsageError, match="IPv6 address, such as fe80::1: give it a name"):
+        check_address(target_in_settings("fe80::1", "hostname fe80::1\n").address)
 
 
 def test_ssh_of_other_programs_ends_when_its_machine_is_lost(tmp_path: Path) -> None:
