@@ -37,8 +37,9 @@ MAY_KNOW: Final[dict[str, frozenset[str]]] = {
     "engine": _UPPER,
     "simulate": _UPPER,
     "demo": _UPPER | {"engine"},
+    "tmr": _UPPER | {"engine"},
     "room": _UPPER,
-    "cli": _UPPER | {"report", "engine", "simulate", "demo", "room", "doctor", "e2e"},
+    "cli": _UPPER | {"report", "engine", "simulate", "demo", "room", "doctor", "e2e", "tmr"},
     "__main__": frozenset({"cli", "adapters"}),
 }
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from swarm_tui.cli.open import has_terminal
+from swarm_tui.cli.sweeps import add_repository_option, chosen_sweep, run_of_tmr
 from swarm_tui.errors import UsageError
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.text import plain
@@ -60,6 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--apply", nargs="?", const="", metavar="BRANCH", help="make the plan so on a new branch (give SWEEP first)"
     )
+    add_repository_option(parser)
     parser.add_argument("--drop", action="store_true", help="with --apply: a clean branch, instead of reverts on top")
 
 
@@ -72,7 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.teeth:
             from swarm_tui.cli.fixes_teeth import print_teeth
 
-            return print_teeth(review, _find_folder(arguments.target) if sweep else None, is_json=arguments.json)
+            return print_teeth(review, _find_folder(arguments) if sweep else None, is_json=arguments.json)
         review.load_parts()
         chosen = _chosen_verdicts(review, arguments)
         verdicts = _verdicts(review) | chosen
@@ -102,7 +104,7 @@ def _show_screen(arguments: argparse.Namespace) -> int:
     from swarm_tui.room.splash import splash
 
     if arguments.base is None:
-        folder = _find_folder(arguments.target)
+        folder = _find_folder(arguments)
         from swarm_tui.room.entry import open_fixes
 
         return open_fixes(folder.root, test_command=arguments.test)
@@ -126,12 +128,13 @@ def _show_screen(arguments: argparse.Namespace) -> int:
             return open_review(lambda: opened.pop() if opened else open_branch(), name, test_command=arguments.test)
 
 
-def _find_folder(target: str | None) -> SweepFolder:
+def _find_folder(arguments: argparse.Namespace) -> SweepFolder:
     from swarm_tui.adapters.git import Repository
-    from swarm_tui.journal.folder import find_sweep
 
-    is_path = target is not None and "/" in target
-    return find_sweep(Path.cwd() if is_path else Repository.open(Path.cwd()).root, target)
+    target = arguments.target
+    is_path = target is not None and ("/" in target or run_of_tmr(target) is not None)
+    here = Path.cwd() if is_path else Repository.open(Path.cwd()).root
+    return chosen_sweep(target, here, arguments.repository)
 
 
 @contextmanager
@@ -146,7 +149,7 @@ def _open_review(arguments: argparse.Namespace) -> Iterator[tuple[Review, str]]:
         sweep = ""
         review = Review.open(repository, arguments.base, arguments.target or "HEAD", is_all=arguments.all)
     else:
-        folder = _find_folder(arguments.target)
+        folder = _find_folder(arguments)
         sweep = folder.name
         review = review_sweep(folder, is_all=arguments.all)
     with review:

@@ -8,25 +8,32 @@ import time
 from pathlib import Path
 from typing import Any
 
+from swarm_tui.cli.sweeps import add_repository_option, chosen_sweep, repository_root
 from swarm_tui.model.states import MARKS
 from swarm_tui.model.text import plain
 
-DESCRIPTION = """Lists the sweeps of this repository, the newest first."""
+DESCRIPTION = """Lists the sweeps of this repository, the newest first; of a folder, the sweep that is in it."""
 EXAMPLES = """\
   swarm-tui list          ids, states and counts
-  swarm-tui list --json   the same for a script"""
+  swarm-tui list --json   the same for a script
+  swarm-tui list FOLDER   a sweep from another machine, or a run of `mngr tmr`"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", nargs="?", metavar="FOLDER", help="a sweep's folder, or one of mngr tmr")
+    add_repository_option(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """List the sweeps; one that cannot be read is listed with the reason."""
-    from swarm_tui.cli.sweeps import repository_root
     from swarm_tui.journal.folder import list_sweeps
 
-    rows = [_describe(folder) for folder in reversed(list_sweeps(repository_root(Path.cwd())))]
+    if arguments.folder is not None:
+        folders = [chosen_sweep(arguments.folder, Path.cwd(), arguments.repository)]
+    else:
+        folders = list_sweeps(repository_root(Path.cwd()))
+    rows = [_describe(folder) for folder in reversed(folders)]
     if arguments.json:
         print(json.dumps(rows, indent=1))
     elif not rows:

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import gc
+import os
+import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from swarm_tui.cli.sweeps import add_repository_option
 from swarm_tui.errors import UsageError
 
 if TYPE_CHECKING:
@@ -30,25 +35,47 @@ $XDG_CONFIG_HOME/swarm-tui/config.toml may set a theme, notices and keys:
 EXAMPLES = """\
   swarm-tui                              the newest sweep here
   swarm-tui open 20261118                the sweep whose id begins so
-  swarm-tui open ./copied/20261118-0612  a folder, also from another machine"""
+  swarm-tui open ./copied/20261118-0612  a folder, also from another machine
+  swarm-tui open ./tmr_20260514184215    what a run of `mngr tmr` left behind, or is doing"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("sweep", nargs="?", metavar="SWEEP|FOLDER", help="an id, the beginning of one, or a folder")
     parser.add_argument("--ascii", action="store_true", help="draw with ASCII signs only")
+    add_repository_option(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from swarm_tui.cli.sweeps import repository_root
-    from swarm_tui.journal.folder import find_sweep, list_sweeps
+    from swarm_tui.cli.sweeps import chosen_sweep, repository_root, run_of_tmr
+    from swarm_tui.journal.folder import list_sweeps
 
     here = repository_root(Path.cwd())
     is_first_run = arguments.sweep is None and not list_sweeps(here)
-    folder = None if is_first_run else find_sweep(here, arguments.sweep)
+    folder = None if is_first_run else chosen_sweep(arguments.sweep, Path.cwd(), arguments.repository)
     require_terminal()
     if folder is None:
         return _first_run(arguments.ascii)
-    return show_room(folder, is_ascii=arguments.ascii)
+    with _following(run_of_tmr(arguments.sweep), arguments.repository):
+        return show_room(folder, is_ascii=arguments.ascii)
+
+
+@contextlib.contextmanager
+def _following(run: Path | None, repository: Path | None) -> Iterator[None]:
+    """Have a run of `mngr tmr` written down while it goes on, by a process that ends with the room."""
+    if run is None:
+        yield
+        return
+    from swarm_tui.adapters.environment import own_environment
+    from swarm_tui.adapters.process import start_detached
+
+    words = [sys.executable, "-m", "swarm_tui.tmr.follow", str(run), *([str(repository)] if repository else [])]
+    environment = own_environment() | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    process = start_detached(words, cwd=Path.cwd(), environment=environment, log=Path(os.devnull))
+    try:
+        yield
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process, signal.SIGTERM)
 
 
 def show_room(folder: SweepFolder, *, is_ascii: bool = False) -> int:

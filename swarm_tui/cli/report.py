@@ -8,6 +8,8 @@ import sys
 import time
 from pathlib import Path
 
+from swarm_tui.cli.sweeps import add_repository_option
+
 DESCRIPTION = """Make the page of a sweep: its numbers and timeline, every test with its tries, changes, transcripts and
 recordings, what needs a person, the integrated branch with verdicts. The folder is static: it opens without a
 network, from a disk or any web server. Secrets of known forms are masked."""
@@ -26,6 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--serve", nargs="?", const=0, type=int, metavar="PORT", help="serve it on 127.0.0.1 until ctrl+c"
     )
     parser.add_argument("--json", action="store_true", help="print where it is, and numbers, as JSON")
+    add_repository_option(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -33,7 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
     from swarm_tui.cli.sweeps import opened_sweep
     from swarm_tui.report.folder import write_report
 
-    sweep = opened_sweep(arguments.sweep, Path.cwd())
+    sweep = opened_sweep(arguments.sweep, Path.cwd(), arguments.repository)
     folder = (arguments.output or sweep.folder.root / "report").expanduser().resolve()
     started = time.monotonic()
     written = write_report(folder, sweep, time.time())

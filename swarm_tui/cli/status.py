@@ -10,6 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from swarm_tui.cli.sweeps import add_repository_option
 from swarm_tui.model.baseline import BASELINE_WORDS
 from swarm_tui.model.states import MARKS
 from swarm_tui.model.text import plain, plain_lines
@@ -33,13 +34,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("sweep", nargs="?", metavar="SWEEP", help="an id, the beginning of one, or a sweep folder")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--only", metavar="STATE,...", help="only tests in these states or with these results")
+    add_repository_option(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     from swarm_tui.cli.sweeps import opened_sweep
     from swarm_tui.errors import UsageError
 
-    opened = opened_sweep(arguments.sweep, Path.cwd())
+    opened = opened_sweep(arguments.sweep, Path.cwd(), arguments.repository)
     wanted = set(arguments.only.replace("-", "_").split(",")) if arguments.only else set(MARKS)
     if not wanted <= set(MARKS):
         raise UsageError(f"--only {arguments.only} names no state", f"there are {', '.join(MARKS)}")
@@ -61,6 +63,7 @@ def describe_sweep(opened: OpenedSweep, records: Iterable[TestRecord] | None = N
     return {
         "sweep": opened.folder.name,
         "state": sweep_state(opened),
+        "source": spec.source,
         "repository": spec.repository,
         "base": spec.base,
         "integrated": state.integration.branch if state.integration.state == "done" else None,
@@ -221,6 +224,7 @@ def describe_test(record: TestRecord) -> dict[str, Any]:
         "foreign_imports": list(record.foreign_imports),
         "held_for": record.held_for,
         "is_stale": record.stale_since is not None,
+        "is_guessed": record.is_guessed,
     }
 
 

@@ -1,7 +1,8 @@
-"""Finds the sweep that a command line names, in the repository of the current folder."""
+"""Finds the sweep that a command line names: one of the current repository, or a folder."""
 
 from __future__ import annotations
 
+import argparse
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -14,6 +15,13 @@ _QUIET_TIME: Final = 0.5
 """What takes no longer is not told of."""
 
 
+def add_repository_option(parser: argparse.ArgumentParser) -> None:
+    """Add the option that goes with folders of `mngr tmr`, which do not say where their commits belong."""
+    parser.add_argument(
+        "--repository", type=Path, metavar="PATH", help="of a folder of mngr tmr: the repository of its commits"
+    )
+
+
 def repository_root(folder: Path) -> Path:
     """Return the top of the repository that holds a folder, found by its `.git` or `.swarm`, without asking git."""
     for candidate in (folder, *folder.parents):
@@ -22,16 +30,21 @@ def repository_root(folder: Path) -> Path:
     return folder
 
 
-def chosen_sweep(name: str | None, folder: Path) -> SweepFolder:
-    """Return the sweep of that name, beginning or path, or the newest one."""
+def chosen_sweep(name: str | None, folder: Path, repository: Path | None = None) -> SweepFolder:
+    """Return the sweep of that name, beginning or path, or the newest one; a run of `mngr tmr` becomes a sweep."""
     from swarm_tui.journal.folder import find_sweep
 
+    run = run_of_tmr(name)
+    if run is not None:
+        from swarm_tui.tmr.opening import sweep_of_run
+
+        return sweep_of_run(run, repository)
     return find_sweep(repository_root(folder), name)
 
 
-def opened_sweep(name: str | None, folder: Path) -> OpenedSweep:
+def opened_sweep(name: str | None, folder: Path, repository: Path | None = None) -> OpenedSweep:
     """Open the sweep of that name, beginning or path, or the newest one."""
-    return opened_with_progress(chosen_sweep(name, folder))
+    return opened_with_progress(chosen_sweep(name, folder, repository))
 
 
 def opened_with_progress(folder: SweepFolder) -> OpenedSweep:
@@ -52,3 +65,13 @@ def opened_with_progress(folder: SweepFolder) -> OpenedSweep:
     if said_at > begun:
         clear_passing()
     return opened
+
+
+def run_of_tmr(name: str | None) -> Path | None:
+    """Return the folder that a name leads to, if a run of `mngr tmr` left it."""
+    path = Path(name).expanduser() if name else None
+    if path is None or not path.is_dir() or (path / "sweep.json").exists():
+        return None
+    from swarm_tui.tmr.run_folder import is_run_folder
+
+    return path.resolve() if is_run_folder(path) else None

@@ -35,14 +35,14 @@ async def fetch_agent_commits(
     if bundle is not None:
         try:
             tip = await asyncio.to_thread(fetch_bundle, repository, bundle, branch=branch, into=ref)
-            return await asyncio.to_thread(_summarize, repository, base, tip)
+            return await asyncio.to_thread(summarize_commits, repository, base, tip)
         except NoSpaceForGit:
             raise
         except SwarmError as error:
             problem = str(error)
     try:
         tip = await place.fetch_commits(agent, repository, base=base, branch=branch, ref=ref)
-        fetched = await asyncio.to_thread(_summarize, repository, base, tip) if tip else FetchedCommits()
+        fetched = await asyncio.to_thread(summarize_commits, repository, base, tip) if tip else FetchedCommits()
     except (NoSpaceForGit, PlaceUnreachable):
         raise
     except SwarmError as error:
@@ -50,7 +50,8 @@ async def fetch_agent_commits(
     return FetchedCommits(fetched.tip, fetched.commits, problem)
 
 
-def _summarize(repository: Repository, base: str, tip: str) -> FetchedCommits:
+def summarize_commits(repository: Repository, base: str, tip: str) -> FetchedCommits:
+    """Return the commits after the base, the first first."""
     limit = f"--max-count={COMMIT_LIMIT}"
     rows = repository.run("log", "-z", "--reverse", limit, "--format=%H %s", tip, f"^{base}", "--").fields
     commits = tuple(CommitSummary(commit, subject) for commit, _, subject in (row.partition(" ") for row in rows))

@@ -31,7 +31,7 @@ ANSWERS_KEPT: Final = 100_000
 FIRST_LINE_LOST: Final = "its first line in the journal is lost"
 END_LOST: Final = "what came of it is not known, as lines of the journal are lost: `swarm-tui resume` looks again"
 # What a test is called, which sweep.json and the event that queues it tell alike.
-_NAMES: Final = ("test", "agent", "branch", "file", "line", "block", "group", "baseline", "traits")
+_NAMES: Final = ("test", "agent", "branch", "file", "line", "block", "group", "baseline", "traits", "is_guessed")
 
 NOTHING_ASKED: Final[dict[str, Any]] = {
     "question": "",
@@ -245,6 +245,7 @@ class SweepState:
             held_for=known.held_for,
             spent_before=known.spending,
             traits=known.traits,
+            is_guessed=known.is_guessed,
         )
         self._put(known, fresh)
 

@@ -67,6 +67,8 @@ class Queued(TestEvent):
     reason: str = ""
     traits: tuple[str, ...] = ()
     """What the test may share with others, in words: `fixture db`, `marker slow`, `parameter size=3`."""
+    is_guessed: bool = False
+    """Whether the test's name is all that is known of its id."""
 
 
 class Launching(TestEvent):

@@ -112,6 +112,8 @@ class TestRecord(NamedTuple):
     """Whether it was told so."""
     models: tuple[ModelTokens, ...] = ()
     """The agent's tokens by model, where it says so."""
+    is_guessed: bool = False
+    """Whether the id of the test is not known, and its name only guessed from its agent's."""
 
     @property
     def mark(self) -> str:

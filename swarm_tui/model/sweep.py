@@ -48,6 +48,8 @@ class SweptTest(BaseModel):
     group: str = ""
     """Of tests in the same group, only one has an agent at work."""
     baseline: Baseline = Baseline.UNKNOWN
+    is_guessed: bool = False
+    """Whether the test's name is all that is known of its id."""
 
 
 class SweepSpec(BaseModel, RunOptions, frozen=True, extra="allow"):
@@ -104,6 +106,8 @@ class SweepSpec(BaseModel, RunOptions, frozen=True, extra="allow"):
     estimated_cost: tuple[float, float, float] | None = None
     """What it was expected to cost before it began, in dollars, and from where to where; None when that was unknown."""
     labels: dict[str, str] = Field(default_factory=dict)
+    source: str = "swarm"
+    """Who made it: "tmr" for a run of `mngr tmr`, which can be looked at and reviewed only."""
 
     @property
     def run_limits(self) -> RunLimits:

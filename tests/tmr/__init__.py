@@ -1,0 +1,1 @@
+"""Runs of `mngr tmr`: what the generations of that pipeline left behind, and how it is shown."""
