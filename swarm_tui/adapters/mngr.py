@@ -43,6 +43,7 @@ _ERROR_LINE: Final = re.compile(r"^Error: (.*)$", re.MULTILINE)
 _EXCEPTION_LINE: Final = re.compile(
     r"^[ |]*(?:\w+\.)+\w*(?:Error|Exception|Exists|Failed): (.*(?:\n ! .*)*)$", re.MULTILINE
 )
+_BUILTIN_EXCEPTION_LINE: Final = re.compile(r"^[ |]*(\w+Error: .*)$", re.MULTILINE)
 _REMEDY: Final = re.compile(r"\s*\[([^\[\]]*(?:\[[^\]]*\][^\[\]]*)*)\]\s*$")
 _SETTING_NAMES: Final = ("MNGR_HOST_DIR", "TMUX_TMPDIR", "MNGR_PREFIX", "MNGR_ROOT_NAME")
 
@@ -220,7 +221,9 @@ def _checked(finished: Finished, allowed: Sequence[int] = (_OK,)) -> Finished:
         return finished
     errors = _ERROR_LINE.findall(plain_lines(finished.error_text))
     lines = plain_lines(finished.error_text).strip().splitlines()
-    found = errors or _EXCEPTION_LINE.findall("\n".join(lines)) or lines or [f"it ended with code {finished.code}"]
+    text = "\n".join(lines)
+    exceptions = _EXCEPTION_LINE.findall(text) or _BUILTIN_EXCEPTION_LINE.findall(text)
+    found = errors or exceptions or lines or [f"it ended with code {finished.code}"]
     remedy = _REMEDY.search(found[-1])
     message = _REMEDY.sub("", found[-1])
     verb = finished.arguments[1] if len(finished.arguments) > 1 else ""

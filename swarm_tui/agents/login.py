@@ -36,6 +36,12 @@ async def check_program(kind: AgentKind, environment: Mapping[str, str]) -> str:
     return plain(said.splitlines()[0], 100) if said else "no version"
 
 
+def check_home(kind: AgentKind, environment: Mapping[str, str]) -> None:
+    """Raise UsageError when the person's home keeps a kind's agents from beginning."""
+    if problem := kind.home_problem(environment):
+        raise UsageError(problem, "make it writable, or set HOME to a folder that is")
+
+
 async def check_login(kind: AgentKind, environment: Mapping[str, str]) -> Login:
     """Return whether a kind's program is logged in; raise UsageError when it says that it is not."""
     if not kind.login_command:

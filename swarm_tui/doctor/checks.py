@@ -22,7 +22,7 @@ from swarm_tui.adapters.process import run_process
 from swarm_tui.adapters.provision import NEEDED_PYTHON, PLUGIN_PACKAGES, FoundMngr, find_mngr, install_mngr
 from swarm_tui.adapters.tmux import Tmux
 from swarm_tui.agents.kinds import DEFAULT_AGENT_TYPE, AgentKind, kind_of
-from swarm_tui.agents.login import check_login, check_program
+from swarm_tui.agents.login import check_home, check_login, check_program
 from swarm_tui.doctor.check import Check
 from swarm_tui.errors import AdapterError, ProgramMissing, SwarmError, UsageError
 from swarm_tui.model.text import plain
@@ -143,6 +143,7 @@ async def check_agent_program(requirements: Requirements, machine: Machine) -> l
     environment = mngr_environment(settings, passed)
     try:
         version = await check_program(kind, environment)
+        check_home(kind, environment)
         login = await check_login(kind, environment)
     except SwarmError as error:
         return [Check(program, False, plain(error.message, 200), needed, error.hint)]

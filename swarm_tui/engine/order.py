@@ -23,7 +23,7 @@ from swarm_tui.adapters.mngr_settings import AgentTypes
 from swarm_tui.adapters.packages import how_to_get
 from swarm_tui.adapters.provision import find_mngr
 from swarm_tui.agents.kinds import AgentKind, Login, kind_of
-from swarm_tui.agents.login import check_login, check_program
+from swarm_tui.agents.login import check_home, check_login, check_program
 from swarm_tui.agents.prompting import MAPPER_TEMPLATE, check_template, render_prompt
 from swarm_tui.agents.shipped import shelf_here
 from swarm_tui.engine.collect import Found, Progress, Selection, choose_by_baseline, find_tests
@@ -301,6 +301,7 @@ async def _check_agent_type(
     environment = mngr_environment(settings, passed)
     if kind.program:
         await check_program(kind, environment)
+    check_home(kind, environment)
     login = await check_login(kind, environment)
     mngr = Mngr(settings.path, mngr_environment(settings), repository)
     names = {plugin.name for plugin in await mngr.plugins() if plugin.is_enabled}

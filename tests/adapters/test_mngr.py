@@ -192,6 +192,18 @@ def test_settings_name_the_place_so_that_later_calls_meet_the_same_agents(monkey
     assert mngr_environment(MngrSettings(path="m", tmux_tmpdir="/t"))["TMUX_TMPDIR"] == "/t"
 
 
+async def test_an_exception_of_python_itself_is_told_by_its_name(tmp_path: Path) -> None:
+    stderr = (
+        "  + Exception Group Traceback (most recent call last):\n"
+        "  | ExceptionGroup: Errors (1 sub-exception)\n"
+        "  +-+---------------- 1 ----------------\n"
+        "    | PermissionError: [Errno 13] Permission denied: '/home/ann/.claude.json.lock'\n"
+        "    +------------------------------------\n"
+    )
+    with pytest.raises(AdapterError, match=r"list failed: PermissionError: .*'/home/ann/.claude.json.lock'"):
+        await stand_in(tmp_path, stderr=stderr, code=1).list_agents()
+
+
 async def test_of_a_group_of_exceptions_the_innermost_is_told_with_what_git_said(tmp_path: Path) -> None:
     stderr = (
         "  + Exception Group Traceback (most recent call last):\n"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from swarm_tui.agents.kinds import Login, kind_of
-from swarm_tui.agents.login import check_login, check_program
+from swarm_tui.agents.login import check_home, check_login, check_program
 from swarm_tui.errors import ProgramMissing, SwarmError, UsageError
 from tests.programs import make_path, make_program
 
@@ -60,6 +60,15 @@ async def test_a_login_is_looked_for_in_the_agents_environment(environment: dict
     script = """test "$ANTHROPIC_API_KEY" = secret && echo '{"loggedIn": true}' || echo '{"loggedIn": false}'"""
     stand_in(environment, script)
     assert await check_login(CLAUDE, environment | {"ANTHROPIC_API_KEY": "secret"}) == Login(True)
+
+
+def test_a_home_that_mngr_cannot_write_into_is_refused(tmp_path: Path) -> None:
+    check_home(CLAUDE, {"HOME": str(tmp_path)})
+    gone = {"HOME": str(tmp_path / "gone")}
+    with pytest.raises(UsageError, match=r"gone cannot be written: mngr notes in ~/\.claude\.json"):
+        check_home(CLAUDE, gone)
+    check_home(CLAUDE, gone | {"CLAUDE_CONFIG_DIR": "/elsewhere"})
+    check_home(kind_of("codex"), gone)
 
 
 async def test_a_kind_without_a_login_is_never_refused(environment: dict[str, str]) -> None:

@@ -162,6 +162,10 @@ class AgentKind:
         """Return why agents cannot be launched with these arguments, and a hint; both are empty when they can."""
         return "", ""
 
+    def home_problem(self, environment: Mapping[str, str]) -> str:
+        """Return what of the person's home keeps agents from beginning that mngr creates; "" for nothing."""
+        return ""
+
     def unapproved_servers(self, read: Callable[[str], bytes]) -> tuple[str, ...]:
         """Return the project's tool servers (MCP) that nobody has approved; `read` returns a file of the project.
 

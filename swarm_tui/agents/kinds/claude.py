@@ -18,6 +18,7 @@ _SESSION_LOGS: Final = (
     "plugin/claude/anthropic/projects/*/*.jsonl",
     "plugin/claude/anthropic/projects/*/*/subagents/*.jsonl",
 )
+_NOTED_BY_MNGR: Final = (".claude.json", ".claude.json.lock")
 _SKIPS_PERMISSIONS: Final = "--dangerously-skip-permissions"
 
 
@@ -68,6 +69,14 @@ class ClaudeKind(AgentKind):
     @property
     def transcript_sources(self) -> TranscriptSources:
         return TranscriptSources(("claude",), _SESSION_LOGS)
+
+    def home_problem(self, environment: Mapping[str, str]) -> str:
+        home = Path(environment.get("HOME") or Path.home())
+        needed = [home, *(path for name in _NOTED_BY_MNGR if (path := home / name).exists())]
+        closed = next((path for path in needed if not os.access(path, os.W_OK)), None)
+        is_noted_there = "CLAUDE_CONFIG_DIR" not in environment
+        problem = f"{closed} cannot be written: mngr notes in ~/.claude.json that Claude may work in the agents' copies"
+        return problem if closed is not None and is_noted_there else ""
 
     def unapproved_servers(self, read: Callable[[str], bytes]) -> tuple[str, ...]:
         from swarm_tui.agents.claude.project_servers import SERVERS_PATH, SETTINGS_PATH, unapproved_servers
