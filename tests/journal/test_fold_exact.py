@@ -85,6 +85,7 @@ FULL = TestRecord(
     stuck="it loops",
     is_nudged=True,
     models=(ModelTokens("opus", 1, 2, 3, 4),),
+    is_guessed=True,
 )
 
 
