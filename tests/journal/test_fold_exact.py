@@ -280,7 +280,7 @@ def test_the_first_time_that_a_test_is_queued_it_is_introduced() -> None:
 def test_a_test_that_is_queued_again_keeps_its_names_its_attempts_and_its_hold() -> None:
     kept = TestRecord(TEST, file="a.py", line=7, block="block", attempt=4, is_held=True, spent_before=FULL.spending)
     kept = kept._replace(group="port", baseline=Baseline.FLAKY)
-    kept = kept._replace(traits=FULL.traits, held_for=FULL.held_for)
+    kept = kept._replace(traits=FULL.traits, held_for=FULL.held_for, is_guessed=True)
     state = folded(FULL, happened.Queued(at=9, test=TEST, reason="again", file="other", line=1, block="other"))
     assert state.records == {TEST: kept._replace(agent="agent", branch="branch", reason="again", since=9)}
     state = folded(FULL, happened.Queued(at=9, test=TEST, agent="new", branch="newer"))
