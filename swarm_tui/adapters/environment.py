@@ -6,6 +6,8 @@ import os
 from collections.abc import Mapping
 from typing import Final
 
+from swarm_tui.model.secret_names import is_secret_name
+
 _DROPPED_NAMES: Final = frozenset(
     {
         # Another tmux server: mngr would look for its agents there and find them all stopped.
@@ -23,14 +25,6 @@ _DROPPED_NAMES: Final = frozenset(
         "GIT_NAMESPACE",
     }
 )
-_SECRET_WORDS: Final = frozenset({"TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIALS", "APIKEY"})
-_SECRET_ENDINGS: Final = ("API_KEY", "ACCESS_KEY", "SECRET_KEY", "PRIVATE_KEY", "ACCESS_KEY_ID")
-
-
-def is_secret_name(name: str) -> bool:
-    """Return whether a variable of that name is likely to hold a secret."""
-    words = name.upper().split("_")
-    return bool(_SECRET_WORDS.intersection(words)) or name.upper().endswith(_SECRET_ENDINGS)
 
 
 def own_environment() -> dict[str, str]:

@@ -11,12 +11,13 @@ from swarm_tui.agents.contract import BUNDLE_FILE, PACKED_OUTPUT_FOLDER
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.pulled_files import PulledFile, list_files, read_end, read_start
 from swarm_tui.model.diff import visible
+from swarm_tui.model.masking import mask_secrets
 from swarm_tui.model.outcome import OUTCOME_FILE, OUTCOME_SIZE_LIMIT, BrokenReport, Outcome, parse_outcome
 from swarm_tui.model.spending import Spending
 from swarm_tui.model.state import TestRecord
 from swarm_tui.report.diffs import DIFF_SIZE_LIMIT, CommitDiffs
 from swarm_tui.report.recordings import Cast, read_cast
-from swarm_tui.report.safe_text import mask_secrets, safe_decoded, safe_line, safe_lines
+from swarm_tui.report.safe_text import safe_decoded, safe_line, safe_lines
 from swarm_tui.transcripts.cast import BadRecording
 from swarm_tui.transcripts.entries import Entry, parse_record
 from swarm_tui.transcripts.locate import HARVESTED_NAME, SCREEN_NAME

@@ -10,7 +10,7 @@ from swarm_tui.adapters.git.history import DiffReader
 from swarm_tui.adapters.git.objects import ObjectSpace
 from swarm_tui.errors import SwarmError
 from swarm_tui.model.diff import visible
-from swarm_tui.report.safe_text import mask_secrets
+from swarm_tui.model.masking import mask_secrets
 
 DIFF_SIZE_LIMIT: Final = 200_000
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from swarm_tui.model.formatting import counted
-from swarm_tui.report.safe_text import mask_pieces
+from swarm_tui.model.masking import mask_pieces
 from swarm_tui.transcripts.cast import BadRecording, Recording, parse_size
 
 EVENTS_LIMIT: Final = 100_000

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 from swarm_tui import __version__
+from swarm_tui.model.masking import mask_secrets
 from swarm_tui.model.text import plain_lines
 
 
@@ -17,7 +18,7 @@ def write_crash_report(folder: Path, trace: str, *, now: float | None = None) ->
     head = f"swarm-tui {__version__}, Python {platform.python_version()}, {platform.system()}\n\n"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(head + plain_lines(trace), encoding="utf-8")
+        path.write_text(head + mask_secrets(plain_lines(trace)), encoding="utf-8")
     except OSError as error:
-        return f"no file ({error.strerror or error}): {plain_lines(trace.strip().splitlines()[-1])}"
+        return f"no file ({error.strerror or error}): {mask_secrets(plain_lines(trace.strip().splitlines()[-1]))}"
     return str(path)

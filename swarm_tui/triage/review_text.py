@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from swarm_tui.model.fixes import Fix, IntegratedBranch, Preview
+from swarm_tui.model.masking import mask_secrets
 from swarm_tui.model.outcome import IntegratorOutcome
 from swarm_tui.model.text import plain
 from swarm_tui.model.verdicts import Verdict, VerdictLine
@@ -110,7 +111,7 @@ def pull_request_text(
             (f"{_as_code(item.title)}: {_as_code(item.detail_markdown)}" for item in outcome.escalations),
         ),
     ]
-    return "\n".join(section for section in sections if section).rstrip() + "\n"
+    return mask_secrets("\n".join(section for section in sections if section)).rstrip() + "\n"
 
 
 def _squashed(branch: IntegratedBranch, outcome: IntegratorOutcome) -> str:

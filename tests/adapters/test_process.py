@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from swarm_tui.adapters.environment import is_secret_name, scrubbed_environment
+from swarm_tui.adapters.environment import scrubbed_environment
 from swarm_tui.adapters.process import run_process, start_detached
 from swarm_tui.errors import AdapterError, ProgramMissing, ProgramTimeout
+from swarm_tui.model.secret_names import is_secret_name
 from tests.waiting import eventually
 
 

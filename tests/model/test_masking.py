@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swarm_tui.report.safe_text import MASK, mask_pieces, mask_secrets
+from swarm_tui.model.masking import MASK, mask_pieces, mask_secrets
 from tests.report.sweeps import SECRET
 
 KEY = (
