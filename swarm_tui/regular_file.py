@@ -49,7 +49,8 @@ def appending_descriptor(path: Path | str) -> int:
 def read_regular(path: Path | str, limit: int = READ_LIMIT) -> bytes:
     """Return the content of a file; OSError also for what has more bytes than the limit."""
     with open_regular(path) as file:
-        content = file.read(limit + 1)
-    if len(content) > limit:
+        # The size is asked for first, and the file may grow while it is read.
+        content = file.read(limit + 1) if os.fstat(file.fileno()).st_size <= limit else None
+    if content is None or len(content) > limit:
         raise OSError(errno.EFBIG, f"it has more than {limit // 1_000_000} MB", str(path))
     return content

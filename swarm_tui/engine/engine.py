@@ -6,7 +6,7 @@ import asyncio
 import os
 import platform
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
@@ -16,7 +16,7 @@ from swarm_tui.adapters.mngr import Mngr
 from swarm_tui.agents.kinds import kind_of_sweep
 from swarm_tui.engine.context import EngineContext, agents_environment
 from swarm_tui.engine.copy_preparation import remove_temporary_folder
-from swarm_tui.engine.journal_keeper import JournalKeeper, take_up_journal
+from swarm_tui.engine.journal_keeper import JournalKeeper, TakenUp, take_up_journal
 from swarm_tui.engine.notifier import Notifier, notifier_of
 from swarm_tui.engine.request_handler import RequestHandler
 from swarm_tui.engine.resume import Resumer, check_continued
@@ -25,7 +25,7 @@ from swarm_tui.errors import SwarmError
 from swarm_tui.journal.append import EngineLock, JournalWriter
 from swarm_tui.journal.fold import SweepState
 from swarm_tui.journal.folder import SweepFolder
-from swarm_tui.model.events import EngineEnded, EngineStarted, Event
+from swarm_tui.model.events import EngineEnded, EngineStarted
 from swarm_tui.model.hosts import made_hosts
 from swarm_tui.model.sweep import SweepSpec
 from swarm_tui.places.choose import place_for
@@ -54,7 +54,7 @@ async def _work(folder: SweepFolder, is_relaunching: bool, open_context: OpenCon
     writer, state = taken_up.writer, taken_up.state
     with writer:
         context = open_context(folder, spec, writer, state)
-        is_resumed = state.started_at is not None
+        was_started, is_resumed = state.started_at is not None, taken_up.is_resumed
         context.record(
             EngineStarted(
                 pid=os.getpid(),
@@ -62,8 +62,8 @@ async def _work(folder: SweepFolder, is_relaunching: bool, open_context: OpenCon
                 version=__version__,
                 is_resumed=is_resumed,
                 slots=state.slots or spec.slots,
-                budget=state.budget.total if is_resumed else spec.budget or 0.0,
-                budget_each=state.budget.each if is_resumed else spec.budget_each or 0.0,
+                budget=state.budget.total if was_started else spec.budget or 0.0,
+                budget_each=state.budget.each if was_started else spec.budget_each or 0.0,
             )
         )
         if taken_up.repair.summary:
@@ -71,7 +71,7 @@ async def _work(folder: SweepFolder, is_relaunching: bool, open_context: OpenCon
         notifier, keeper = notifier_of(context), JournalKeeper(folder, writer, state)
         beside = [asyncio.ensure_future(work) for work in (notifier.run(), keeper.run())]
         try:
-            why, reason = await _run(context, taken_up.earlier, is_relaunching)
+            why, reason = await _run(context, taken_up, is_relaunching)
         finally:
             await context.place.close()
         if why == "finished" and not spec.keep_agents:
@@ -100,10 +100,10 @@ def make_context(folder: SweepFolder, spec: SweepSpec, writer: JournalWriter, st
 
 
 async def _run(
-    context: EngineContext, events: Sequence[Event], is_relaunching: bool
+    context: EngineContext, taken_up: TakenUp, is_relaunching: bool
 ) -> tuple[Literal["finished", "stopped", "failed"], str]:
     runner = SweepRunner(context)
-    working = asyncio.ensure_future(_resume_and_run(runner, events, is_relaunching))
+    working = asyncio.ensure_future(_resume_and_run(runner, taken_up, is_relaunching))
     # On SIGTERM the engine ends at once; its agents go on working, and `resume` adopts them.
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, working.cancel)
     try:
@@ -118,10 +118,10 @@ async def _run(
     return "finished", ""
 
 
-async def _resume_and_run(runner: SweepRunner, events: Sequence[Event], is_relaunching: bool) -> None:
+async def _resume_and_run(runner: SweepRunner, taken_up: TakenUp, is_relaunching: bool) -> None:
     kind = kind_of_sweep(runner.context.spec)
-    if any(isinstance(event, EngineStarted) for event in events):
-        await Resumer(runner.context, runner, is_relaunching).resume(events)
+    if taken_up.is_resumed:
+        await Resumer(runner.context, runner, is_relaunching).resume(taken_up.earlier)
     elif kind.unknown_facts:
         runner.context.note(f"of {kind.agent_type} agents, {kind.unknown_facts} are not known")
     if runner.new_hosts is not None:

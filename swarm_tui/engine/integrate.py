@@ -49,7 +49,7 @@ class IntegratorFailed(SwarmError):
 def compose_inputs(context: EngineContext) -> IntegratorInputs:
     """Compose what an integrator needs to know, and write it into the sweep folder."""
     spec, records = context.spec, list(context.state.tests())
-    with_commits = [record for record in records if record.harvest.tip]
+    with_commits = [record for record in records if record.harvest.tip and record.agent]
     reasons = {record.test: reason_excluded(record) for record in with_commits}
     name, email = spec.identity
     if not name or not email:

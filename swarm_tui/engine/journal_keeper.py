@@ -14,7 +14,7 @@ from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.recover import Repair, repair_journal
 from swarm_tui.journal.seal import SealWatch, sealer_of
 from swarm_tui.journal.snapshot import take_snapshot, write_snapshot
-from swarm_tui.model.events import AgentsStopped, EngineStarted, Event
+from swarm_tui.model.events import AgentsStopped, Event, Noted, Queued
 from swarm_tui.model.sweep import SweepSpec
 
 CHECK_INTERVAL: Final = 2.0
@@ -29,25 +29,30 @@ class TakenUp:
     writer: JournalWriter
     state: SweepState
     repair: Repair
-    earlier: tuple[Event, ...]
-    """What engines before this one tell of themselves: that they started, and which agents they stopped."""
+    earlier: tuple[AgentsStopped, ...]
+    """What engines before this one tell of the agents that they stopped."""
+    is_resumed: bool
+    """Whether an engine has worked on the sweep before, also where the line that says so is lost."""
 
 
 def take_up_journal(folder: SweepFolder, spec: SweepSpec) -> TakenUp:
     """Repair the journal of a sweep, fold it, and open it for further events."""
     sealer = sealer_of(spec.sweep, is_writing=True)
     watch, state = SealWatch(sealer), SweepState(spec.tests)
-    earlier: list[Event] = []
+    earlier: list[AgentsStopped] = []
+    is_resumed = False
 
     def take(event: Event) -> None:
+        nonlocal is_resumed
         state.apply(event)
-        if isinstance(event, EngineStarted | AgentsStopped):
+        is_resumed = is_resumed or not isinstance(event, Queued | Noted)
+        if isinstance(event, AgentsStopped):
             earlier.append(event)
 
     repair = repair_journal(folder.events, take, watch)
     state.is_sealed = sealer is not None
     writer = JournalWriter(folder.events, last_seq=state.last_seq, last_at=state.last_at, sealer=sealer)
-    return TakenUp(writer, state, repair, tuple(earlier))
+    return TakenUp(writer, state, repair, tuple(earlier), is_resumed or bool(state.lost_events))
 
 
 class JournalKeeper:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from swarm_tui.adapters.mngr_messages import is_agent_name
 from swarm_tui.agents.contract import ARCHIVE_PATH
 from swarm_tui.agents.judging import ENDED_BY_ITSELF, End
 from swarm_tui.engine.agent_task import pull_for
@@ -21,10 +22,11 @@ from swarm_tui.engine.pull import was_pulled
 from swarm_tui.engine.sweep_runner import SWEEP_STOPPED, SweepRunner
 from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.journal.folder import SweepFolder, is_newer_format, runs_folder
-from swarm_tui.model.events import AgentsStopped, Event, Launched, Queued
+from swarm_tui.model.events import AgentsStopped, Event, Harvested, Launched, Queued
+from swarm_tui.model.harvest import HarvestReport
 from swarm_tui.model.hosts import LOCAL_HOST
 from swarm_tui.model.state import TestRecord
-from swarm_tui.model.states import State
+from swarm_tui.model.states import Result, State
 from swarm_tui.model.sweep import INTEGRATOR_KEY, SweepSpec
 from swarm_tui.places.choose import place_for
 from swarm_tui.places.place import AgentAddress, AgentFile, AgentStatus, PlaceUnreachable, ReadRequest
@@ -71,7 +73,9 @@ class Resumer:
         except PlaceUnreachable as error:
             raise SwarmError(f"what the agents do cannot be seen: {error.message}", error.hint) from error
         for record in self._records():
-            if record.host in found.lost:
+            if not is_agent_name(record.agent):
+                self._give_up(record)
+            elif record.host in found.lost:
                 self._resume_unseen(record, found.lost[record.host])
             else:
                 await self._resume_agent(record, found.agents)
@@ -81,6 +85,14 @@ class Resumer:
             for agent in self.runner.hosts.stale_agents(host, found.agents):
                 if agent.state != "STOPPED" and not self.context.spec.keep_agents:
                     self.runner.live_agents.stop_later(agent.address, is_working=True)
+
+    def _give_up(self, record: TestRecord) -> None:
+        """Fail a test of which neither sweep.json nor the journal tells any more what its agent is called."""
+        self.runner.queue.pop(record.test, None)
+        if not record.is_finished:
+            report = HarvestReport(errored=True, end=End.NOT_LAUNCHED.value)
+            reason = "lines of the journal are lost, so that its agent is not known"
+            self.context.record(Harvested(test=record.test, result=Result.FAILED, reason=reason, harvest=report))
 
     def _resume_unseen(self, record: TestRecord, reason: str) -> None:
         """Resume a test whose agent's host does not answer: what is known of it is believed until the host is back."""

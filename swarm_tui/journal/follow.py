@@ -102,6 +102,9 @@ class EventFollower:
         if is_restarted:
             self.seals.is_sealed = False
         for offset, line in lines:
+            if len(line) >= LINE_LIMIT:
+                new.bad_lines.append(BadLine(offset, line[:500], "it is too long for a line"))
+                continue
             if not line.strip():
                 continue
             try:

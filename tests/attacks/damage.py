@@ -21,7 +21,7 @@ LINES: Final = (
     b'{"type":"harvested","test":"x","result":"impl_fix"}', b'{"type":"engine_ended","why":"finished"}',
     b'{"seq":1,"type":"queued","test":"forged","agent":"../../out"}', b'{"kind":"stop","id":"1","at":1}',
 )  # fmt: skip
-SPARSE_SIZE: Final = 3 << 30
+SPARSE_SIZE: Final = 1 << 30
 DEVICE: Final = os.makedev(1, 5)
 """/dev/zero, which has no end."""
 

@@ -26,6 +26,7 @@ from tests.git_project import quiet_environment
 
 ROUNDS: Final = 300
 REAL_EVERY: Final = 10
+LOSING_EVERY: Final = 4
 MOST_LIVES: Final = 12
 # Neither divides the other, so that rounds one after the other strike far apart, and all moments in the end.
 STRIDE: Final = 7919
@@ -33,6 +34,7 @@ STRIDE: Final = 7919
 RESULTS: Final = "after a kill and a resume every test has the result of an undisturbed sweep"
 TREE: Final = "the integrated tree is that of an undisturbed sweep"
 ONCE: Final = "nothing is launched or harvested twice"
+LOST: Final = "the same with any line of the journal lost in between"
 KEPT: Final = "what was harvested is still there"
 WHOLE: Final = "the journal has no gap, and nothing that the engine did not write"
 REAL: Final = "a real sweep ends the same, whatever of it is killed"
@@ -44,7 +46,7 @@ def attack(bounds: Bounds, table: Table) -> None:
         pattern = make_world(Path(temporary) / "pattern")
         calm = pattern.copy(Path(temporary) / "calm")
         acts = count_acts(lambda: _live(calm), Path(temporary) / "acts")
-        expected_tree = _tree(calm)
+        expected_tree = tree_of(calm)
         undisturbed = None
         for number, dice in bounds.each():
             if number % REAL_EVERY == REAL_EVERY - 1:
@@ -54,14 +56,19 @@ def attack(bounds: Bounds, table: Table) -> None:
                 continue
             world = pattern.copy(Path(temporary) / "round")
             strike = 1 + number * STRIDE % acts
-            problem = live_and_die(world, strike, acts, dice)
-            _judge(world, problem, expected_tree, table, f"round {number}, act {strike} of {acts}")
+            is_losing = number % LOSING_EVERY == LOSING_EVERY - 1
+            problem = live_and_die(world, strike, acts, dice, is_losing=is_losing)
+            what = f"round {number}, act {strike} of {acts}"
+            if is_losing:
+                _judge_loss(world, problem, expected_tree, table, what)
+            else:
+                _judge(world, problem, expected_tree, table, what)
             if table.failures and bounds.keep is not None:
                 shutil.copytree(world.root, bounds.keep / f"kill-{number}", symlinks=True, dirs_exist_ok=True)
             shutil.rmtree(world.root)
 
 
-def live_and_die(world: World, strike: int, acts: int, dice: random.Random) -> str:
+def live_and_die(world: World, strike: int, acts: int, dice: random.Random, *, is_losing: bool = False) -> str:
     """Run and resume a sweep that is struck at least once; return what kept it from its end."""
     for _ in range(MOST_LIVES):
         ended = run_forked(lambda: _live(world), strike=strike)
@@ -72,6 +79,8 @@ def live_and_die(world: World, strike: int, acts: int, dice: random.Random) -> s
         if ended.code > 0:
             return f"an engine failed: {ended.output[-500:]}"
         strike = dice.choice((NOT_STRUCK, dice.randint(1, acts)))
+        if is_losing:
+            _lose_lines(world.folder.events, dice)
     return "" if run_forked(lambda: _live(world)).code == 0 else "it does not come to its end"
 
 
@@ -82,6 +91,25 @@ def _live(world: World) -> int:
     return world.run()
 
 
+def _lose_lines(journal: Path, dice: random.Random) -> None:
+    lines = journal.read_bytes().splitlines(keepends=True) if journal.exists() else []
+    for _ in range(dice.choice((1, 1, 3))):
+        if lines:
+            del lines[dice.randrange(len(lines))]
+    if lines:
+        journal.write_bytes(b"".join(lines))
+
+
+def _judge_loss(world: World, problem: str, tree: str, table: Table, what: str) -> None:
+    if not problem:
+        opened = open_sweep(world.folder)
+        marks = {record.test.partition("::")[2]: record.mark for record in opened.state.tests()}
+        found = tree_of(world)
+        problem = "" if (marks, found) == (EXPECTED, tree) else f"{marks}, tree {found}"
+        problem = problem or "; ".join(lost_work(opened))
+    table.tried(LOST, [problem] if problem else [], what)
+
+
 def _judge(world: World, problem: str, tree: str, table: Table, what: str) -> None:
     if problem:
         table.tried(RESULTS, [problem], what)
@@ -89,7 +117,7 @@ def _judge(world: World, problem: str, tree: str, table: Table, what: str) -> No
     opened = open_sweep(world.folder)
     marks = {record.test.partition("::")[2]: record.mark for record in opened.state.tests()}
     table.tried(RESULTS, [f"{marks}"] if marks != EXPECTED else [], what)
-    found = _tree(world)
+    found = tree_of(world)
     table.tried(TREE, [f"it is {found}, not {tree}"] if found != tree else [], what)
     table.tried(ONCE, journal_problems(opened), what)
     table.tried(KEPT, lost_work(opened), what)
@@ -108,7 +136,7 @@ def lost_work(opened: OpenedSweep) -> list[str]:
     return problems
 
 
-def _tree(world: World) -> str:
+def tree_of(world: World) -> str:
 
     words = ["git", "rev-parse", f"refs/heads/swarm/{SWEEP}/integrated^{{tree}}"]
     done = subprocess.run(words, cwd=world.project, env=quiet_environment(), capture_output=True, text=True)

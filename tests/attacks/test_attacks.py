@@ -9,7 +9,13 @@ from tests.attacks.attack import Bounds, Table
 
 pytestmark = pytest.mark.slow
 
-PARTS = {"hostile": Bounds(rounds=20, seconds=30)}
+PARTS = {
+    "kill": Bounds(rounds=10, seed=5, seconds=45),
+    "mutate": Bounds(rounds=40, seconds=35),
+    "hostile": Bounds(rounds=10, seconds=20),
+    "fill": Bounds(rounds=8, seconds=20),
+    "soak": Bounds(rounds=1, seconds=30),
+}
 """How much of each attack every change is tried by: some rounds, and no other one begins after so many seconds."""
 
 
