@@ -197,6 +197,17 @@ async def test_submodules_are_filled_and_those_that_are_not_here_are_named(proje
     assert "`git submodule update --init vendor`" in found.left_out[0]
 
 
+async def test_a_large_file_that_is_only_a_pointer_in_a_copy_is_named(project: GitProject) -> None:
+    test = "def test_size():\n    assert len(open('cases.dat').read()) < 10, 'cases.dat is not the real one'\n"
+    pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 4\n"
+    project.commit("Large", {"tests/test_size.py": test, "cases.dat": pointer})
+    project.write({"cases.dat": "real"})
+    found, _ = await tried(project, baseline=1)
+    assert names(found) == ["test_good"]
+    assert "cases.dat is only a pointer of Git LFS in a copy (1 test" in found.left_out[0]
+    assert "install git-lfs" in found.left_out[0]
+
+
 async def test_a_set_up_that_fails_ends_it_with_code_and_last_lines(project: GitProject) -> None:
     with pytest.raises(SwarmError, match="set-up command failed with code 3 in a fresh copy") as caught:
         await tried(project, setup="seq 30; echo 'no compiler' >&2; exit 3")
