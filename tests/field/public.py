@@ -139,7 +139,7 @@ PUBLIC: Final[tuple[FieldProject, ...]] = (
     _public(
         SourceArchive("yarl", "yarl-1.18.3.tar.gz", "ac1801c45cbf77b6c99242eeff4fffb5e4e73a800b5c4ad4fc0be5def634d2e1"),
         "-n auto, coverage and strictness in addopts; warnings are errors",
-        (*_XDIST, "hypothesis==6.170.15", "covdefaults==2.3.0"),
+        (*_XDIST, "hypothesis==6.170.15", "covdefaults==2.3.0", "Cython==3.0.11"),
         KnownBug("yarl/_path.py", 'elif seg != ".":', 'elif seg != "":'),
         {
             "tests/test_normalize_path.py::test__normalize_path[path/./to-path/to]": "impl_fix",
