@@ -55,12 +55,12 @@ def run(arguments: argparse.Namespace) -> int:
     require_terminal()
     if folder is None:
         return _first_run(arguments.ascii)
-    with _following(run_of_tmr(arguments.sweep), arguments.repository):
+    with _following(run_of_tmr(arguments.sweep), folder, arguments.repository):
         return show_room(folder, is_ascii=arguments.ascii)
 
 
 @contextlib.contextmanager
-def _following(run: Path | None, repository: Path | None) -> Iterator[None]:
+def _following(run: Path | None, sweep: SweepFolder, repository: Path | None) -> Iterator[None]:
     """Have a run of `mngr tmr` written down while it goes on, by a process that ends with the room."""
     if run is None:
         yield
@@ -70,7 +70,7 @@ def _following(run: Path | None, repository: Path | None) -> Iterator[None]:
 
     words = [sys.executable, "-m", "swarm_tui.tmr.follow", str(run), *([str(repository)] if repository else [])]
     environment = own_environment() | {"PYTHONPATH": str(Path(__file__).parents[2])}
-    process = start_detached(words, cwd=Path.cwd(), environment=environment, log=Path(os.devnull))
+    process = start_detached(words, cwd=Path.cwd(), environment=environment, log=sweep.engine_log)
     try:
         yield
     finally:
