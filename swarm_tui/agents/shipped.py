@@ -10,7 +10,7 @@ import re
 import sys
 import tarfile
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -84,13 +84,12 @@ def write_command(shelf: Shelf) -> str:
     return _write_program(shelf, COMMAND_NAME, "swarm_tui.__main__")
 
 
-def write_hook_settings(shelf: Shelf, disabled_servers: Sequence[str] = (), excluded: Sequence[str] = ()) -> str:
-    """Write the settings by which Claude Code runs our hook, apart from those of the project and of the person."""
+def write_hook_settings(shelf: Shelf, more: Mapping[str, object]) -> str:
+    """Write settings by which Claude Code runs our hook, and more, apart from those of the project and the person."""
     from swarm_tui.agents.claude import hook
 
     script = posixpath.join(shelf.package, "swarm_tui", "agents", "claude", "hook.py")
-    left_out = {"disabledMcpjsonServers": list(disabled_servers), "claudeMdExcludes": list(excluded)}
-    settings = hook.hook_settings(shelf.python, script) | left_out
+    settings = {**hook.hook_settings(shelf.python, script), **more}
     _write_shared(shelf.folder / "claude-settings.json", json.dumps(settings, indent=1))
     return shelf.path("claude-settings.json")
 

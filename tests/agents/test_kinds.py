@@ -32,6 +32,16 @@ def test_claude_runs_our_hook_and_logs_its_requests(tmp_path: Path) -> None:
     assert str(hook.__file__) in settings["hooks"]["PermissionRequest"][0]["hooks"][0]["command"]
 
 
+@pytest.mark.parametrize("permissions", ["allow", "ask", "skip"])
+def test_claude_does_not_ask_whether_it_may_skip_what_the_person_has_chosen_to_skip(
+    tmp_path: Path, permissions: str
+) -> None:
+    kind = kind_of("claude")
+    words = kind.prepare_command(start_of(tmp_path, *kind.permissions[permissions].words))
+    settings = json.loads(Path(words[words.index("--settings") + 1]).read_text())
+    assert settings["skipDangerousModePermissionPrompt"] is (permissions == "skip")
+
+
 def test_settings_of_a_persons_own_are_left_alone(tmp_path: Path) -> None:
     own = ("--settings", "mine.json", "--debug-file=log")
     assert kind_of("claude").prepare_command(start_of(tmp_path, *own)) == own

@@ -98,8 +98,13 @@ class ClaudeKind(AgentKind):
         given = {word.partition("=")[0] for word in start.arguments}
         words = start.arguments
         if "--settings" not in given:
-            left_out = start.unapproved_servers, exclusion_patterns(start.outside_imports)
-            words += ("--settings", write_hook_settings(start.shelf, *left_out))
+            # Each of these would have Claude stop at its start and ask.
+            answers: dict[str, object] = {
+                "disabledMcpjsonServers": start.unapproved_servers,
+                "claudeMdExcludes": exclusion_patterns(start.outside_imports),
+                "skipDangerousModePermissionPrompt": _SKIPS_PERMISSIONS in start.arguments,
+            }
+            words += ("--settings", write_hook_settings(start.shelf, answers))
         if "--debug-file" not in given:
             words += ("--debug-file", f"{start.state_dir}/{DEBUG_PATH}")
         return words
