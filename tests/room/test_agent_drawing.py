@@ -123,6 +123,13 @@ def test_what_many_said_is_told_with_their_number() -> None:
     assert cell_len(line) <= 120
 
 
+def test_an_agent_whose_host_is_silent_is_stale_since_then() -> None:
+    record = model.TestRecord(test="a::b", state=State.RUNNING, host="box1", stale_since=10.0)
+    assert "stale: box1 was last heard of 20 s ago" in "\n".join(map(text_of, draw_side(record, 60, 30.0)))
+    here = model.TestRecord(test="a::b", state=State.RUNNING, stale_since=10.0)
+    assert "stale: the probe failed 20 s ago" in "\n".join(map(text_of, draw_side(here, 60, 30.0)))
+
+
 def test_what_the_baseline_said_stands_beside_the_test() -> None:
     record = model.TestRecord("a.py::test_a", baseline=Baseline.CLASH)
     shown = "\n".join(map(text_of, draw_side(record, 60, 0.0)))

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from swarm_tui.model.baseline import BASELINE_SENTENCES, BASELINE_WORDS
 from swarm_tui.model.formatting import age, duration
+from swarm_tui.model.hosts import LOCAL_HOST
 from swarm_tui.model.requests import RequestKind
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.text import plain, plain_lines
@@ -91,7 +92,9 @@ def _why(record: TestRecord, width: int, now: float) -> Iterable[Line]:
     why = f"{plain(record.reason)} ({since})" if record.reason else since
     yield from _paragraph("why: ", why, width)
     if record.stale_since is not None:
-        yield from _paragraph("", f"stale: the probe failed {age(now - record.stale_since)}", width, "warning")
+        is_far = record.host not in ("", LOCAL_HOST)
+        what = f"{plain(record.host, 40)} was last heard of" if is_far else "the probe failed"
+        yield from _paragraph("", f"stale: {what} {age(now - record.stale_since)}", width, "warning")
     if record.foreign_imports:
         modules = ", ".join(plain(module, 60) for module in record.foreign_imports[:5])
         yield from _paragraph("", f"ran against your checkout, not its copy: {modules}", width, "warning")
