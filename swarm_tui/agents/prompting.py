@@ -22,6 +22,7 @@ TEMPLATES: Final = Path(__file__).parent / "prompts"
 MAPPER_TEMPLATE: Final = TEMPLATES / "mapper.md.jinja"
 INTEGRATOR_TEMPLATE: Final = TEMPLATES / "integrator.md.jinja"
 FILL_TEMPLATE: Final = TEMPLATES / "tutorial_fill.md.jinja"
+REVISE_TEMPLATE: Final = TEMPLATES / "revise.md.jinja"
 SYNC_TEMPLATE: Final = TEMPLATES / "tutorial_sync.md.jinja"
 
 
@@ -30,6 +31,12 @@ def render_prompt(template: Path, task: Task, *, block: str = "", baseline: Base
     command = shlex.join(task.pytest)
     values = {"task": task, "test": task.test, "block": block, "baseline": baseline.value, "command": command}
     return _render(template, values)
+
+
+def render_revision(task: Task, comment: str, fix: str) -> str:
+    """Return the prompt for a fix that was sent back with a comment."""
+    values = {"task": task, "test": task.test, "command": shlex.join(task.pytest), "comment": comment, "fix": fix}
+    return _render(REVISE_TEMPLATE, values)
 
 
 def render_tutorial_prompt(template: Path, task: Task, values: Mapping[str, object]) -> str:

@@ -35,6 +35,8 @@ class Task:
     speed: float = 1.0
     identity: tuple[str, str] = ("", "")
     """The author of commits: name and address."""
+    revision: int = 0
+    """How often work on this test was sent back; 0 for an agent that begins from the base."""
 
     def write(self, path: Path) -> None:
         path.write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")

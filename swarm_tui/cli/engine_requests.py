@@ -26,6 +26,7 @@ def send_request(
     dollars: float | None = None,
     text: str | None = None,
     items: Iterable[str] = (),
+    fix: str | None = None,
 ) -> str:
     """Append a request, wait until it is carried out, and return the detail of the answer; else raise SwarmError."""
     from swarm_tui.journal.requests import append_request
@@ -37,7 +38,9 @@ def send_request(
         else:
             hint = f"`swarm-tui resume {name}` takes it up again"
         raise NoEngine(f"no engine works on {name}", hint)
-    request = append_request(opened.folder, kind, tests=tests, slots=slots, dollars=dollars, text=text, items=items)
+    request = append_request(
+        opened.folder, kind, tests=tests, slots=slots, dollars=dollars, text=text, items=items, fix=fix
+    )
     deadline = time.monotonic() + ANSWER_DEADLINE
     while time.monotonic() < deadline:
         opened.read_new_events()

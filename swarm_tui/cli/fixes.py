@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from swarm_tui.cli import fixes_hand_over
 from swarm_tui.cli.open import has_terminal
 from swarm_tui.cli.sweeps import add_repository_option, chosen_sweep, run_of_tmr
 from swarm_tui.errors import UsageError
@@ -46,6 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--all", action="store_true", help="every commit is a fix, not only those marked [FIX_IMPL]")
     parser.add_argument("--revert", action="append", default=[], metavar="FIX,...", help="revert these")
     parser.add_argument("--keep", action="append", default=[], metavar="FIX,...", help="keep these")
+    parser.add_argument("--send-back", metavar="FIX", help="send it back to its agent, which goes on; needs --why")
     parser.add_argument("--why", default="", metavar="TEXT", help="why, for the messages of the reverts")
     printed = parser.add_mutually_exclusive_group()
     printed.add_argument("--list", action="store_true", help="print the list, also on a terminal")
@@ -57,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--teeth", action="store_true", help="measure whether changed tests notice less; exit code 1 when one does"
     )
-    printed.add_argument("--pr-body", action="store_true", help="print a text for a pull request")
+    fixes_hand_over.add_arguments(parser)
     parser.add_argument(
         "--apply", nargs="?", const="", metavar="BRANCH", help="make the plan so on a new branch (give SWEEP first)"
     )
@@ -68,6 +70,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     if arguments.drop and arguments.apply is None:
         raise UsageError("--drop says how to apply", "give --apply too")
+    if arguments.send_back:
+        return _send_back(arguments)
     if _wants_screen(arguments):
         return _show_screen(arguments)
     with _open_review(arguments) as (review, sweep):
@@ -85,6 +89,9 @@ def run(arguments: argparse.Namespace) -> int:
             print(f"note: {doubt}", file=sys.stderr)
         if review.store.damaged:
             print(f"note: {review.store.damaged} broken lines in {review.store.folder.verdicts}", file=sys.stderr)
+        if fixes_hand_over.is_asked(arguments):
+            base = arguments.base or _base_name(arguments)
+            return fixes_hand_over.hand_over(review, verdicts, preview, arguments, sweep, base)
         result: dict[str, Any] = {}
         if arguments.apply is not None:
             result = _apply(review, sweep, arguments, chosen, preview)
@@ -92,9 +99,21 @@ def run(arguments: argparse.Namespace) -> int:
     return 0 if preview.is_clean else 1
 
 
+def _send_back(arguments: argparse.Namespace) -> int:
+    from swarm_tui.cli.send_back import send_back
+
+    if arguments.base is not None:
+        raise UsageError("no sweep made this branch, so nobody can be asked", "leave out --base")
+    with _open_review(arguments) as (review, _):
+        send_back(review, _find_folder(arguments), _find_fix(review, arguments.send_back), arguments.why)
+    return 0
+
+
 def _wants_screen(arguments: argparse.Namespace) -> bool:
     """Return whether to open the room: there is a terminal, and no option asks for a plan or for printed output."""
-    is_printed = arguments.list or arguments.json or arguments.diff or arguments.pr_body or arguments.teeth
+    is_printed = (
+        arguments.list or arguments.json or arguments.diff or arguments.teeth or fixes_hand_over.is_asked(arguments)
+    )
     is_printed = is_printed or arguments.apply is not None
     is_planned = bool(arguments.revert or arguments.keep or arguments.why)
     return has_terminal() and not is_printed and not is_planned
@@ -126,6 +145,12 @@ def _show_screen(arguments: argparse.Namespace) -> int:
 
             opened = [first]
             return open_review(lambda: opened.pop() if opened else open_branch(), name, test_command=arguments.test)
+
+
+def _base_name(arguments: argparse.Namespace) -> str:
+    from swarm_tui.journal.open import open_sweep
+
+    return open_sweep(_find_folder(arguments)).spec.base_name
 
 
 def _find_folder(arguments: argparse.Namespace) -> SweepFolder:
@@ -242,15 +267,12 @@ def _print_plan(
     result: dict[str, Any],
 ) -> None:
     from swarm_tui.triage.plan import closing_line
-    from swarm_tui.triage.review_text import conflict_summary, pull_request_text, review_as_json, review_as_list
+    from swarm_tui.triage.review_text import conflict_summary, review_as_json, review_as_list
 
     if arguments.json:
         print(json.dumps(review_as_json(review.branch, verdicts, preview, review.known_parts) | result, indent=2))
     elif arguments.diff:
         _print_diff(review, preview)
-    elif arguments.pr_body:
-        lines = {fix.id: line for fix in review.fixes if (line := review.verdict_line(fix)) is not None}
-        print(pull_request_text(review.branch, lines, preview, review.outcome, sweep), end="")
     else:
         for row in review_as_list(review.branch, verdicts, review.known_parts):
             print(row)

@@ -48,8 +48,27 @@ class CopySource:
         self._scratch: ScratchFolder | None = None
 
     @contextlib.asynccontextmanager
-    async def held(self, transfer: str) -> AsyncIterator[Path]:
-        """Return the folder of the repository; while it is held, mngr can create agents from it."""
+    async def held(self, transfer: str, base: str = "") -> AsyncIterator[Path]:
+        """Return the folder of the repository; while it is held, mngr can create agents from it.
+
+        They begin at the base of the sweep, or at another commit.
+        """
+        if base in ("", self._spec.base) or transfer != "git-mirror":
+            async with self._held(transfer) as folder:
+                yield folder
+            return
+        name = branch_ref(f"{base_branch(self._spec)}-{base[:12]}")
+        async with self._held(transfer) as folder:
+            with contextlib.suppress(RefMoved):
+                await finish_in_thread(lambda: self._repository.update_ref(name, base, old=None))
+            try:
+                yield folder
+            finally:
+                with contextlib.suppress(RefMoved):
+                    await finish_in_thread(lambda: self._repository.delete_ref(name, old=base))
+
+    @contextlib.asynccontextmanager
+    async def _held(self, transfer: str) -> AsyncIterator[Path]:
         user_folder = Path(self._spec.repository)
         if transfer != "git-mirror":
             yield user_folder
@@ -94,3 +113,12 @@ class CopySource:
         with contextlib.suppress(RefMoved):
             if self._repository.ref(name) == self._spec.base:
                 self._repository.delete_ref(name, old=self._spec.base)
+
+    def remove_left_over(self) -> None:
+        """Remove the branches that an engine has left which was killed."""
+        self.remove_branch()
+        folder, _, own = branch_ref(base_branch(self._spec)).rpartition("/")
+        for name, commit in self._repository.refs(folder).items():
+            if name.startswith(f"{folder}/{own}-"):
+                with contextlib.suppress(RefMoved):
+                    self._repository.delete_ref(name, old=commit)

@@ -15,7 +15,7 @@ from swarm_tui.adapters.pytest import NAMED_IN_VARIABLE
 from swarm_tui.adapters.set_up import SetUpFailed
 from swarm_tui.agents.contract import OUTPUT_FOLDER, PROMPT_FILE, TASK_VARIABLE, USED_VARIABLE
 from swarm_tui.agents.kinds import AgentStart, kind_of_sweep
-from swarm_tui.agents.prompting import MAPPER_TEMPLATE, render_prompt
+from swarm_tui.agents.prompting import MAPPER_TEMPLATE, render_prompt, render_revision
 from swarm_tui.agents.shipped import Shelf, write_command
 from swarm_tui.agents.task import Task
 from swarm_tui.engine.agent_python import make_agent_python
@@ -60,7 +60,7 @@ async def launch(context: EngineContext, task: AgentTask, attempt: int, host: st
     await around.deliver(own, address)
     is_adopted = False
     try:
-        async with context.copy_source.held(request.transfer) as source:
+        async with context.copy_source.held(request.transfer, request.base or "") as source:
             await context.mngr.create(request.model_copy(update={"source": source}))
     except SetUpFailed as error:
         context.note_once(" | ".join([error.message, *error.lines]), level="error")
@@ -187,7 +187,7 @@ def create_request(
         command=kind.prepare_command(agent_start(spec, around.shelf, address, around.task_file)),
         source=Path(spec.repository),
         transfer="git-worktree" if spec.transfer == "worktree" else "git-mirror",
-        base=spec.base,
+        base=record.revision.tip if record.revision is not None else spec.base,
         branch=record.branch,
         labels=spec.labels | {LABEL_SWEEP: spec.sweep, LABEL_TEST: plain(record.test, 500), LABEL_ROLE: ROLE_MAPPER},
         message=kind.message(prompt_path(address)),
@@ -232,6 +232,9 @@ def _asked_of(context: EngineContext, record: TestRecord, around: Surroundings, 
     if spec.kind != "tests":
         return tutorial_prompt(spec, context.repository, record, write_command(around.shelf))
     task = around.task(task_for(spec, record, python))
+    if record.revision is not None:
+        title = context.repository.run("log", "-1", "--format=%s", record.revision.fix, "--").text
+        return task, render_revision(task, record.revision.comment, plain(title, 200))
     template = Path(spec.mapper_prompt) if spec.mapper_prompt else MAPPER_TEMPLATE
     return task, render_prompt(template, task, block=record.block, baseline=record.baseline)
 

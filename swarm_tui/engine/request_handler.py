@@ -8,6 +8,7 @@ from collections.abc import Coroutine, Iterable
 from typing import Any
 
 from swarm_tui.engine.context import EngineContext
+from swarm_tui.engine.revise import COMMENT_LIMIT, why_not_revised
 from swarm_tui.engine.schedule import slots_without_tests
 from swarm_tui.engine.sweep_runner import SweepRunner
 from swarm_tui.journal.requests import RequestFollower
@@ -24,9 +25,10 @@ from swarm_tui.model.events import (
 )
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.requests import Request, RequestKind
+from swarm_tui.model.revision import Revision
 from swarm_tui.model.rules import rule_problem
 from swarm_tui.model.sweep import INTEGRATOR_KEY
-from swarm_tui.model.text import plain
+from swarm_tui.model.text import plain, plain_lines
 from swarm_tui.model.trouble import dial_words
 
 SLOTS_LIMIT = 1_000
@@ -72,12 +74,14 @@ class RequestHandler:
             case _ if request.tests and not self._known(request.tests):
                 # None of the tests is known. In an event, no tests would mean all.
                 self._answer(request, problem=self._problem_of_unknown(request.tests))
-            case RequestKind.STOP | RequestKind.RETRY | RequestKind.MESSAGE if not request.tests:
+            case RequestKind.STOP | RequestKind.RETRY | RequestKind.MESSAGE | RequestKind.REVISE if not request.tests:
                 self._answer(request, problem="no test is named")
             case RequestKind.STOP:
                 self._stop(request, by)
             case RequestKind.RETRY:
                 self._retry(request, by)
+            case RequestKind.REVISE:
+                self._revise(request, by)
             case RequestKind.HOLD:
                 self._context.record(QueueHeld(tests=self._known(request.tests), reason=f"asked for by {by}"))
                 self._answer(request, problem=self._problem_of_unknown(request.tests))
@@ -135,6 +139,17 @@ class RequestHandler:
         for test in self._known(request.tests):
             self._runner.request_stop(test, f"asked for again by {by}", is_retried=True)
         self._answer(request, problem=self._problem_of_unknown(request.tests))
+
+    def _revise(self, request: Request, by: str) -> None:
+        test = self._known(request.tests)[0]
+        comment = plain_lines(request.text or "").strip()[:COMMENT_LIMIT]
+        problem = why_not_revised(self._context, test, request.fix or "", comment)
+        if not problem:
+            record = self._context.state.record_of(test)
+            number = 1 + (record.revision.number if record.revision is not None else 0)
+            revision = Revision(fix=request.fix or "", comment=comment, by=by, tip=record.harvest.tip, number=number)
+            self._runner.request_revision(test, f"sent back by {by}", revision)
+        self._answer(request, problem=problem, detail="its agent goes on with it")
 
     def _change_slots(self, request: Request) -> None:
         if request.slots is None or not 1 <= request.slots <= SLOTS_LIMIT:

@@ -67,7 +67,7 @@ class Resumer:
 
     async def resume(self, events: Iterable[Event]) -> None:
         await wait_for_creates(self._records())
-        await asyncio.to_thread(self.context.copy_source.remove_branch)
+        await asyncio.to_thread(self.context.copy_source.remove_left_over)
         try:
             found = await self.context.place.agent_statuses()
         except PlaceUnreachable as error:

@@ -28,6 +28,7 @@ from swarm_tui.engine.names import integrator_of, recorded_address
 from swarm_tui.engine.new_hosts import NewHosts
 from swarm_tui.engine.one_test_task import OneTestTask
 from swarm_tui.engine.pattern_guard import PatternGuard
+from swarm_tui.engine.revise import take_revision
 from swarm_tui.engine.schedule import back_off, choose_launches, slots_taken
 from swarm_tui.engine.stopping import Stopper
 from swarm_tui.engine.stuck_agents import StuckAgents
@@ -35,6 +36,7 @@ from swarm_tui.engine.watch import Watch, read_new_events
 from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.model.events import LaunchFailed, ProbeFailed, ProbeRecovered, Queued
 from swarm_tui.model.hosts import LOCAL_HOST
+from swarm_tui.model.revision import Revision
 from swarm_tui.model.states import State
 from swarm_tui.model.sweep import INTEGRATOR_KEY
 from swarm_tui.model.trouble import WORDS
@@ -98,6 +100,8 @@ class SweepRunner:
         self._not_before: dict[str, float] = {}
         self._to_stop: dict[str, tuple[str, bool]] = {}
         """Tests to be stopped: why, and whether they are queued again."""
+        self._revisions: dict[str, Revision] = {}
+        """What was sent back, of tests that are about to be queued again."""
         self._is_stale = False
         self._is_overfull = False
         """Whether as many agents wait for an answer as there are slots."""
@@ -407,7 +411,7 @@ class SweepRunner:
             self.context.note_once(f"the work of {watch.address.name} cannot be had now: {error}", level="warning")
             await asyncio.sleep(STATUS_INTERVAL)
             return
-        if test != INTEGRATOR_KEY:
+        if test != INTEGRATOR_KEY and not await take_revision(self.context, test):
             self.is_integration_due = True
         del self.live_agents.watches[test]
         if instead is not None:
@@ -421,6 +425,11 @@ class SweepRunner:
     def request_stop(self, test: str, reason: str, *, is_retried: bool = False) -> None:
         """Stop one test as soon as nothing else is being done with it, and queue it again when that is wanted."""
         self._to_stop[test] = (reason, is_retried)
+
+    def request_revision(self, test: str, reason: str, revision: Revision) -> None:
+        """Queue a finished test again, for an agent that goes on with the work of the one before."""
+        self._revisions[test] = revision
+        self.request_stop(test, reason, is_retried=True)
 
     def stop_sweep(self, reason: str) -> None:
         """Launch nothing more; harvest what is handed in and stop the rest, so that it can be resumed."""
@@ -493,7 +502,7 @@ class SweepRunner:
         if test == INTEGRATOR_KEY:
             self.is_integration_due = True
             return
-        self.context.record(Queued(test=test, reason=reason))
+        self.context.record(Queued(test=test, reason=reason, revision=self._revisions.pop(test, None)))
         self._failures.pop(test, None)
         self.queue[test] = None
 

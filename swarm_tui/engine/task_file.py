@@ -33,4 +33,5 @@ def task_for(spec: SweepSpec, record: TestRecord, python: str = "") -> Task:
         records=spec.records or "",
         speed=spec.speed,
         identity=spec.identity,
+        revision=record.revision.number if record.revision is not None else 0,
     )

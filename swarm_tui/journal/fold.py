@@ -246,6 +246,8 @@ class SweepState:
             spent_before=known.spending,
             traits=known.traits,
             is_guessed=known.is_guessed,
+            # What was sent back and is not done yet is still to be done after an interruption.
+            revision=event.revision or (None if known.harvest.end else known.revision),
         )
         self._put(known, fresh)
 

@@ -25,6 +25,7 @@ def append_request(
     text: str | None = None,
     items: Iterable[str] = (),
     rule: AnswerRule | None = None,
+    fix: str | None = None,
 ) -> Request:
     """Append a request for the engine and return it; the event that answers it has its id."""
     request = Request(
@@ -38,6 +39,7 @@ def append_request(
         text=text,
         items=tuple(items),
         rule=rule,
+        fix=fix,
     )
     lines = LineAppender(folder.requests)
     line = request.model_dump_json(exclude_none=True).encode()

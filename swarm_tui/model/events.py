@@ -21,6 +21,7 @@ from swarm_tui.model.event_base import EventBase as EventBase
 from swarm_tui.model.event_base import TestEvent as TestEvent
 from swarm_tui.model.failure import FailureDetail
 from swarm_tui.model.harvest import HarvestReport
+from swarm_tui.model.revision import Revision
 from swarm_tui.model.spending import ModelTokens
 from swarm_tui.model.states import Result, State
 from swarm_tui.model.trouble import Trouble
@@ -69,6 +70,8 @@ class Queued(TestEvent):
     """What the test may share with others, in words: `fixture db`, `marker slow`, `parameter size=3`."""
     is_guessed: bool = False
     """Whether the test's name is all that is known of its id."""
+    revision: Revision | None = None
+    """What of its work was sent back, when its agent goes on instead of beginning anew."""
 
 
 class Launching(TestEvent):

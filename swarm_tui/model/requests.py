@@ -22,6 +22,7 @@ class RequestKind(StrEnum):
     BUDGET_EACH = "budget_each"
     STOP_SWEEP = "stop_sweep"
     INTEGRATE = "integrate"
+    REVISE = "revise"
     ANSWER = "answer"
     MAKE_RULE = "make_rule"
     END_RULE = "end_rule"
@@ -44,3 +45,5 @@ class Request(BaseModel):
     items: tuple[str, ...] = ()
     """What of the inbox is answered."""
     rule: AnswerRule | None = None
+    fix: str | None = None
+    """The fix, a commit of the integrated branch, that is sent back to its author."""

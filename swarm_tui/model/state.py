@@ -11,6 +11,7 @@ from swarm_tui.model.edits import FileEdit
 from swarm_tui.model.failure import FailureDetail
 from swarm_tui.model.harvest import NOT_HARVESTED, HarvestReport
 from swarm_tui.model.hosts import LOCAL_HOST
+from swarm_tui.model.revision import Revision
 from swarm_tui.model.spending import NOTHING_SPENT, ModelTokens, Spending, spending_of_agent
 from swarm_tui.model.states import FINISHED_STATES, HINDERED, Result, State, mark_of
 from swarm_tui.model.trouble import Trouble
@@ -108,6 +109,8 @@ class TestRecord(NamedTuple):
     """What the agent had used when it last began a try or made a commit."""
     stuck: str = ""
     """Why the agent does not get on."""
+    revision: Revision | None = None
+    """What of its work a person has sent back, for this agent to do anew."""
     is_nudged: bool = False
     """Whether it was told so."""
     models: tuple[ModelTokens, ...] = ()

@@ -14,6 +14,7 @@ from swarm_tui.model.state import TestRecord
 from swarm_tui.model.verdicts import Verdict
 from swarm_tui.report.diffs import CommitDiffs
 from swarm_tui.report.safe_text import safe_line, safe_lines
+from swarm_tui.triage.apply import applied_branch
 from swarm_tui.triage.measurements import MeasuredEffect, read_measured_effects
 from swarm_tui.triage.review import Review
 from swarm_tui.triage.sweep_review import read_integrator_outcome, review_sweep
@@ -39,6 +40,8 @@ def read_integration(
         "tip": integration.tip[:40],
         "detail": safe_lines(integration.detail, 4_000),
         "plan": "",
+        "reviewed": "",
+        "parts": [],
         "doubts": [safe_line(doubt) for doubt in doubts],
         "fixes": [],
         "squashed": None,
@@ -78,6 +81,8 @@ def _add_fixes(
     section["doubts"] += [
         safe_line(doubt) for doubt in review.branch.doubts if safe_line(doubt) not in section["doubts"]
     ]
+    section["reviewed"] = safe_line(applied_branch(review, review.preview(), sweep.folder.name))
+    section["parts"] = [_part(part, review, tests) for part in review.load_parts().parts[:2_000]]
     section["plan"] = ", ".join(filter(None, (_plan(review), _cost_of_each(review, sweep))))
     for commit in (*(fix.id for fix in review.fixes), review.branch.squashed):
         if commit:
@@ -117,9 +122,19 @@ def _fix(
         "added": fix.added,
         "removed": fix.removed,
         "turned_green": len(measured.turned_green) if measured else 0,
+        "broken": [safe_line(test) for test in measured.broken[:50]] if measured else [],
         "why": safe_line(measured.why) if measured else "",
         "tests": made_for,
         "cost": cost_words(records[index] for index in made_for),
+    }
+
+
+def _part(part: Fix, review: Review, tests: Mapping[str, int]) -> dict[str, Any]:
+    verdict = review.verdict(part)
+    return {
+        "title": safe_line(part.title),
+        "verdict": "out" if verdict is Verdict.REVERT else verdict.value if verdict else "",
+        "tests": [tests[branch] for branch in map(safe_line, part.branches) if branch in tests],
     }
 
 

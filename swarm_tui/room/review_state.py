@@ -25,6 +25,7 @@ from swarm_tui.room.test_runs import PASSED, ReviewTestRunner, TestRunFacts
 from swarm_tui.triage.apply import reviewed_branch
 from swarm_tui.triage.measurements import MeasuredEffect, read_measured_effects
 from swarm_tui.triage.review import Review
+from swarm_tui.triage.revisions import ReturnedFix, returned_fixes
 
 TRAILERS: Final = ("Agent: ", "Test: ", "Sweep: ")
 
@@ -51,6 +52,7 @@ class ReviewState:
         self._state = state
         self._clock = clock
         self._measured: dict[str, MeasuredEffect] = read_measured_effects(review.outcome)
+        self._returned = returned_fixes(review.outcome)
         self._alone: dict[str, Conflict | None] = {}
         self._effects: dict[tuple[str, frozenset[str]], Preview] = {}
         self._records: tuple[int, dict[str, TestRecord]] = (-1, {})
@@ -73,6 +75,16 @@ class ReviewState:
         if not is_decided and self.review.parts is not None:
             is_decided = not self.review.open_parts
         return (*((row,) if row is not None and not is_decided else ()), *self.review.open_fixes)
+
+    def sent_back(self, fix: Fix) -> TestRecord | None:
+        """Return the test whose agent this very commit was sent back to; None when it was not."""
+        return next(
+            (rec for rec in self.records_of(fix) if rec.revision is not None and rec.revision.fix == fix.id), None
+        )
+
+    def returned(self, fix: Fix) -> ReturnedFix | None:
+        """Return what this fix was before its author changed it; None when it was not sent back."""
+        return self._returned.get(fix.id)
 
     # What was computed.
 
@@ -124,7 +136,7 @@ class ReviewState:
         return FixFacts(
             rank=self._row_number(fix),
             title=self._row_title(fix),
-            verdict=verdict.value if verdict else self._verdict_of_parts(fix),
+            verdict=self._way_back(fix) or (verdict.value if verdict else self._verdict_of_parts(fix)),
             is_part=fix in self.review.known_parts,
             weaker=sum(teeth.is_weaker for teeth in self.teeth_of(fix)),
             added=fix.added,
@@ -151,6 +163,17 @@ class ReviewState:
         out = sum(self.review.verdict(part) is Verdict.REVERT for part in parts)
         words = (counted(len(parts), "part") if parts else "", f"{out} left out" if out else "")
         return f"[TEST/DOC] {': '.join(filter(None, (' · '.join(filter(None, words)), fix.title)))}"
+
+    def _way_back(self, fix: Fix) -> str:
+        """Return where a fix is that was sent back: with its author, back as it was, or new; "" for all others."""
+        record = self.sent_back(fix)
+        if record is not None:
+            return (
+                ""
+                if self.review.verdict(fix) in (Verdict.KEEP, Verdict.REVERT) and record.is_finished
+                else ("back" if record.is_finished else "sent")
+            )
+        return "new" if self.returned(fix) is not None and self.review.verdict(fix) is None else ""
 
     def _verdict_of_parts(self, fix: Fix) -> str:
         """Return the verdict of row 0 when each of its parts has one."""
@@ -285,6 +308,16 @@ class ReviewState:
             runs.append(("", False, run.complaint))
         return tuple(runs)
 
+    def _words_of_the_way_back(self, fix: Fix) -> tuple[str, str]:
+        """Return who sent a fix back and what became of it in one line, and what was said."""
+        record, returned = self.sent_back(fix), self.returned(fix)
+        if record is not None and record.revision is not None:
+            came = "its author has changed nothing" if record.is_finished else "its author is at it"
+            return f"sent back by {record.revision.by}: {came}", record.revision.comment
+        if returned is not None:
+            return f"came back from its author, sent by {returned.by}: v shows the difference", returned.comment
+        return "", ""
+
     def evidence(self, fix: Fix) -> FixEvidence:
         line = self.review.verdict_line(fix)
         measured = self._measured.get(fix.id)
@@ -301,6 +334,7 @@ class ReviewState:
             agents=() if fix is self.review.branch.tests else tuple(self.records_of(fix)),
             runs=self._runs_of(fix),
             teeth=self.teeth_of(fix),
+            sent_back=self._words_of_the_way_back(fix),
         )
 
 

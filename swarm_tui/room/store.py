@@ -276,10 +276,11 @@ class Store:
         text: str | None = None,
         items: Iterable[str] = (),
         rule: AnswerRule | None = None,
+        fix: str | None = None,
     ) -> Request:
         """Send a request to the engine; its answer comes with a later `drain`."""
         request = append_request(
-            self.folder, kind, tests=tests, slots=slots, dollars=dollars, text=text, items=items, rule=rule
+            self.folder, kind, tests=tests, slots=slots, dollars=dollars, text=text, items=items, rule=rule, fix=fix
         )
         self.pending[request.id] = PendingRequest(request, self.clock())
         return request

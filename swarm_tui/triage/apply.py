@@ -115,7 +115,7 @@ def apply_proposal(review: Review, proposal: Proposal, *, sweep: str = "") -> Ap
         raise SwarmError(f"{plain(review.tip_name)} has been rewritten meanwhile", "open the review again")
     with review.space.retained():
         if proposal.is_drop:
-            commit, made = _build_without(review, proposal)
+            commit, made = build_clean_branch(review, proposal.preview, is_signed=proposal.is_signed)
         else:
             commit, made = _build_reverts(review, proposal, sweep)
         review.space.copy_to_repository(commit, known=[review.branch.tip])
@@ -287,19 +287,20 @@ def _check_drop(review: Review, preview: Preview) -> list[tuple[Commit, str]]:
     return built
 
 
-def _build_without(review: Review, proposal: Proposal) -> tuple[str, int]:
-    built = _check_drop(review, proposal.preview)
-    parent = _first_parent_of_drop(review, proposal.preview)
+def build_clean_branch(review: Review, preview: Preview, *, is_signed: bool = False) -> tuple[str, int]:
+    """Make the commits of a plan whose history never had what it drops; return the last one, and how many they are."""
+    built = _check_drop(review, preview)
+    parent = _first_parent_of_drop(review, preview)
     for commit, tree in built:
-        is_less = _loses_parts(review, proposal.preview, commit)
-        message = message_without(review, commit, proposal.preview) if is_less else commit.message
+        is_less = _loses_parts(review, preview, commit)
+        message = message_without(review, commit, preview) if is_less else commit.message
         parent = review.space.commit(
             tree,
             [parent],
             message.encode("utf-8", "replace"),
             author=Identity(commit.author_name, commit.author_email),
             authored=f"@{commit.authored}",
-            is_signed=proposal.is_signed,
+            is_signed=is_signed,
         )
     return parent, len(built)
 

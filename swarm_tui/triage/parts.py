@@ -171,14 +171,14 @@ class _CommitHead:
 
     @classmethod
     def read(cls, space: ObjectSpace, commit: str) -> _CommitHead:
-        fields, message = _commit_fields(space, commit)
-        parent_tree = _commit_fields(space, fields["parent"])[0]["tree"] if "parent" in fields else ""
+        fields, message = commit_fields(space, commit)
+        parent_tree = commit_fields(space, fields["parent"])[0]["tree"] if "parent" in fields else ""
         name, _, rest = fields.get("author", "").rpartition(" <")
         address, _, when = rest.partition("> ")
         return cls(fields["tree"], parent_tree or space.write("tree", b""), message, (name, address, when))
 
 
-def _commit_fields(space: ObjectSpace, commit: str) -> tuple[dict[str, str], str]:
+def commit_fields(space: ObjectSpace, commit: str) -> tuple[dict[str, str], str]:
     kind, content = space.read(commit)
     if kind != "commit":
         raise GitError(f"{commit[:12]} is no commit")

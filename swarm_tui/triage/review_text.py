@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from swarm_tui.model.fixes import Fix, IntegratedBranch, Preview
-from swarm_tui.model.masking import mask_secrets
-from swarm_tui.model.outcome import IntegratorOutcome
 from swarm_tui.model.text import plain
-from swarm_tui.model.verdicts import Verdict, VerdictLine
+from swarm_tui.model.verdicts import Verdict
 
 Verdicts = Mapping[str, Verdict]
 
@@ -87,52 +85,3 @@ def conflict_summary(branch: IntegratedBranch, preview: Preview, parts: Sequence
 
 def _size(fix: Fix) -> str:
     return f"+{fix.added} -{fix.removed}"
-
-
-def pull_request_text(
-    branch: IntegratedBranch,
-    lines: Mapping[str, VerdictLine],
-    preview: Preview,
-    outcome: IntegratorOutcome,
-    sweep: str = "",
-) -> str:
-    """Return a text for a pull request: what stays, what was reverted and why, what was left out."""
-    reverted = set(preview.reverted)
-    kept = [fix for fix in branch.fixes if fix.id not in reverted]
-    sections = [
-        f"Fixes{f' of sweep {_as_code(sweep)}' if sweep else ''}, reviewed one by one.\n",
-        _section("Fixes", (_fix_line(fix, lines) for fix in kept)),
-        _section("Reverted", (_fix_line(fix, lines) for fix in branch.fixes if fix.id in reverted)),
-        _squashed(branch, outcome),
-        _section("Made uniform", (_as_code(item.summary_markdown) for item in outcome.normalizations)),
-        _section("Not integrated", (f"{_as_code(item.branch)}: {_as_code(item.reason)}" for item in outcome.failed)),
-        _section(
-            "Needs someone",
-            (f"{_as_code(item.title)}: {_as_code(item.detail_markdown)}" for item in outcome.escalations),
-        ),
-    ]
-    return mask_secrets("\n".join(section for section in sections if section)).rstrip() + "\n"
-
-
-def _squashed(branch: IntegratedBranch, outcome: IntegratorOutcome) -> str:
-    if branch.squashed is None:
-        return ""
-    count = len(outcome.squashed_branches)
-    return f"All test and documentation fixes are in {branch.squashed[:12]}{f' ({count} branches)' if count else ''}.\n"
-
-
-def _section(title: str, items: Iterable[str]) -> str:
-    lines = [f"- {item}" for item in items]
-    return "\n".join([f"## {title}", "", *lines, ""]) if lines else ""
-
-
-def _fix_line(fix: Fix, lines: Mapping[str, VerdictLine]) -> str:
-    line = lines.get(fix.id)
-    seen = "" if line and line.verdict in (Verdict.KEEP, Verdict.REVERT) else ", not looked at yet"
-    why = f": {_as_code(line.why)}" if line and line.why else ""
-    return f"{fix.id[:12]} {_as_code(fix.title)} ({_size(fix)}{seen}){why}"
-
-
-def _as_code(text: str) -> str:
-    """Return an agent's words as code: no mention, no issue reference, no link, no markup of theirs works."""
-    return f"`{plain(text, 300).replace('`', chr(0x2019))}`"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -257,7 +258,7 @@ def test_verdicts_on_a_sweep_lie_in_its_folder(
     assert sweep.verdicts.is_file()
     assert project.git("rev-parse", "--verify", f"swarm/{SWEEP}/reviewed")
     assert project.git("status", "--porcelain") == ""
-    _, out, _ = fixes(capsys, "--pr-body")
+    _, out, _ = fixes(capsys, "--pr")
     assert f"`swarm/{SWEEP}/hard`: `conflicts`" in out
 
 
@@ -299,3 +300,63 @@ def test_parts_of_row_0_are_named_by_numbers(project: GitProject, capsys: pytest
     project.git("cherry-pick", "integrated~2", "integrated")
     assert f"the plan is clean: 1 reverted, 1 part left out, tree {project.git('rev-parse', 'HEAD^{tree}')}" in out
     assert plan_of(fixes(capsys, "--base", "main", "integrated", "--revert", "0", "--json")[1])["left_out"] != []
+
+
+def test_patches_give_the_previewed_tree(project: GitProject, capsys: pytest.CaptureFixture[str]) -> None:
+    project.git("config", "diff.noprefix", "true")
+    project.git("config", "format.signOff", "true")
+    folder = project.root.parent / "patches"
+    plan = ("--base", "main", "integrated", "--revert", "2")
+    tree = plan_of(fixes(capsys, *plan, "--json")[1])["tree"]
+    code, out, err = fixes(capsys, *plan, "--patches", str(folder))
+    assert (code, "3 patches" in err) == (0, True)
+    names = [Path(line).name for line in out.split()]
+    assert names == ["0001-TEST-DOC-tests.patch", "0002-FIX_IMPL-One.patch", "0003-FIX_IMPL-Three.patch"]
+    assert "Signed-off-by" not in (folder / names[0]).read_text()
+    project.git("switch", "--quiet", "--detach", "main")
+    project.git("am", "--quiet", *(str(folder / name) for name in names))
+    assert project.git("rev-parse", "HEAD^{tree}") == tree
+    assert fixes(capsys, *plan, "--patches", str(folder))[0] == 2
+
+
+def test_each_fix_gets_a_branch_with_what_it_builds_on(project: GitProject, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = fixes(capsys, "--base", "main", "integrated", "--branches")
+    assert code == 0
+    one, two, three = (line.split()[0] for line in out.strip().split("\n"))
+    assert out.strip().endswith("(with #1, on which it builds)")
+    assert project.git("log", "--format=%s", f"main..{one}") == "[FIX_IMPL] One"
+    assert project.git("log", "--format=%s", f"main..{two}") == "[FIX_IMPL] Two"
+    assert project.git("log", "--format=%s", f"main..{three}").split("\n") == ["[FIX_IMPL] Three", "[FIX_IMPL] One"]
+    assert fixes(capsys, "--base", "main", "integrated", "--branches")[:2] == (0, out)
+
+
+GH = """#!/bin/sh
+printf '%s\\n' "$@" > "{folder}/said"
+while [ $# -gt 0 ]; do [ "$1" = --body-file ] && cp "$2" "{folder}/body"; shift; done
+echo "Creating pull request"; echo "https://github.example/pull/7"
+"""
+
+
+def test_a_pull_request_is_pushed_and_opened_only_where_that_is_asked(
+    project: GitProject, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = project.root.parent / "forge"
+    remote = GitProject(folder / "remote", "--bare")
+    (folder / "gh").write_text(GH.format(folder=folder))
+    (folder / "gh").chmod(0o755)
+    project.git("remote", "add", "origin", str(remote.root))
+    plan = ("--base", "main", "integrated", "--revert", "2", "--pr")
+    _, out, _ = fixes(capsys, *plan)
+    assert out.startswith("2 fixes and 1 better test\n\nMade by agents")
+    assert remote.git("for-each-ref") == ""
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+    code, out, _ = fixes(capsys, *plan, "--push")
+    assert (code, out) == (0, "https://github.example/pull/7\n")
+    branch = f"swarm/{project.git('rev-parse', 'integrated')[:12]}/reviewed"
+    assert remote.git("rev-parse", branch) == project.git("rev-parse", branch)
+    said = (folder / "said").read_text().split("\n")
+    assert said[:4] == ["pr", "create", "--title", "2 fixes and 1 better test"]
+    assert said[-5:-1] == ["--head", branch, "--base", "main"]
+    assert "## Reverted" in (folder / "body").read_text()
+    assert fixes(capsys, *plan, "--push", "nowhere")[0] == 2
+    assert fixes(capsys, "--base", "main", "--push")[0] == 2

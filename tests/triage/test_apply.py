@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from swarm_tui.adapters.git import RefMoved
+from swarm_tui.adapters.git import RefMoved, Repository
 from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.model.outcome import IntegratorOutcome
 from swarm_tui.model.verdicts import Verdict, VerdictLine
@@ -21,8 +21,8 @@ from swarm_tui.triage.apply import (
     revert_message,
     reviewed_branch,
 )
+from swarm_tui.triage.pull_request import pull_request
 from swarm_tui.triage.review import Review
-from swarm_tui.triage.review_text import pull_request_text
 from tests.git_project import file_contents
 from tests.triage.conftest import Integrated, number_lines, ranked
 
@@ -298,15 +298,37 @@ def test_commits_are_signed_when_the_user_signs(integrated: Integrated, review: 
     assert "unsigned" not in project.git("branch")
 
 
-def test_the_text_of_a_pull_request_keeps_agents_words_inert(review: Review) -> None:
-    review.set_verdict(ranked(review, 1), Verdict.KEEP)
-    review.set_verdict(ranked(review, 5), Verdict.REVERT, "see #12 `x` @all")
+def test_the_text_of_a_pull_request_keeps_agents_words_inert(integrated: Integrated) -> None:
+    commits = {"a": integrated.fixes[0]}
     outcome = IntegratorOutcome.model_validate(
-        {"failed": [{"branch": "swarm/x/y", "reason": "conflicts [x](http://evil)"}], "squashed_branches": ["a", "b"]}
+        {
+            "failed": [{"branch": "swarm/x/y", "reason": "conflicts [x](http://evil)"}],
+            "impl_commit_hashes": commits,
+            "ranking": [
+                {
+                    "commit": integrated.fixes[0],
+                    "turned_green": ["t::a", "t::b"],
+                    "broken": ["t::c"],
+                    "is_measured": True,
+                }
+            ],
+            "escalations": [{"kind": "BLOCKER", "title": "@team look", "detail_markdown": "see #1\n<img src=x>"}],
+        }
     )
-    lines = {fix.id: line for fix in review.fixes if (line := review.verdict_line(fix)) is not None}
-    text = pull_request_text(review.branch, lines, review.preview(), outcome, "20261118-061200")
+    repository = Repository.open(integrated.project.root)
+    with Review.open(repository, "main", "integrated", folder=integrated.folder, outcome=outcome, by="ada") as review:
+        review.load_parts()
+        review.set_verdict(review.fixes[0], Verdict.KEEP)
+        review.set_verdict(review.fixes[4], Verdict.REVERT, "see #12 `x` @all")
+        verdicts = {fix.id: verdict for fix in review.fixes if (verdict := review.verdict(fix)) is not None}
+        request = pull_request(review, review.preview(), verdicts, "20261118-061200")
+    text = request.body
+    assert request.title == "4 fixes and 1 better test"
+    assert "turns 2 tests green (measured), **breaks 1 test**, kept by ada)" in text
+    assert "- ▼ `t::c`" in text
+    assert "3 fixes of these nobody has looked at yet" in text
     assert "`see #12 ’x’ @all`" in text
     assert "- `swarm/x/y`: `conflicts [x](http://evil)`" in text
     assert text.index("Fix number 1") < text.index("## Reverted") < text.index("Fix number 5")
-    assert "(2 branches)" in text
+    assert "- `@team look`\n  `see #1`" in text
+    assert "`<img src=x>`" in text

@@ -11,7 +11,7 @@ from swarm_tui.agents.contract import BUNDLE_FILE, OUTPUT_FOLDER
 from swarm_tui.agents.offline.handing_in import publish_archive, write_outcome
 from swarm_tui.agents.offline.play import MisfitError, RecordPlayer, compose_outcome
 from swarm_tui.agents.offline.presence import Presence
-from swarm_tui.agents.offline.records import BadRecord, Record, find_record
+from swarm_tui.agents.offline.records import BadRecord, Record, RecordedStep, find_record
 from swarm_tui.agents.task import Task
 from swarm_tui.errors import SwarmError
 
@@ -47,7 +47,7 @@ async def _play(player: RecordPlayer) -> Record | None:
     task = player.task
     player.presence.write_message(f"I am {task.agent} and work on {task.test!r}.")
     record = _record_of(player)
-    steps = record.steps if record else ()
+    steps = _steps_of(player, record) if record else ()
     for position, step in enumerate(steps):
         try:
             await player.play_step(step)
@@ -59,6 +59,17 @@ async def _play(player: RecordPlayer) -> Record | None:
     if not player.verdicts:
         await player.run_test("the test as it is")
     return record
+
+
+def _steps_of(player: RecordPlayer, record: Record) -> tuple[RecordedStep, ...]:
+    """Return the steps of the work, or of what is done when it is sent back; the last of those is played again."""
+    number = player.task.revision
+    if not number:
+        return record.steps
+    if not record.revisions:
+        player.presence.write_message("My work was sent back, and my record says nothing of that.")
+        return ()
+    return record.revisions[min(number, len(record.revisions)) - 1]
 
 
 def _record_of(player: RecordPlayer) -> Record | None:

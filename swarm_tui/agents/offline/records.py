@@ -58,6 +58,8 @@ class Record:
     test: str
     summary: str = ""
     steps: tuple[RecordedStep, ...] = ()
+    revisions: tuple[tuple[RecordedStep, ...], ...] = ()
+    """What is played when the work is sent back: the first time, the second time ..."""
 
 
 def parse_record(text: str) -> Record:
@@ -66,7 +68,7 @@ def parse_record(text: str) -> Record:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise BadRecord(f"it is no TOML: {error}") from error
-    unknown = content.keys() - {"test", "summary", "step"}
+    unknown = content.keys() - {"test", "summary", "step", "revise"}
     if unknown:
         raise BadRecord(f"unknown keys: {', '.join(sorted(unknown))}")
     test, summary, steps = content.get("test"), content.get("summary", ""), content.get("step", [])
@@ -74,7 +76,20 @@ def parse_record(text: str) -> Record:
         raise BadRecord("`test` is missing: the node id that it is for")
     if not isinstance(summary, str) or not isinstance(steps, list):
         raise BadRecord("`summary` is a text and every step begins with [[step]]")
-    return Record(test, summary, tuple(_parse_step(number, step) for number, step in enumerate(steps, 1)))
+    revisions = content.get("revise", [])
+    if not isinstance(revisions, list) or not all(_is_revision(entry) for entry in revisions):
+        raise BadRecord(
+            "what is done when the work is sent back begins with [[revise]], its steps with [[revise.step]]"
+        )
+    return Record(test, summary, _parse_steps(steps), tuple(_parse_steps(entry["step"]) for entry in revisions))
+
+
+def _is_revision(entry: Any) -> bool:
+    return isinstance(entry, dict) and entry.keys() == {"step"} and isinstance(entry["step"], list)
+
+
+def _parse_steps(steps: list[Any]) -> tuple[RecordedStep, ...]:
+    return tuple(_parse_step(number, step) for number, step in enumerate(steps, 1))
 
 
 def _parse_step(number: int, content: Any) -> RecordedStep:

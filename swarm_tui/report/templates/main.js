@@ -76,7 +76,7 @@ function makeFix(fix) {
     element("span", { class: "rank" }, fix.rank),
     element("span", { class: `verdict ${verdict}` }, verdict),
     element("span", { class: "title" }, fix.title),
-    element("span", { class: "counts" }, fix.turned_green ? element("b", { class: "plus" }, `${fix.turned_green}▲`) : "", element("b", { class: "plus" }, `+${fix.added}`), element("b", { class: "minus" }, `−${fix.removed}`)),
+    element("span", { class: "counts" }, fix.turned_green ? element("b", { class: "plus" }, `${fix.turned_green}▲`) : "", fix.broken.length ? element("b", { class: "minus" }, `${fix.broken.length}▼`) : "", element("b", { class: "plus" }, `+${fix.added}`), element("b", { class: "minus" }, `−${fix.removed}`)),
     element("span", { class: "mono dim" }, fix.commit.slice(0, 8)),
   ];
   return fold({ class: "fix", id: `fix-${fix.rank}` }, head, async () => {
@@ -85,6 +85,7 @@ function makeFix(fix) {
       fix.verdict_note && element("p", {}, `${fix.verdict}: ${fix.verdict_note}`),
       fix.cost && element("p", { class: "dim" }, fix.cost),
       fix.why && element("p", { class: "dim" }, `why rank ${fix.rank}: ${fix.why}`),
+      fix.broken.length > 0 && block("Breaks", element("ul", {}, ...fix.broken.map((test) => element("li", { class: "mono" }, test)))),
       element("pre", { class: "message" }, fix.message),
       fix.tests.length && block(fix.tests.length === 1 ? "Made by the agent of" : "Made by the agents of", testLinks(fix.tests)),
       found.text && makeDiff(found.text),
@@ -105,6 +106,7 @@ function makeIntegration() {
         element("span", { class: "mono" }, made.branch),
         element("span", { class: "dim" }, ` at ${made.tip.slice(0, 10)} · ${plural(made.fixes.length, "fix", "fixes")}`),
         made.plan && ` · ${made.plan}`,
+        made.reviewed && element("span", {}, " · applied on ", element("span", { class: "mono" }, made.reviewed)),
       ),
     made.detail && made.detail !== made.headline && element("p", { class: "dim" }, made.detail),
     ...made.doubts.map((doubt) => element("p", { class: "problem" }, doubt)),

@@ -30,6 +30,8 @@ from swarm_tui.room.draw.teeth import draw_teeth
 
 TRIES_SHOWN: Final = 12
 VERDICT_WORDS: Final = {"keep": ("keep", "good"), "revert": ("REVERT", "removed bold"), "later": ("later", "warning")}
+WAY_BACK_WORDS: Final = {"sent": ("sent", "running"), "back": ("back", "warning"), "new": ("new", "accent")}
+"""Where a fix is that was sent back to its author."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +41,7 @@ class FixFacts:
     rank: int
     title: str
     verdict: str
-    """keep, revert, later, or "" while there is none."""
+    """keep, revert, later, or "" while there is none; sent, back or new of a fix that was sent back."""
     added: int
     removed: int
     greens: int | None
@@ -125,7 +127,7 @@ def _count(number: int, word: str, role: str) -> list[Part]:
 
 
 def draw_fix(facts: FixFacts, width: int) -> Line:
-    word, role = VERDICT_WORDS.get(facts.verdict, ("·", "faint"))
+    word, role = (VERDICT_WORDS | WAY_BACK_WORDS).get(facts.verdict, ("·", "faint"))
     word = "OUT" if facts.is_part and facts.verdict == "revert" else word
     if facts.is_conflicting:
         role = "error"
@@ -207,6 +209,8 @@ class FixEvidence:
     """Tests that were run without this fix: node id, passed, failure line."""
     teeth: tuple[TestTeeth, ...] = ()
     """The tests that it changes."""
+    sent_back: tuple[str, str] = ("", "")
+    """Who sent it back to its author and what became of that, and what was said."""
 
 
 def draw_evidence(evidence: FixEvidence, width: int) -> list[Line]:
@@ -217,6 +221,9 @@ def draw_evidence(evidence: FixEvidence, width: int) -> list[Line]:
         word, role = VERDICT_WORDS.get(evidence.verdict, (evidence.verdict, "dim"))
         lines += [[Part(word, role), Part(f"{who}{when}", "dim")]]
         lines += _wrapped(evidence.verdict_why, width)
+    if evidence.sent_back[0]:
+        lines += _wrapped(evidence.sent_back[0], width, "accent")
+        lines += _wrapped(evidence.sent_back[1], width)
     lines += _wrapped(evidence.message, width)
     author = [Part(plain(evidence.author, 100), "dim")]
     cost = cost_words(evidence.agents)

@@ -28,6 +28,7 @@ from swarm_tui.room.screens.no_fixes_panel import NoFixesPanel
 from swarm_tui.room.screens.parts_walk import PartsWalk
 from swarm_tui.room.screens.plan_panel import PlanPanel
 from swarm_tui.room.screens.review_loader import ReviewLoader
+from swarm_tui.room.screens.sending_back import SendingBack
 from swarm_tui.room.screens.test_run_commands import TestRunCommands
 from swarm_tui.room.screens.verdict_commands import VerdictCommands
 from swarm_tui.room.store import SweepChanged
@@ -62,6 +63,7 @@ class FixesScreen(RoomScreen):
         self.conflict = ConflictResolution(self)
         self.application = PlanApplication(self, self.plan)
         self.external = ExternalView(self)
+        self.sending_back = SendingBack(self, self.details)
         self.wants_evidence: bool | None = None
         self._last_fix: Fix | None = None
 
@@ -80,6 +82,7 @@ class FixesScreen(RoomScreen):
             Action("fixes.resolve", ("c",), "conflict",
                    "What can be done when its revert conflicts with a fix that stays", self.conflict.offer,
                    self.conflict.why_not),
+            *self.sending_back.actions(),
             *self.test_runs.actions(),
             Action("fixes.apply", ("A",), "apply", "Make the plan so, on a branch of its own; asks first",
                    self.application.offer, self.application.why_not),
@@ -143,6 +146,8 @@ class FixesScreen(RoomScreen):
         self.loader.update()
         if self.review_state is None:
             self._show_no_fixes()
+        elif change.tests:
+            self._redraw_fixes()
 
     def _show_no_fixes(self) -> None:
         self.details.effect.show([])

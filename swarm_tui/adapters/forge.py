@@ -1,0 +1,69 @@
+"""The programs that open pull requests: gh for GitHub, glab for GitLab; and the push before that."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Final
+
+from swarm_tui.adapters.environment import scrubbed_environment
+from swarm_tui.adapters.git import Repository
+from swarm_tui.adapters.process import Finished, run_process
+from swarm_tui.errors import SwarmError, UsageError
+from swarm_tui.model.text import plain
+
+_TIMEOUT: Final = 300.0
+_LOGIN_VARIABLES: Final = ("GH_TOKEN", "GITHUB_TOKEN", "GITLAB_TOKEN", "GLAB_TOKEN", "GH_HOST", "GITLAB_HOST")
+
+
+def find_forge(repository: Repository, remote: str) -> str:
+    """Return the program for a remote, gh or glab; raise UsageError where there is none, before anything is pushed."""
+    url = repository.setting(f"remote.{remote}.url")
+    if url is None:
+        raise UsageError(f"there is no remote {plain(remote, 60)}", "`git remote` lists them: --push REMOTE")
+    wanted = ("glab", "gh") if "gitlab" in url.lower() else ("gh", "glab")
+    found = next((program for program in wanted if shutil.which(program) is not None), None)
+    if found is None:
+        raise UsageError(
+            f"neither gh nor glab is installed, so no pull request can be opened on {plain(url, 100)}",
+            "--pr alone prints its title and text; `git push` does the rest",
+        )
+    return found
+
+
+async def push_branch(repository: Repository, remote: str, branch: str) -> None:
+    """Push one branch, never by force."""
+    # git itself, as the person would: with their own login helpers.
+    words = ["git", "push", "--", remote, f"refs/heads/{branch}:refs/heads/{branch}"]
+    finished = await _run(words, repository.root)
+    if finished.code:
+        raise SwarmError(f"{plain(branch, 100)} could not be pushed", _last_words(finished))
+
+
+async def open_pull_request(
+    forge: str, folder: Path, *, title: str, body: str, branch: str, base: str, scratch: Path
+) -> str:
+    """Open the pull request and return what the program says of it, which is its address."""
+    text = scratch / "body.md"
+    text.write_text(body, encoding="utf-8")
+    if forge == "gh":
+        words = ["gh", "pr", "create", "--title", title, "--body-file", str(text), "--head", branch, "--base", base]
+    else:
+        words = ["glab", "mr", "create", "--yes", "--title", title, "--description", body]
+        words += ["--source-branch", branch, "--target-branch", base]
+    finished = await _run(words, folder)
+    if finished.code:
+        raise SwarmError(f"{forge} could not open the pull request; the branch is pushed", _last_words(finished))
+    return plain(finished.text.strip().split("\n")[-1], 300)
+
+
+async def _run(words: list[str], folder: Path) -> Finished:
+    import os
+
+    login = {name: os.environ[name] for name in _LOGIN_VARIABLES if name in os.environ}
+    return await run_process(words, cwd=folder, environment=scrubbed_environment(login), timeout=_TIMEOUT)
+
+
+def _last_words(finished: Finished) -> str:
+    lines = (finished.text + finished.error_text).strip().split("\n")
+    return plain(" ".join(lines[-3:]), 300)

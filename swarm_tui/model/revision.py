@@ -1,0 +1,20 @@
+"""A fix that a person has sent back to its author: what was said, and where its agent goes on."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Revision(BaseModel):
+    """What one agent is asked to do anew."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    fix: str
+    """The commit of the integrated branch that is sent back."""
+    comment: str
+    by: str = ""
+    tip: str
+    """The agent's last commit, on which the new agent goes on."""
+    number: int = 1
+    """How often fixes of this agent were sent back, this time included."""

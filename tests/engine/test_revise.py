@@ -1,0 +1,121 @@
+"""A fix that is sent back goes to its agent, and what comes of it takes its place: with the real mngr."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from swarm_tui.model.events import Integrated
+from swarm_tui.triage.revisions import difference_of, returned_fixes
+from swarm_tui.triage.sweep_review import review_sweep
+from tests.conftest import IsolatedMngr
+from tests.engine.sweeping import Program, kill_engine, offline
+from tests.git_project import PYTEST_INI, GitProject
+from tests.waiting import until
+
+pytestmark = pytest.mark.slow
+
+RECORD = """
+test = "tests/test_lib.py::test_{name}"
+summary = "It was wrong."
+[[step]]
+run = "as it is"
+[[step]]
+edit = "{name}.py"
+old = "return 0"
+new = "return {wrong}"
+[[step]]
+run = "with a number"
+[[step]]
+commit = "FIX_IMPL"
+message = "Mend {name}"
+"""
+REVISE = """
+[[revise]]
+[[revise.step]]
+edit = "{name}.py"
+old = "return {wrong}"
+new = "return {right}"
+[[revise.step]]
+run = "with the other number"
+[[revise.step]]
+commit = "FIX_IMPL"
+message = "Mend {name} for good"
+[[revise.step]]
+write = "tests/test_more.py"
+text = "def test_more(): pass\\n"
+[[revise.step]]
+commit = "IMPROVE_TEST"
+message = "Look at more"
+"""
+
+
+@pytest.fixture
+def swept(isolated_mngr: IsolatedMngr, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
+    project = GitProject(tmp_path_factory.mktemp("revise") / "project")
+    files = {f"{name}.py": f"def {name}():\n    return 0\n" for name in ("one", "two")}
+    tests = "import sys, pathlib\nsys.path.insert(0, str(pathlib.Path(__file__).parents[1]))\n"
+    tests += "".join(
+        f"def test_{name}():\n    import {name}\n    assert {name}.{name}() > 0\n\n" for name in ("one", "two")
+    )
+    records = {
+        "records/one.toml": RECORD.format(name="one", wrong=1) + REVISE.format(name="one", wrong=1, right=11),
+        "records/two.toml": RECORD.format(name="two", wrong=2),
+    }
+    project.commit("base", files | records | {"tests/test_lib.py": tests, "pytest.ini": PYTEST_INI})
+    program = Program(project.root, {**isolated_mngr.environment, "SWARM_MNGR": isolated_mngr.settings.path})
+    done = program.call("run", "--headless", "--no-trial", *offline("records", "--slots", "2", "--speed", "50"))
+    assert done.returncode == 0, done.stderr
+    yield program
+    kill_engine(program.newest())
+    program.call("clean", "--yes")
+
+
+def integrated_times(program: Program) -> int:
+    return sum(isinstance(event, Integrated) for event in program.newest_events())
+
+
+def test_a_fix_goes_to_its_author_and_comes_again_in_its_place(swept: Program) -> None:
+    project = swept.folder
+    with review_sweep(swept.newest()) as review:
+        names = [fix.title for fix in review.fixes]
+        rank = names.index("Mend one") + 1
+        old = review.fixes[rank - 1]
+    refused = swept.call("fixes", "--send-back", str(rank))
+    assert (refused.returncode, "--why" in refused.stderr) == (2, True)
+    sent = swept.call("fixes", "--send-back", str(rank), "--why", "Eleven, please.\nNot one.")
+    assert sent.returncode == 0, sent.stderr
+    until(lambda: integrated_times(swept) == 2, "the branch with what came of it", 120)
+
+    with review_sweep(swept.newest()) as review:
+        assert [fix.title for fix in review.fixes] == [
+            "Mend one for good" if name == "Mend one" else name for name in names
+        ]
+        new = review.fixes[rank - 1]
+        returned = returned_fixes(review.outcome)[new.id]
+        assert (returned.old, returned.comment) == (old.id, "Eleven, please.\nNot one.")
+        # It is a new change, so that the person is asked anew.
+        assert review.verdict(new) is None
+        difference = difference_of(review, new, returned)
+        assert difference is not None
+        assert [line for line in difference.lines if line[:1] in "+-"][2:] == ["-    return 1", "+    return 11"]
+        (more,) = review.load_parts().parts if review.parts else (None,)
+        assert more is None or more.title == "Look at more"
+        assert review.branch.doubts == ()
+    git = GitProject(project)
+    branch = f"swarm/{swept.newest().name}/integrated"
+    assert "return 11" in git.git("show", f"{branch}:one.py")
+    assert "return 2" in git.git("show", f"{branch}:two.py")
+    body = git.git("log", "-1", "--format=%b", new.id)
+    assert "Test: tests/test_lib.py::test_one" in body
+    status = json.loads(swept.call("status", "--json").stdout)
+    assert {test["result"] for test in status["tests"]} == {"impl_fix"}
+    until(lambda: not swept.opened().has_running_engine, "the end of the engine", 60)
+    again = swept.call("fixes", "--send-back", str(rank), "--why", "Once more.")
+    assert again.returncode == 0, again.stderr
+    until(lambda: not swept.opened().has_running_engine, "the end of the engine", 120)
+    # The record's edit does not fit a second time: nothing new comes, and the branch stays.
+    assert integrated_times(swept) == 2
+    assert git.git("for-each-ref", "refs/heads/swarm").count("\n") == 0
