@@ -202,6 +202,7 @@ class SweepState:
         for test in self.not_queued:
             # All were queued before an engine was started.
             self._put(self.records[test], self.records[test]._replace(reason=FIRST_LINE_LOST))
+        self.not_queued.clear()
         self.ended_at = self.ended_why = None
         self.ended_reason = ""
         self.engine_machine = event.machine

@@ -8,6 +8,7 @@ python -m tests.attacks soak --minutes 60
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
 import sys
 import time
@@ -51,14 +52,17 @@ def main() -> int:
     parser.add_argument("attacks", nargs="+", choices=ATTACKS, metavar="ATTACK")
     parser.add_argument("--rounds", type=int, help="how many; without it the whole attack")
     parser.add_argument("--seed", type=int, default=0, help="the number of the first round")
-    parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no other round after this time")
+    parser.add_argument(
+        "--minutes", type=float, default=float("inf"), help="begin no other round after this time; ctrl+c ends at once"
+    )
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep the folders of failed rounds there")
     wanted = parser.parse_args()
     table = Table(say=lambda text: print(text, flush=True))
     for name in wanted.attacks:
         module, begun = load_attack(name), time.monotonic()
         rounds = module.ROUNDS if wanted.rounds is None else wanted.rounds
-        module.attack(Bounds(rounds, wanted.seed, 60 * wanted.minutes, wanted.keep), table)
+        with contextlib.suppress(KeyboardInterrupt):
+            module.attack(Bounds(rounds, wanted.seed, 60 * wanted.minutes, wanted.keep), table)
         print(f"{name}: {time.monotonic() - begun:.0f} s", flush=True)
     print(f"\n{table.text()}\n\n{machine()}")
     return 1 if table.failures else 0

@@ -34,7 +34,7 @@ class Ended:
     """It was killed because it did not end in time."""
 
 
-def run_forked(work: Callable[[], int], *, limit: float = 60.0, strike: int = NOT_STRUCK) -> Ended:
+def run_forked(work: Callable[[], int], *, limit: float = 180.0, strike: int = NOT_STRUCK) -> Ended:
     """Run a function in a process of its own, which is killed right before its `strike`-th act on a file.
 
     Acts are what changes files, locks them, or starts a program: before and after each event of a journal is one.

@@ -97,7 +97,11 @@ class Round:
 
     def _resume(self) -> None:
         done = self.program.start("resume", "--relaunch", "--headless")
-        until(lambda: engine_process_id(self.program.newest().lock) or done.poll() is not None, "the engine to resume")
+        until(
+            lambda: engine_process_id(self.program.newest().lock) or done.poll() is not None,
+            "the engine to resume",
+            300.0,
+        )
 
     def _bring_to_end(self) -> None:
         end = time.monotonic() + ROUND_DEADLINE

@@ -1,0 +1,213 @@
+"""Long and damaged sweeps: read to their end, from snapshots that are checked, and never from what is no file."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from swarm_tui.engine.journal_keeper import JournalKeeper, take_up_journal
+from swarm_tui.engine.start import write_sweep
+from swarm_tui.errors import SwarmError, UsageError
+from swarm_tui.journal.append import JournalWriter, LineAppender, engine_process_id
+from swarm_tui.journal.fold import END_LOST, FIRST_LINE_LOST, SweepState
+from swarm_tui.journal.folder import SweepFolder
+from swarm_tui.journal.follow import LINE_LIMIT
+from swarm_tui.journal.open import open_sweep
+from swarm_tui.journal.requests import append_request
+from swarm_tui.journal.seal import sealer_of
+from swarm_tui.journal.snapshot import read_snapshot, write_snapshot
+from swarm_tui.model import events as happened
+from swarm_tui.model.requests import RequestKind
+from swarm_tui.model.states import Result, State
+from swarm_tui.model.sweep import MngrSettings, SweepSpec, derive_tests
+from swarm_tui.regular_file import NoRegularFile, open_regular, read_regular
+
+SWEEP = "20261118-061200"
+A, B = "tests/test_a.py::test_a", "tests/test_b.py::test_b"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> SweepFolder:
+    """Return a sweep of two tests on which no engine has worked."""
+    spec = SweepSpec(sweep=SWEEP, repository="/r", base="0" * 40, created_at=1.0, mngr=MngrSettings(path="mngr"))
+    folder = SweepFolder(tmp_path / SWEEP)
+    write_sweep(folder, spec, derive_tests(SWEEP, [(A, "tests/test_a.py", 3), (B, "tests/test_b.py", 7)]))
+    return folder
+
+
+def write(folder: SweepFolder, *events: happened.KnownEvent) -> SweepState:
+    """Let an engine write events, and return its state."""
+    taken_up = take_up_journal(folder, folder.read_spec())
+    with taken_up.writer as writer:
+        for event in events:
+            taken_up.state.apply(writer.append(event))
+    return taken_up.state
+
+
+def test_a_journal_is_read_to_its_end_however_long_it_is(folder: SweepFolder) -> None:
+    text = "x" * 1_000_000
+    number = LINE_LIMIT // len(text) + 3
+    write(folder, *(happened.Noted(text=text) for _ in range(number)), happened.SlotsChanged(slots=7))
+    told: list[tuple[int, int]] = []
+    opened = open_sweep(folder, lambda done, size: told.append((done, size)))
+    assert opened.state.slots == 7
+    assert told[-1] == (folder.events.stat().st_size,) * 2
+    assert len(told) > number // 5
+
+
+def test_a_line_without_an_end_is_passed_over_in_pieces(folder: SweepFolder) -> None:
+    with folder.events.open("r+b") as file:
+        file.seek(LINE_LIMIT + 5, os.SEEK_END)
+        file.write(b"x\n")
+    with JournalWriter(folder.events, last_seq=2, sealer=sealer_of(SWEEP)) as writer:
+        writer.append(happened.SlotsChanged(slots=7))
+    state = open_sweep(folder).state
+    assert (state.slots, state.broken_lines) == (7, 2)
+
+
+async def test_snapshots_are_written_while_an_engine_works(folder: SweepFolder) -> None:
+    taken_up = take_up_journal(folder, folder.read_spec())
+    keeper = JournalKeeper(folder, taken_up.writer, taken_up.state)
+    taken_up.state.apply(taken_up.writer.append(happened.EngineStarted(pid=1, slots=3)))
+    await keeper.keep()
+    size = folder.events.stat().st_size
+    with folder.events.open("ab") as file:
+        file.write(b'{"seq":4,"type":"slots_changed","slots":900}\n')
+    taken_up.state.apply(taken_up.writer.append(happened.Launched(test=A)))
+    state, offset = read_snapshot(folder.snapshot, folder.events)
+    assert (offset, state.slots, state.foreign_lines) == (size, 3, 0)
+    opened = open_sweep(folder)
+    assert list(opened.state.tests()) == list(taken_up.state.tests())
+    assert (opened.state.slots, opened.state.foreign_lines) == (3, 1)
+    keeper.count_foreign_lines()
+    await keeper.keep()
+    taken_up.writer.close()
+    state, offset = read_snapshot(folder.snapshot, folder.events)
+    assert (offset, state.slots, state.foreign_lines) == (folder.events.stat().st_size, 3, 1)
+
+
+def reheaded(change: Callable[[bytes], bytes]) -> Callable[[bytes], bytes]:
+    """Return a change of a snapshot's content that its header is told of: as somebody who wants to be believed."""
+
+    def changed(raw: bytes) -> bytes:
+        header, _, content = raw.partition(b"\n")
+        content = change(content)
+        told = {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+        return json.dumps(json.loads(header) | told).encode() + b"\n" + content
+
+    return changed
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda raw: raw.replace(b'"slots":3', b'"slots":9'),
+        lambda raw: raw[: len(raw) // 2],
+        lambda raw: b"[" * 100_000,
+        lambda raw: b"",
+        reheaded(lambda content: b"[" * 100_000),
+        reheaded(lambda content: content.replace(b'"slots":3', b'"slots":"many"')),
+        reheaded(lambda content: content.replace(b'"records":[[', b'"records":[[[],')),
+    ],
+)
+def test_a_snapshot_in_any_way_doubtful_is_left_aside(folder: SweepFolder, change: Callable[[bytes], bytes]) -> None:
+    state = write(folder, happened.EngineStarted(pid=1, slots=3), happened.Launched(test=A))
+    write_snapshot(folder.snapshot, folder.events, folder.events.stat().st_size, state)
+    assert read_snapshot(folder.snapshot, folder.events)[1] > 0
+    folder.snapshot.write_bytes(change(folder.snapshot.read_bytes()))
+    assert read_snapshot(folder.snapshot, folder.events)[1] == 0
+    assert open_sweep(folder).state.slots == 3
+
+
+def lose(folder: SweepFolder, *numbers: int) -> None:
+    lines = folder.events.read_bytes().splitlines(keepends=True)
+    folder.events.write_bytes(b"".join(line for number, line in enumerate(lines) if number not in numbers))
+
+
+def test_a_test_whose_first_line_is_lost_is_known_from_sweep_json(folder: SweepFolder) -> None:
+    write(folder, happened.EngineStarted(pid=1, slots=3), happened.Launched(test=A))
+    lose(folder, 0, 1)
+    first, second = open_sweep(folder).state.tests()
+    assert (first.test, first.agent, first.line, first.state) == (A, f"swarm-{SWEEP}-test-a", 3, State.RUNNING)
+    assert (second.agent, second.state, second.reason) == (f"swarm-{SWEEP}-test-b", State.QUEUED, FIRST_LINE_LOST)
+    again = write(folder, happened.Queued(test=B, reason="again"), happened.Queued(test=A, reason="again"))
+    assert [record.agent for record in again.tests()] == [f"swarm-{SWEEP}-test-a", f"swarm-{SWEEP}-test-b"]
+    assert again.counts[State.QUEUED.value] == 2
+
+
+def test_a_cell_whose_end_is_lost_says_so_and_the_others_go_on(folder: SweepFolder) -> None:
+    ends = [happened.Harvested(test=test, result=Result.CLEAN) for test in (A, B)]
+    write(folder, happened.EngineStarted(pid=1), happened.Launched(test=A), *ends, happened.EngineEnded())
+    lose(folder, 4)
+    first, second = open_sweep(folder).state.tests()
+    assert (first.state, first.reason) == (State.RUNNING, END_LOST)
+    assert second.result is Result.CLEAN
+
+
+def test_an_engine_knows_that_it_resumes_also_where_the_line_that_says_so_is_lost(folder: SweepFolder) -> None:
+    assert not take_up_journal(folder, folder.read_spec()).is_resumed
+    write(folder, happened.EngineStarted(pid=1, slots=3), happened.Launching(test=A))
+    lose(folder, 2)
+    assert take_up_journal(folder, folder.read_spec()).is_resumed
+
+
+def test_an_older_sweep_without_tests_and_seals_is_read_as_ever(folder: SweepFolder) -> None:
+    spec = json.loads(folder.spec.read_text())
+    del spec["tests"]
+    folder.spec.write_text(json.dumps(spec))
+    lines = [json.loads(line) for line in folder.events.read_bytes().splitlines()]
+    bare = [{name: value for name, value in line.items() if name != "seal"} for line in lines]
+    folder.events.write_text("".join(json.dumps(line) + "\n" for line in bare))
+    opened = open_sweep(folder)
+    assert [record.agent for record in opened.state.tests()] == [f"swarm-{SWEEP}-test-a", f"swarm-{SWEEP}-test-b"]
+    assert not opened.bad_lines
+    state = write(folder, happened.EngineStarted(pid=1))
+    assert list(open_sweep(folder).state.tests()) == list(state.tests())
+
+
+def replace_by(kind: str, path: Path) -> None:
+    path.unlink(missing_ok=True)
+    match kind:
+        case "pipe":
+            os.mkfifo(path)
+        case "folder":
+            path.mkdir()
+        case "device":
+            path.symlink_to("/dev/zero")
+
+
+@pytest.mark.parametrize("kind", ["pipe", "folder", "device"])
+def test_what_is_no_file_is_refused_and_nothing_waits_for_it(folder: SweepFolder, kind: str) -> None:
+    write(folder, happened.EngineStarted(pid=1, slots=3))
+    replace_by(kind, folder.snapshot)
+    assert open_sweep(folder).state.slots == 3
+    replace_by(kind, folder.lock)
+    assert engine_process_id(folder.lock) is None
+    replace_by(kind, folder.requests)
+    with pytest.raises(SwarmError, match=f"a {kind}|directory"):
+        append_request(folder, RequestKind.SLOTS, slots=2)
+    replace_by(kind, folder.events)
+    with pytest.raises(SwarmError, match=f"cannot be read: it is a {kind}, not a file"):
+        open_sweep(folder)
+    with pytest.raises(SwarmError):
+        LineAppender(folder.events)
+    replace_by(kind, folder.spec)
+    with pytest.raises(SwarmError, match=f"cannot be read: it is a {kind}, not a file"):
+        folder.read_spec()
+    with pytest.raises(NoRegularFile):
+        open_regular(folder.spec)
+
+
+def test_a_file_that_is_too_large_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "large"
+    path.touch()
+    os.truncate(path, 1 << 40)
+    with pytest.raises(OSError, match="it has more than 268 MB"):
+        read_regular(path)
+    with pytest.raises(UsageError):
+        SweepFolder(tmp_path).read_spec()
