@@ -56,3 +56,13 @@ def test_a_broken_record_of_this_very_test_is_an_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize("steps", STEPS.values(), ids=STEPS.keys())
 def test_the_records_that_the_tests_play_are_records(steps: str) -> None:
     assert parse_record(f'test = "a"\n{steps}').steps
+
+
+def test_what_is_played_when_the_work_is_sent_back_stands_beside_it() -> None:
+    record = parse_record(
+        'test = "t"\n[[step]]\nsay = "a"\n[[revise]]\n[[revise.step]]\nsay = "b"\n[[revise]]\nstep = []\n'
+    )
+    assert [[step.value for step in steps] for steps in record.revisions] == [["b"], []]
+    for wrong in ('revise = "x"', "[revise]", "[[revise]]\nsteps = []", "[[revise]]\n[[revise.step]]\nsay = 3"):
+        with pytest.raises(BadRecord):
+            parse_record(f'test = "t"\n{wrong}\n')

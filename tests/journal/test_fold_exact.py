@@ -15,6 +15,7 @@ from swarm_tui.model.failure import FailureDetail, RaisedError
 from swarm_tui.model.harvest import NOT_HARVESTED, HarvestedChange, HarvestReport
 from swarm_tui.model.model_access import ModelAccess
 from swarm_tui.model.outcome import Escalation
+from swarm_tui.model.revision import Revision
 from swarm_tui.model.rules import AnswerRule
 from swarm_tui.model.spending import ModelTokens, Spending
 from swarm_tui.model.state import Integration, LogLine, TestRecord, Try
@@ -86,6 +87,7 @@ FULL = TestRecord(
     is_nudged=True,
     models=(ModelTokens("opus", 1, 2, 3, 4),),
     is_guessed=True,
+    revision=Revision(fix="fix", comment="Not so.", tip="tip"),
 )
 
 
@@ -285,6 +287,14 @@ def test_a_test_that_is_queued_again_keeps_its_names_its_attempts_and_its_hold()
     assert state.records == {TEST: kept._replace(agent="agent", branch="branch", reason="again", since=9)}
     state = folded(FULL, happened.Queued(at=9, test=TEST, agent="new", branch="newer"))
     assert state.records == {TEST: kept._replace(agent="new", branch="newer", since=9)}
+
+
+def test_what_was_sent_back_is_dropped_by_a_retry_and_kept_by_an_interruption() -> None:
+    sent = Revision(fix="other", comment="Again.", tip="tip")
+    assert folded(FULL, happened.Queued(at=9, test=TEST)).records[TEST].revision is None
+    assert folded(FULL, happened.Queued(at=9, test=TEST, revision=sent)).records[TEST].revision == sent
+    interrupted = FULL._replace(harvest=NOT_HARVESTED)
+    assert folded(interrupted, happened.Queued(at=9, test=TEST)).records[TEST].revision == FULL.revision
 
 
 def test_an_adopted_agent_without_a_known_start_began_when_it_was_adopted() -> None:
