@@ -87,6 +87,8 @@ def run(arguments: argparse.Namespace) -> int:
             print("note: no commit is marked [FIX_IMPL]; --all makes every commit a fix", file=sys.stderr)
         for doubt in review.branch.doubts:
             print(f"note: {doubt}", file=sys.stderr)
+        for risk in review.branch.risk_lines:
+            print(f"look: {risk}", file=sys.stderr)
         if review.store.damaged:
             print(f"note: {review.store.damaged} broken lines in {review.store.folder.verdicts}", file=sys.stderr)
         if fixes_hand_over.is_asked(arguments):

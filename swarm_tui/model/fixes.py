@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 FIX_PREFIX: Final = "[FIX_IMPL]"
@@ -97,6 +98,18 @@ class IntegratedBranch:
     """The commit of all test and doc fixes as row 0 of the list, where it has a row of its own."""
     doubts: tuple[str, ...] = ()
     """Sentences about differences between the integrator's report and the branch."""
+    risks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """What is risky about the files of a commit (`triage/risky_files.py`), by its id."""
+
+    @property
+    def risk_lines(self) -> tuple[str, ...]:
+        """The risks of all commits, each with the name of its commit; harmless to show."""
+        ranks = {fix.id: f"#{fix.rank}" for fix in self.fixes}
+        return tuple(
+            f"{ranks.get(commit.id, commit.id[:9])}: {risk}"
+            for commit in self.commits
+            for risk in self.risks.get(commit.id, ())
+        )
 
     def find(self, commit: str) -> Fix | None:
         """Return the fix that is this commit, or None for a commit that is no fix."""

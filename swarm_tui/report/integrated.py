@@ -83,6 +83,7 @@ def _add_fixes(
     ]
     section["reviewed"] = safe_line(applied_branch(review, review.preview(), sweep.folder.name))
     section["parts"] = [_part(part, review, tests) for part in review.load_parts().parts[:2_000]]
+    section["doubts"] += [safe_line(f"look at this file: {risk}") for risk in review.branch.risk_lines]
     section["plan"] = ", ".join(filter(None, (_plan(review), _cost_of_each(review, sweep))))
     for commit in (*(fix.id for fix in review.fixes), review.branch.squashed):
         if commit:

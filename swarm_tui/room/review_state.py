@@ -146,6 +146,7 @@ class ReviewState:
             agents=len(fix.agents),
             is_conflicting=in_conflict,
             is_stuck=self._alone.get(fix.id) is not None,
+            is_risky=fix.id in self.review.branch.risks,
         )
 
     def name_with_commit(self, fix: Fix) -> str:
@@ -200,7 +201,7 @@ class ReviewState:
             applied=self.applied,
             running=self.running,
             tests=self._plan_test_result(),
-            doubt="" if not review.branch.doubts else review.branch.doubts[0],
+            doubt=next(iter((*review.branch.risk_lines, *review.branch.doubts)), ""),
             cost=cost_of_each(self._state().spending, words.count(Verdict.KEEP), len(self.fixes)),
         )
 
@@ -281,7 +282,7 @@ class ReviewState:
         )
 
     def draw_report(self, width: int) -> list[Line]:
-        return draw_report(self.review.outcome, self.review.branch.doubts, self._maker_of, width)
+        return draw_report(self.review.outcome, self.review.branch, self._maker_of, width)
 
     def _maker_of(self, left: LeftOut) -> str:
         """Return who made what was left out: the test, else the branch or the commit."""
@@ -335,6 +336,7 @@ class ReviewState:
             runs=self._runs_of(fix),
             teeth=self.teeth_of(fix),
             sent_back=self._words_of_the_way_back(fix),
+            risks=self.review.branch.risks.get(fix.id, ()),
         )
 
 

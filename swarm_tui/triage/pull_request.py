@@ -42,6 +42,7 @@ def pull_request(review: Review, preview: Preview, verdicts: Mapping[str, Verdic
         _section("Reverted", [_dropped(fix, lines) for fix in branch.fixes if fix.id in reverted]),
         _section("Left out", [_dropped(part, lines) for part in review.known_parts if part.id in preview.left_out]),
         *_from_the_integrator(outcome),
+        _section("Look at these files", map(_as_code, review.branch.risk_lines)),
     ]
     body = "\n".join(section for section in sections if section).rstrip() + "\n"
     return PullRequest(mask_secrets(_title(kept, parts)), mask_secrets(body))

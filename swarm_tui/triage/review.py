@@ -41,6 +41,7 @@ from swarm_tui.triage import plan
 from swarm_tui.triage.parts import PART_PREFIX, PartSource, read_parts
 from swarm_tui.triage.preview import Previewer
 from swarm_tui.triage.ranking import rank_fixes
+from swarm_tui.triage.risky_files import read_risks
 from swarm_tui.triage.store import OBJECTS_FOLDER, ReviewFolder, VerdictStore, read_resolutions, review_without_sweep
 
 _DIFFS_KEPT: Final = 64
@@ -109,7 +110,7 @@ class Review:
         branch = rank_fixes(
             commits, base=base_commit, base_tree=base_tree, outcome=outcome, agents=agents, is_all=is_all
         )
-        branch = replace(branch, doubts=(*doubts, *branch.doubts))
+        branch = replace(branch, doubts=(*doubts, *branch.doubts), risks=read_risks(repository, commits))
         store = VerdictStore(folder or review_without_sweep(base_commit, tip_commit))
         report = outcome or IntegratorOutcome()
         return cls(repository, branch, store, tip_name=tip, outcome=report, by=by or person(), sources=sources)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 from swarm_tui.insight.costs import cost_words
 from swarm_tui.model.diff import Diff, DiffFile
+from swarm_tui.model.fixes import IntegratedBranch
 from swarm_tui.model.formatting import age
 from swarm_tui.model.outcome import IntegratorOutcome, LeftOut
 from swarm_tui.model.state import TestRecord
@@ -57,6 +58,8 @@ class FixFacts:
     """It is a part of row 0, which is left out and not reverted."""
     weaker: int = 0
     """Tests that it makes weaker."""
+    is_risky: bool = False
+    """It has files that act by themselves, or a link that leads out of the tree."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +138,7 @@ def draw_fix(facts: FixFacts, width: int) -> Line:
     size = f"+{facts.added}-{facts.removed}" if facts.removed else f"+{facts.added}"
     tail = [
         Part(f" {facts.weaker} weaker ▼" if facts.weaker and width >= 34 else "", "unresolved"),
+        Part(" !" if facts.is_risky else "", "error"),
         Part(" ⚠" if facts.is_stuck else "", "warning"),
         Part(f" {facts.agents}×" if facts.agents > 1 and width >= 40 else "", "dim"),
         Part(align_right(impact, 5) if width >= 34 else "", "unresolved" if facts.reds else "fixed"),
@@ -211,6 +215,8 @@ class FixEvidence:
     """The tests that it changes."""
     sent_back: tuple[str, str] = ("", "")
     """Who sent it back to its author and what became of that, and what was said."""
+    risks: tuple[str, ...] = ()
+    """What is risky about its files."""
 
 
 def draw_evidence(evidence: FixEvidence, width: int) -> list[Line]:
@@ -224,6 +230,11 @@ def draw_evidence(evidence: FixEvidence, width: int) -> list[Line]:
     if evidence.sent_back[0]:
         lines += _wrapped(evidence.sent_back[0], width, "accent")
         lines += _wrapped(evidence.sent_back[1], width)
+    for risk in evidence.risks:
+        lines += [
+            [Part("! " if number == 0 else "  ", "error"), Part(row, "error")]
+            for number, row in enumerate(wrap_text(risk, max(10, width - 2), 3))
+        ]
     lines += _wrapped(evidence.message, width)
     author = [Part(plain(evidence.author, 100), "dim")]
     cost = cost_words(evidence.agents)
@@ -256,12 +267,13 @@ def _impact(evidence: FixEvidence, width: int) -> list[Line]:
 
 
 def draw_report(
-    outcome: IntegratorOutcome, doubts: Sequence[str], maker_of: Callable[[LeftOut], str], width: int
+    outcome: IntegratorOutcome, branch: IntegratedBranch, maker_of: Callable[[LeftOut], str], width: int
 ) -> list[Line]:
     """Return what the integrator reported besides its fixes as lines; none when there is nothing to read."""
     lines: list[Line] = []
     for heading, role, entries in (
-        ("does not fit", "warning", [("", doubt) for doubt in doubts]),
+        ("look at these files", "error", [("", risk) for risk in branch.risk_lines]),
+        ("does not fit", "warning", [("", doubt) for doubt in branch.doubts]),
         ("needs somebody", "blocked", [(each.title, each.detail_markdown) for each in outcome.escalations]),
         ("left out", "unresolved", [(maker_of(left), left.reason) for left in outcome.failed]),
         ("made uniform", "dim", [("", made.summary_markdown) for made in outcome.normalizations]),
