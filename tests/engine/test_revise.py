@@ -100,9 +100,9 @@ def test_a_fix_goes_to_its_author_and_comes_again_in_its_place(swept: Program) -
         assert review.verdict(new) is None
         difference = difference_of(review, new, returned)
         assert difference is not None
-        assert [line for line in difference.lines if line[:1] in "+-"][2:] == ["-    return 1", "+    return 11"]
-        (more,) = review.load_parts().parts if review.parts else (None,)
-        assert more is None or more.title == "Look at more"
+        # There is no commit of tests on this branch, so that the new test came with the fix.
+        assert {"-    return 1", "+    return 11", "+def test_more(): pass"} <= set(difference.lines)
+        assert "+    return 0" not in difference.lines
         assert review.branch.doubts == ()
     git = GitProject(project)
     branch = f"swarm/{swept.newest().name}/integrated"
