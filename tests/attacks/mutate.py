@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import importlib
 import json
 import os
@@ -64,6 +65,8 @@ def _import_all() -> None:
     for found in pkgutil.walk_packages(swarm_tui.__path__, "swarm_tui."):
         if not any(part in found.name for part in ("__main__", ".demo.sample", "swarm_live")):
             importlib.import_module(found.name)
+    # What is collected in a forked process would be copied for it.
+    gc.freeze()
 
 
 def _play(
