@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import heapq
 import shutil
 from collections.abc import Sequence
@@ -40,6 +41,8 @@ MERGED_LIMIT: Final = 100_000_000
 SCREEN_HISTORY: Final = 2_000
 # Holds the id of the agent whose output is unpacked: what an earlier attempt handed in says nothing of a later one.
 _SOURCE_FILE: Final = ".pulled-from"
+UNPACKED_FOLDER: Final = ".pulling"
+HANDED_IN: Final = (PACKED_OUTPUT_FOLDER, BUNDLE_FILE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +101,11 @@ async def pull_work(
 
 def was_pulled(folder: Path, agent_id: str) -> bool:
     """Return whether a folder holds what this very agent has handed in."""
-    try:
-        return bool(agent_id) and read_regular(folder / _SOURCE_FILE).decode(errors="replace").strip() == agent_id
-    except OSError:
-        return False
+    for place in (folder / UNPACKED_FOLDER, folder):
+        with contextlib.suppress(OSError):
+            source = read_regular(place / _SOURCE_FILE).decode(errors="replace").partition("\n")[0]
+            return bool(agent_id) and source.strip() == agent_id
+    return False
 
 
 def read_output(folder: Path, name: str) -> bytes | None:
@@ -125,12 +129,13 @@ async def _pull_archive(place: Place, agent: AgentAddress, folder: Path, notes: 
     gone since, as after an engine that was killed while it harvested.
     """
     archive = AgentFile(agent, ARCHIVE_PATH)
+    await asyncio.to_thread(_take_over, folder)
     (found,) = await place.read_files([ReadRequest(archive)])
     if found is None:
         return "" if was_pulled(folder, agent.agent_id) else None
     if found.size > PACKED_LIMIT:
         return f"its archive has {found.size // 1_000_000} MB; at most {PACKED_LIMIT // 1_000_000} MB are taken"
-    packed, unpacked = folder / ".pulling.tar.gz", folder / ".pulling"
+    packed, unpacked = folder / ".pulling.tar.gz", folder / UNPACKED_FOLDER
     _remove(unpacked)
     unpacked.mkdir()
     try:
@@ -143,16 +148,32 @@ async def _pull_archive(place: Place, agent: AgentAddress, folder: Path, notes: 
         if content.refused:
             names = ", ".join(plain(name, 60) for name in content.refused[:3])
             notes.append(f"{len(content.refused)} members of its archive were not unpacked: {names}")
-        (folder / _SOURCE_FILE).unlink(missing_ok=True)
-        for name in (PACKED_OUTPUT_FOLDER, BUNDLE_FILE):
-            _remove(folder / name)
-            if (unpacked / name).exists():
-                (unpacked / name).rename(folder / name)
-        write_beside(folder / _SOURCE_FILE, agent.agent_id.encode())
+        names = [name for name in HANDED_IN if (unpacked / name).exists()]
+        write_beside(unpacked / _SOURCE_FILE, "\n".join([agent.agent_id, *names]).encode())
+        await asyncio.to_thread(_take_over, folder)
         return ""
     finally:
         packed.unlink(missing_ok=True)
-        _remove(unpacked)
+        if not (unpacked / _SOURCE_FILE).exists():
+            _remove(unpacked)
+
+
+def _take_over(folder: Path) -> None:
+    """Put what was unpacked whole in the place of what was there before; done again, it goes on where it was killed."""
+    unpacked = folder / UNPACKED_FOLDER
+    try:
+        agent_id, *names = read_regular(unpacked / _SOURCE_FILE).decode(errors="replace").split("\n")
+    except OSError:
+        return
+    (folder / _SOURCE_FILE).unlink(missing_ok=True)
+    for name in HANDED_IN:
+        if name not in names:
+            _remove(folder / name)
+        elif (unpacked / name).exists():
+            _remove(folder / name)
+            (unpacked / name).rename(folder / name)
+    write_beside(folder / _SOURCE_FILE, agent_id.encode())
+    _remove(unpacked)
 
 
 async def _pull_uncommitted(place: Place, agent: AgentAddress, folder: Path, notes: list[str]) -> bool:

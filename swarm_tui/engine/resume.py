@@ -22,6 +22,7 @@ from swarm_tui.engine.pull import was_pulled
 from swarm_tui.engine.sweep_runner import SWEEP_STOPPED, SweepRunner
 from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.journal.folder import SweepFolder, is_newer_format, runs_folder
+from swarm_tui.journal.open import open_sweep
 from swarm_tui.model.events import AgentsStopped, Event, Harvested, Launched, Queued
 from swarm_tui.model.harvest import HarvestReport
 from swarm_tui.model.hosts import LOCAL_HOST
@@ -47,12 +48,15 @@ async def check_continued(folder: SweepFolder, spec: SweepSpec) -> None:
         raise UsageError(f"{folder.root} is a copy: it can be looked at", f"the sweep itself is {expected}")
     place = place_for(spec)
     # A sweep without agents may be the first of all, and mngr makes its folder with its first agent.
-    has_agents = (folder.root / "agents").is_dir() and not spec.access
-    if has_agents and not await place.has_mngr():
+    if not spec.access and not await place.has_mngr() and _has_agents(folder):
         raise UsageError(
             f"mngr's folder {place.host_dir_of(LOCAL_HOST)} is not on this machine",
             "the agents of this sweep live where it was started",
         )
+
+
+def _has_agents(folder: SweepFolder) -> bool:
+    return any(record.agent_id for record in open_sweep(folder).state.tests())
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from swarm_tui.engine.context import EngineContext
 from swarm_tui.engine.launch import launch
 from swarm_tui.engine.names import recorded_address
 from swarm_tui.engine.one_test_task import OneTestTask
-from swarm_tui.engine.pull import was_pulled
+from swarm_tui.engine.pull import UNPACKED_FOLDER, was_pulled
 from tests.engine.rehearsal import QuickMngr, packed_outcome, rehearse
 
 
@@ -74,3 +74,22 @@ async def test_what_an_earlier_attempt_handed_in_says_nothing_of_a_later_one(pul
     (await pulling.launch(2)).unlink()
     assert await pulling.pull() == (False, "")
     assert pulling.output == ["testing_agent_outcome.json"], "nothing whole has replaced it"
+
+
+async def test_what_was_unpacked_whole_is_taken_over_though_engine_and_agent_died_meanwhile(pulling: Pulling) -> None:
+    archive = await pulling.launch(1)
+    await pulling.pull()
+    shutil.rmtree(archive.parents[2])
+    folder, unpacked = pulling.folder, pulling.folder / UNPACKED_FOLDER
+    agent_id = pulling.context.address_of(folder.name, 1).agent_id
+    unpacked.mkdir()
+    (folder / "test_output").rename(unpacked / "test_output")
+    (folder / "branch.bundle").write_bytes(b"of an earlier attempt")
+    (folder / ".pulled-from").unlink()
+    (unpacked / ".pulled-from").write_text(f"{agent_id}\ntest_output")
+    assert was_pulled(folder, agent_id)
+    for _ in range(2):
+        assert await pulling.pull() == (True, "")
+        assert pulling.output == ["testing_agent_outcome.json"]
+        assert not (folder / "branch.bundle").exists()
+        assert not unpacked.exists()

@@ -385,8 +385,9 @@ async def test_a_sweep_is_continued_only_where_it_belongs(tmp_path: Path, mngr: 
         update={"mngr": context.spec.mngr.model_copy(update={"host_dir": "/nowhere"})}
     )
     # Before the first agent of all there is no folder of mngr.
+    context.agent_folder(next(context.state.tests()).agent)
     await check_continued(context.folder, without_home)
-    context.agent_folder("swarm-1-test")
+    context.record(Launched(test=next(context.state.tests()).test, agent_id="agent-1"))
     await check_continued(context.folder, context.spec)
     for change, words in (
         ({"version": 99}, "made by a newer swarm-tui"),
