@@ -82,7 +82,9 @@ def run(arguments: argparse.Namespace) -> int:
         review.load_parts()
         chosen = _chosen_verdicts(review, arguments)
         verdicts = _verdicts(review) | chosen
-        preview = review.preview_of([commit for commit, verdict in verdicts.items() if verdict == "revert"])
+        review.load_left_out()
+        reverted = [commit for commit, verdict in verdicts.items() if verdict == "revert"]
+        preview = review.preview_of([*reverted, *(fix.id for fix in review.taken)])
         if not review.fixes:
             print("note: no commit is marked [FIX_IMPL]; --all makes every commit a fix", file=sys.stderr)
         for doubt in review.branch.doubts:

@@ -166,6 +166,8 @@ class Preview:
     """Reverts whose conflict a person has resolved."""
     left_out: tuple[str, ...] = ()
     """Parts of the commit of all test and doc fixes that the plan is without."""
+    taken: tuple[str, ...] = ()
+    """Fixes that the integrator left out and the plan takes in."""
 
     @property
     def is_clean(self) -> bool:
@@ -174,4 +176,4 @@ class Preview:
     @property
     def changes_something(self) -> bool:
         """Whether the plan is anything but the branch as it stands."""
-        return bool(self.reverted or self.left_out)
+        return bool(self.reverted or self.left_out or self.taken)

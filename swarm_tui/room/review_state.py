@@ -65,7 +65,7 @@ class ReviewState:
     def rows(self) -> tuple[Fix, ...]:
         """Row 0, the commit of all test and doc fixes, where there is one, and the fixes."""
         row = self.review.branch.tests
-        return (*((row,) if row is not None else ()), *self.fixes)
+        return (*((row,) if row is not None else ()), *self.fixes, *self.review.left_out)
 
     @property
     def open_rows(self) -> tuple[Fix, ...]:
@@ -138,6 +138,7 @@ class ReviewState:
             title=self._row_title(fix),
             verdict=self._way_back(fix) or (verdict.value if verdict else self._verdict_of_parts(fix)),
             is_part=fix in self.review.known_parts,
+            is_left_out=fix in self.review.left_out,
             weaker=sum(teeth.is_weaker for teeth in self.teeth_of(fix)),
             added=fix.added,
             removed=fix.removed,
@@ -270,8 +271,9 @@ class ReviewState:
         measured = self._measured.get(fix.id)
         run = self._finished_run_of(fix)
         return EffectFacts(
-            is_reverted=self.review.verdict(fix) is Verdict.REVERT,
+            is_reverted=fix.id in self.review.reverted,
             is_part=fix.rank == 0,
+            is_left_out=fix in self.review.left_out,
             is_known=effect is not None,
             conflict_with=tuple(self.number(other) for other in conflict.opponents) if conflict else (),
             conflict_paths=conflict.paths if conflict else (),

@@ -9,7 +9,7 @@ import contextlib
 import json
 import time
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from swarm_tui.adapters.git import Identity, Repository, branch_ref
@@ -26,6 +26,7 @@ from swarm_tui.triage.leaving_out import (
     rebuilt_trees,
     subject_without,
 )
+from swarm_tui.triage.left_out import TakenStep
 from swarm_tui.triage.plan import reverts_in_order
 from swarm_tui.triage.review import Review
 from swarm_tui.triage.review_text import conflict_summary
@@ -88,16 +89,18 @@ def propose(review: Review, branch: str, *, reverted: Collection[str] | None = N
             "open it again: verdicts of unchanged fixes are kept",
         )
     replaces = _commit_to_replace(review, branch)
-    if is_drop:
-        made = tuple(commit for commit, _ in _check_drop(review, preview))
+    rest = review.previewer.rest_of(preview)
+    if is_drop and rest.changes_something:
+        made = tuple(commit for commit, _ in _check_drop(review, rest))
         subjects = tuple(
-            subject_without(commit, preview) if _loses_parts(review, preview, commit) else plain(commit.subject)
+            subject_without(commit, rest) if _loses_parts(review, rest, commit) else plain(commit.subject)
             for commit in made
         )
     else:
-        _check_reverts(review, preview)
-        subjects = tuple(_revert_subject(commit) for commit in _changing_reverts(review, preview))
-        subjects += (leaving_subject(review, preview),) if preview.left_out else ()
+        _check_reverts(review, rest)
+        subjects = tuple(_revert_subject(commit) for commit in _changing_reverts(review, rest))
+        subjects += (leaving_subject(review, rest),) if rest.left_out else ()
+    subjects += tuple(plain(step.fix.commit.subject) for step in review.previewer.taken_steps(preview))
     return Proposal(
         branch=branch,
         replaces=replaces,
@@ -114,10 +117,13 @@ def apply_proposal(review: Review, proposal: Proposal, *, sweep: str = "") -> Ap
     if review.is_rewritten():
         raise SwarmError(f"{plain(review.tip_name)} has been rewritten meanwhile", "open the review again")
     with review.space.retained():
-        if proposal.is_drop:
-            commit, made = build_clean_branch(review, proposal.preview, is_signed=proposal.is_signed)
+        rest = replace(proposal, preview=review.previewer.rest_of(proposal.preview))
+        if proposal.is_drop and rest.preview.changes_something:
+            commit, made = build_clean_branch(review, rest.preview, is_signed=proposal.is_signed)
         else:
-            commit, made = _build_reverts(review, proposal, sweep)
+            commit, made = _build_reverts(review, rest, sweep)
+        for step in review.previewer.taken_steps(proposal.preview):
+            commit, made = _take_in(review, proposal, step, commit), made + 1
         review.space.copy_to_repository(commit, known=[review.branch.tip])
     entry = {"at": time.time(), "by": review.by, "branch": proposal.branch, "commit": commit}
     # Before the branch is set: were we killed between the two, the branch would count as somebody else's.
@@ -230,6 +236,21 @@ def revert_message(
     if is_resolved:
         paragraphs.append("A conflict with a later commit was resolved by hand.")
     return ("\n\n".join(paragraphs) + "\n").encode("utf-8", "replace")
+
+
+def _take_in(review: Review, proposal: Proposal, step: TakenStep, parent: str) -> str:
+    """Make the commit of a left-out fix anew, as `git cherry-pick -x` would."""
+    commit = step.fix.commit
+    message = f"{commit.message.rstrip()}\n\n(cherry picked from commit {commit.id})\n"
+    author = Identity(commit.author_name, commit.author_email)
+    return review.space.commit(
+        step.tree,
+        [parent],
+        message.encode("utf-8", "replace"),
+        author=author,
+        authored=f"@{commit.authored}",
+        is_signed=proposal.is_signed,
+    )
 
 
 # A clean branch without them

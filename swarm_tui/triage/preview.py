@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from swarm_tui.adapters.git.merging import MergeResult
 from swarm_tui.adapters.git.objects import ObjectSpace
 from swarm_tui.adapters.git.trees import TreeEntry
-from swarm_tui.model.fixes import Commit, CommitParts, Conflict, IntegratedBranch, Preview
+from swarm_tui.model.fixes import Commit, CommitParts, Conflict, Fix, IntegratedBranch, Preview
 from swarm_tui.triage import plan
+from swarm_tui.triage.left_out import TakenStep, take_in, with_taken
 from swarm_tui.triage.rebuild import Rebuilder, without
 
 Resolution = Mapping[str, TreeEntry | None]
@@ -51,6 +52,7 @@ class Previewer:
         self._is_conflicting: dict[tuple[str, str], bool] = {}
         self._parts = CommitParts()
         self._rebuilder: Rebuilder | None = None
+        self._left_out: tuple[Fix, ...] = ()
         self._lock = threading.RLock()
 
     def use_parts(self, parts: CommitParts) -> None:
@@ -59,6 +61,22 @@ class Previewer:
             self._parts = parts
             self._rebuilder = Rebuilder(self._space, self._branch, parts) if parts.parts else None
             self._previews.clear()
+
+    def use_left_out(self, fixes: tuple[Fix, ...]) -> None:
+        """From now on let plans take in these fixes, which are not on the branch."""
+        with self._lock:
+            self._left_out = fixes
+            self._previews.clear()
+
+    def rest_of(self, preview: Preview) -> Preview:
+        """Return the preview of a plan without the left-out fixes that it takes in."""
+        return self.preview({*preview.reverted, *preview.left_out}) if preview.taken else preview
+
+    def taken_steps(self, preview: Preview) -> list[TakenStep]:
+        """Return what taking in each left-out fix of a plan does."""
+        rest = self.rest_of(preview)
+        taken = [fix for fix in self._left_out if fix.id in preview.taken]
+        return take_in(self._space, rest.tree, taken) if rest.tree is not None else []
 
     def rebuilder(self, reverted: Collection[str]) -> Rebuilder | None:
         """Return what makes the branch anew where a plan leaves out parts; None where it only reverts."""
@@ -72,8 +90,13 @@ class Previewer:
                 self._forget()
             known = self._previews.get(wanted)
             if known is None:
-                rebuilder = self.rebuilder(wanted)
-                known = rebuilder.preview(self.left_out(wanted)) if rebuilder else self._compute(wanted)
+                taken = [fix for fix in self._left_out if fix.id in wanted]
+                if taken:
+                    rest = self.preview(wanted - {fix.id for fix in taken})
+                    known = with_taken(self._space, self._branch, rest, taken)
+                else:
+                    rebuilder = self.rebuilder(wanted)
+                    known = rebuilder.preview(self.left_out(wanted)) if rebuilder else self._compute(wanted)
                 self._previews[wanted] = known
             return known
 

@@ -38,6 +38,7 @@ from swarm_tui.model.outcome import IntegratorOutcome
 from swarm_tui.model.text import plain
 from swarm_tui.model.verdicts import History, Verdict, VerdictChange, VerdictLine, fold_verdicts, names_other_commits
 from swarm_tui.triage import plan
+from swarm_tui.triage.left_out import read_left_out
 from swarm_tui.triage.parts import PART_PREFIX, PartSource, read_parts
 from swarm_tui.triage.preview import Previewer
 from swarm_tui.triage.ranking import rank_fixes
@@ -75,6 +76,7 @@ class Review:
         self._sources = sources
         self.parts: CommitParts | None = None
         """What the commit of all test and doc fixes was made of; None until `load_parts` was called."""
+        self._left_out: tuple[Fix, ...] | None = None
         self._contents: dict[str, str] = {}
         self._verdicts: dict[str, VerdictLine] = {}
         self._kept_diffs: OrderedDict[tuple[str, str], Diff] = OrderedDict()
@@ -145,8 +147,31 @@ class Review:
 
     @property
     def reverted(self) -> frozenset[str]:
-        """The commits that the plan reverts, and the parts that it leaves out."""
-        return frozenset(fix.id for fix in (*self.fixes, *self.known_parts) if self.verdict(fix) is Verdict.REVERT)
+        """The commits that the plan reverts, the parts that it leaves out, and the left-out fixes that it takes in."""
+        out = (fix.id for fix in (*self.fixes, *self.known_parts) if self.verdict(fix) is Verdict.REVERT)
+        return frozenset((*out, *(fix.id for fix in self.taken)))
+
+    @property
+    def taken(self) -> tuple[Fix, ...]:
+        """The fixes that the integrator left out and the plan takes in."""
+        return tuple(fix for fix in self.left_out if self.verdict(fix) is Verdict.KEEP)
+
+    @property
+    def left_out(self) -> tuple[Fix, ...]:
+        """The fixes that the integrator left out; empty until `load_left_out` was called."""
+        return self._left_out or ()
+
+    def load_left_out(self) -> tuple[Fix, ...]:
+        """Look for the fixes that the integrator left out, once; this takes some ms for each."""
+        with self._parts_lock:
+            if self._left_out is None:
+                tips = {source.branch: (source.tip, source.test) for source in self._sources}
+                found = read_left_out(self.repository, self.branch, self.outcome, tips)
+                with self._lock:
+                    self._left_out = found
+                    self.previewer.use_left_out(found)
+                    self._fold()
+            return self._left_out
 
     @property
     def known_parts(self) -> tuple[Fix, ...]:
@@ -176,7 +201,8 @@ class Review:
         row = self.branch.tests
         if row is not None and commit == row.id:
             return row
-        return self.branch.find(commit) or (self.parts.find(commit) if self.parts is not None else None)
+        found = self.branch.find(commit) or next((fix for fix in self.left_out if fix.id == commit), None)
+        return found or (self.parts.find(commit) if self.parts is not None else None)
 
     @property
     def open_fixes(self) -> tuple[Fix, ...]:
@@ -254,17 +280,19 @@ class Review:
     @property
     def _all_rows(self) -> tuple[Fix, ...]:
         row = self.branch.tests
-        return (*((row,) if row is not None else ()), *self.known_parts, *self.fixes)
+        return (*((row,) if row is not None else ()), *self.known_parts, *self.fixes, *self.left_out)
 
     # Previews and diffs
 
     def warm_up(self) -> None:
         """Start the processes of git and read the first diff; to be called once, while the first frame is drawn."""
         self.space.merger.warm_up(self.branch.tip_tree)
+        self.load_left_out()
         if self.fixes:
             self.diff(self.fixes[0])
 
     def preview(self) -> Preview:
+        self.load_left_out()
         if self._has_verdicts_on_parts():
             self.load_parts()
         return self.preview_of(self.reverted)

@@ -75,11 +75,13 @@ def conflict_summary(branch: IntegratedBranch, preview: Preview, parts: Sequence
     titles = {commit.id: plain(commit.subject, 60) for commit in branch.commits}
     titles |= {fix.id: f"#{fix.rank} {plain(fix.title, 60)}" for fix in branch.fixes}
     titles |= {part.id: f"part 0.{number} {plain(part.title, 60)}" for number, part in enumerate(parts, 1)}
+    titles |= {fix: f"the left-out fix {fix[:9]}" for fix in preview.taken}
     sentences = []
     for conflict in preview.conflicts:
         against = " with " + ", ".join(titles[name] for name in conflict.opponents) if conflict.opponents else ""
         paths = ", ".join(plain(path, 80) for path in conflict.paths[:3]) + (", ..." if len(conflict.paths) > 3 else "")
-        sentences.append(f"reverting {titles[conflict.commit]} conflicts{against} in {paths}")
+        doing = "taking in" if conflict.commit in preview.taken else "reverting"
+        sentences.append(f"{doing} {titles[conflict.commit]} conflicts{against} in {paths}")
     return "; ".join(sentences)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from textual.pilot import Pilot
 
 from swarm_tui.adapters.git import Repository
 from swarm_tui.journal.folder import SweepFolder
+from swarm_tui.model.outcome import IntegratorOutcome, LeftOut
 from swarm_tui.model.sweep import MngrSettings, SweepSpec
 from swarm_tui.room.app import RoomApp
 from swarm_tui.room.screens.fixes import FixesScreen
@@ -51,7 +52,7 @@ def project(tmp_path: Path) -> GitProject:
 
 @asynccontextmanager
 async def merge_view(
-    project: GitProject, tmp_path: Path, size: tuple[int, int] = (120, 30)
+    project: GitProject, tmp_path: Path, size: tuple[int, int] = (120, 30), failed: Sequence[LeftOut] = ()
 ) -> AsyncIterator[tuple[RoomApp, FixesScreen, Pilot[str]]]:
     folder = SweepFolder(tmp_path / "review-room")
     folder.write_spec(
@@ -60,7 +61,9 @@ async def merge_view(
     verdicts = ReviewFolder(tmp_path / "verdicts.jsonl", tmp_path / "review")
 
     def open_it() -> Review:
-        return Review.open(Repository.open(project.root), "main", "integrated", folder=verdicts, by="ada")
+        outcome = IntegratorOutcome(failed=tuple(failed))
+        repository = Repository.open(project.root)
+        return Review.open(repository, "main", "integrated", folder=verdicts, outcome=outcome, by="ada")
 
     app = RoomApp(Store(folder), Settings(notify="none"), home="fixes", given_review=open_it)
     async with app.run_test(size=size) as pilot:
@@ -142,6 +145,33 @@ async def test_a_conflict_is_told_and_the_later_fix_can_be_reverted_too(project:
 
 
 @pytest.mark.slow
+async def test_a_left_out_fix_is_swapped_in_for_those_that_it_fights_with(project: GitProject, tmp_path: Path) -> None:
+    project.git("switch", "--quiet", "--create", "better", "main")
+    whole = "def double(x):\n    return x + x + 1\n\n\ndef half(x):\n    return divmod(x, 2)[0]\n"
+    better = project.commit("[FIX_IMPL] Half by divmod", {"lib.py": whole})
+    project.git("switch", "--quiet", "main")
+    left_out = LeftOut(branch="swarm/x/better", commit=better, reason="conflicts")
+    async with merge_view(project, tmp_path, failed=[left_out]) as (app, screen, pilot):
+        await pilot.press("s")
+        assert "it is on the branch" in text_on_screen(app)
+        await pilot.press("G")
+        await until(pilot, lambda: "if taken in: conflicts with #2, #3 in lib.py  s: swap it in" in text_on_screen(app))
+        assert "4 out    Half by divmod" in text_on_screen(app)
+        await pilot.press("s")
+        await until(pilot, lambda: "#4 is in the plan in the place of #2, #3" in text_on_screen(app))
+        await until(pilot, lambda: "plan clean" in text_on_screen(app))
+        assert "4 IN     Half by divmod" in text_on_screen(app)
+        state = screen.review_state
+        assert state is not None
+        assert state.preview is not None
+        assert state.preview.tree is not None
+        assert any("divmod" in line for line in state.review.net_diff().lines)
+        await pilot.press("A", "r")
+        await until(pilot, lambda: "+ [FIX_IMPL] Half by divmod" in text_on_screen(app))
+        await pilot.press("escape", "s")
+        await until(pilot, lambda: "4 out    Half by divmod" in text_on_screen(app))
+
+
 async def test_its_tests_tell_what_goes_red_without_it(project: GitProject, tmp_path: Path) -> None:
     async with merge_view(project, tmp_path) as (app, _, pilot):
         await pilot.press("T")

@@ -60,6 +60,8 @@ class FixFacts:
     """Tests that it makes weaker."""
     is_risky: bool = False
     """It has files that act by themselves, or a link that leads out of the tree."""
+    is_left_out: bool = False
+    """It is not on the branch; the plan may take it in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +134,8 @@ def _count(number: int, word: str, role: str) -> list[Part]:
 def draw_fix(facts: FixFacts, width: int) -> Line:
     word, role = (VERDICT_WORDS | WAY_BACK_WORDS).get(facts.verdict, ("·", "faint"))
     word = "OUT" if facts.is_part and facts.verdict == "revert" else word
+    if facts.is_left_out:
+        word, role = ("IN", "good") if facts.verdict == "keep" else ("out", "dim")
     if facts.is_conflicting:
         role = "error"
     impact = "" if facts.greens is None else f"{facts.greens}▲" + (f"{facts.reds}▼" if facts.reds else "")
@@ -168,18 +172,20 @@ class EffectFacts:
     tests_red: int | None = None
     tests_run: int = 0
     why_rank: str = ""
+    is_left_out: bool = False
+    """It is not on the branch: the plan may take it in."""
 
 
 def draw_effect(facts: EffectFacts, width: int) -> Line:
     """Return the line under the panels: the consequence of a revert, and why the fix ranks where it does."""
-    deed = "left out" if facts.is_part else "reverted"
+    deed = "taken in" if facts.is_left_out else "left out" if facts.is_part else "reverted"
     left = [Part(" "), Part(f"{deed}: " if facts.is_reverted else f"if {deed}: ", "dim")]
     if not facts.is_known:
         left.append(Part("…", "dim"))
     elif facts.conflict_with or facts.conflict_paths:
         against = f"conflicts with {', '.join(facts.conflict_with)}" if facts.conflict_with else "conflicts"
         left += [Part(against, "error"), Part(f" in {', '.join(facts.conflict_paths[:2])}", "dim")]
-        left.append(Part("  c: what can be done", "key"))
+        left.append(Part("  s: swap it in" if facts.is_left_out else "  c: what can be done", "key"))
     elif facts.is_unchanging:
         left.append(Part("changes nothing", "warning"))
     else:

@@ -33,8 +33,10 @@ class PlanApplication:
         state = self._screen.review_state
         assert state is not None, "not possible without a review"
         out = len(state.review.reverted & {part.id for part in state.review.known_parts})
-        number = len(state.review.reverted) - out
+        taken = len(state.review.taken)
+        number = len(state.review.reverted) - out - taken
         parts = f" and {counted(out, 'part')} left out" if out else ""
+        parts += f", {taken} taken in" if taken else ""
         detail = f"{counted(number + bool(out), 'commit')}, saying which, why and by whom"
         entries = [
             Choosable("revert", "revert commits on top", detail, "r"),

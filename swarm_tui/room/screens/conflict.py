@@ -56,6 +56,8 @@ class ConflictResolution:
         state, fix = self._screen.review_state, self._screen.current_fix
         if state is None or fix is None:
             return self._screen.why_no_fix()
+        if fix in state.review.left_out:
+            return "it is not on the branch: s swaps it in"
         return "" if state.conflict_of(fix) is not None else "nothing stands in the way of reverting this fix"
 
     def offer(self) -> None:

@@ -29,6 +29,7 @@ from swarm_tui.room.screens.parts_walk import PartsWalk
 from swarm_tui.room.screens.plan_panel import PlanPanel
 from swarm_tui.room.screens.review_loader import ReviewLoader
 from swarm_tui.room.screens.sending_back import SendingBack
+from swarm_tui.room.screens.swapping import Swapping
 from swarm_tui.room.screens.test_run_commands import TestRunCommands
 from swarm_tui.room.screens.verdict_commands import VerdictCommands
 from swarm_tui.room.store import SweepChanged
@@ -61,6 +62,7 @@ class FixesScreen(RoomScreen):
         self.verdicts = VerdictCommands(self, self.lines, self.parts)
         self.test_runs = TestRunCommands(self, self._show_test_run)
         self.conflict = ConflictResolution(self)
+        self.swapping = Swapping(self)
         self.application = PlanApplication(self, self.plan)
         self.external = ExternalView(self)
         self.sending_back = SendingBack(self, self.details)
@@ -84,6 +86,7 @@ class FixesScreen(RoomScreen):
                    self.conflict.why_not),
             *self.sending_back.actions(),
             *self.test_runs.actions(),
+            *self.swapping.actions(),
             Action("fixes.apply", ("A",), "apply", "Make the plan so, on a branch of its own; asks first",
                    self.application.offer, self.application.why_not),
             Action("fixes.report", ("R",), "report", "What the integrator left out, made uniform, and asks about",
