@@ -26,7 +26,6 @@ from swarm_tui.triage.leaving_out import (
     rebuilt_trees,
     subject_without,
 )
-from swarm_tui.triage.left_out import TakenStep
 from swarm_tui.triage.plan import reverts_in_order
 from swarm_tui.triage.review import Review
 from swarm_tui.triage.review_text import conflict_summary
@@ -117,13 +116,12 @@ def apply_proposal(review: Review, proposal: Proposal, *, sweep: str = "") -> Ap
     if review.is_rewritten():
         raise SwarmError(f"{plain(review.tip_name)} has been rewritten meanwhile", "open the review again")
     with review.space.retained():
-        rest = replace(proposal, preview=review.previewer.rest_of(proposal.preview))
-        if proposal.is_drop and rest.preview.changes_something:
-            commit, made = build_clean_branch(review, rest.preview, is_signed=proposal.is_signed)
+        if proposal.is_drop:
+            commit, made = build_clean_branch(review, proposal.preview, is_signed=proposal.is_signed)
         else:
+            rest = replace(proposal, preview=review.previewer.rest_of(proposal.preview))
             commit, made = _build_reverts(review, rest, sweep)
-        for step in review.previewer.taken_steps(proposal.preview):
-            commit, made = _take_in(review, proposal, step, commit), made + 1
+            commit, made = _take_in(review, proposal.preview, commit, made, is_signed=proposal.is_signed)
         review.space.copy_to_repository(commit, known=[review.branch.tip])
     entry = {"at": time.time(), "by": review.by, "branch": proposal.branch, "commit": commit}
     # Before the branch is set: were we killed between the two, the branch would count as somebody else's.
@@ -238,19 +236,21 @@ def revert_message(
     return ("\n\n".join(paragraphs) + "\n").encode("utf-8", "replace")
 
 
-def _take_in(review: Review, proposal: Proposal, step: TakenStep, parent: str) -> str:
-    """Make the commit of a left-out fix anew, as `git cherry-pick -x` would."""
-    commit = step.fix.commit
-    message = f"{commit.message.rstrip()}\n\n(cherry picked from commit {commit.id})\n"
-    author = Identity(commit.author_name, commit.author_email)
-    return review.space.commit(
-        step.tree,
-        [parent],
-        message.encode("utf-8", "replace"),
-        author=author,
-        authored=f"@{commit.authored}",
-        is_signed=proposal.is_signed,
-    )
+def _take_in(review: Review, preview: Preview, parent: str, made: int, *, is_signed: bool) -> tuple[str, int]:
+    """Make the commits of left-out fixes anew, as `git cherry-pick -x` would; return the last and the number of all."""
+    for step in review.previewer.taken_steps(preview):
+        commit = step.fix.commit
+        message = f"{commit.message.rstrip()}\n\n(cherry picked from commit {commit.id})\n"
+        parent = review.space.commit(
+            step.tree,
+            [parent],
+            message.encode("utf-8", "replace"),
+            author=Identity(commit.author_name, commit.author_email),
+            authored=f"@{commit.authored}",
+            is_signed=is_signed,
+        )
+        made += 1
+    return parent, made
 
 
 # A clean branch without them
@@ -310,11 +310,12 @@ def _check_drop(review: Review, preview: Preview) -> list[tuple[Commit, str]]:
 
 def build_clean_branch(review: Review, preview: Preview, *, is_signed: bool = False) -> tuple[str, int]:
     """Make the commits of a plan whose history never had what it drops; return the last one, and how many they are."""
-    built = _check_drop(review, preview)
-    parent = _first_parent_of_drop(review, preview)
+    rest = review.previewer.rest_of(preview)
+    built = _check_drop(review, rest) if rest.changes_something else []
+    parent = _first_parent_of_drop(review, rest) if rest.changes_something else review.branch.tip
     for commit, tree in built:
-        is_less = _loses_parts(review, preview, commit)
-        message = message_without(review, commit, preview) if is_less else commit.message
+        is_less = _loses_parts(review, rest, commit)
+        message = message_without(review, commit, rest) if is_less else commit.message
         parent = review.space.commit(
             tree,
             [parent],
@@ -323,7 +324,7 @@ def build_clean_branch(review: Review, preview: Preview, *, is_signed: bool = Fa
             authored=f"@{commit.authored}",
             is_signed=is_signed,
         )
-    return parent, len(built)
+    return _take_in(review, preview, parent, len(built), is_signed=is_signed)
 
 
 def checkout_hint(repository: Repository, applied: Applied) -> str:
