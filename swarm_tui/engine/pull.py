@@ -146,8 +146,8 @@ async def _pull_archive(place: Place, agent: AgentAddress, folder: Path, notes: 
         return plain(str(error), 300)
     else:
         if content.refused:
-            names = ", ".join(plain(name, 60) for name in content.refused[:3])
-            notes.append(f"{len(content.refused)} members of its archive were not unpacked: {names}")
+            listed = ", ".join(plain(name, 60) for name in content.refused[:3])
+            notes.append(f"{len(content.refused)} members of its archive were not unpacked: {listed}")
         names = [name for name in HANDED_IN if (unpacked / name).exists()]
         write_beside(unpacked / _SOURCE_FILE, "\n".join([agent.agent_id, *names]).encode())
         await asyncio.to_thread(_take_over, folder)

@@ -100,6 +100,17 @@ async def test_commits_that_find_no_room_are_not_given_up(tmp_path: Path, has_bu
     assert fetched.tip == tip
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "error: cannot update ref 'refs/swarm/1/a': couldn't write '/r/.git/refs/swarm/1/a.lock'",
+        "fatal: Unable to create '/r/.git/refs/swarm/1/a.lock': No space left on device",
+    ],
+)
+def test_a_ref_that_finds_no_room_is_no_fault_of_the_commits(words: str) -> None:
+    assert isinstance(error_of(GitResult(1, b"", words.encode()), ("fetch",), Path("/r")), NoSpaceForGit)
+
+
 def test_what_the_disk_refuses_ends_the_engine_with_a_sentence_in_the_journal(tmp_path: Path) -> None:
     mngr, tmux = QuickMngr(tmp_path / "mngr"), tmp_path / "t"
     (tmp_path / "mngr").mkdir()

@@ -60,6 +60,8 @@ _SIGNS_OF_NO_ROOM: Final = (
     "disk quota exceeded",
     "file too large",
     "read-only file system",
+    # Of a ref whose lock was made, and could not be filled: git does not say why.
+    "couldn't write '",
 )
 
 
@@ -140,9 +142,9 @@ def error_of(answer: GitResult, arguments: Sequence[str], where: Path) -> Adapte
             f"objects are missing in {where}: {words}",
             "`git fsck` lists them; a partial clone gets them by `git fetch --refetch --no-filter`",
         )
-    if "unable to create" in lowered and ".lock" in lowered:
-        return GitError(words, "another git works in this repository; try again when it has ended")
     if any(sign in lowered for sign in _SIGNS_OF_NO_ROOM):
         return NoSpaceForGit(words, "nothing of yours was changed; make room and try again")
+    if "unable to create" in lowered and ".lock" in lowered:
+        return GitError(words, "another git works in this repository; try again when it has ended")
     shown = plain(" ".join(arguments[:2]), 60)
     return GitError(f"`git {shown}` failed with code {answer.code} in {where}", words or "git gave no reason")
