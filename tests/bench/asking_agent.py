@@ -29,7 +29,8 @@ def ask(url: str, number: int) -> None:
         try:
             urllib.request.urlopen(urllib.request.Request(f"{url}/v1/messages", body), timeout=600).read()
         except urllib.error.HTTPError as error:
-            report({"trouble": "limited", "words": f"{error.code}, question {number}"})
+            trouble = "login_lost" if error.code in (401, 403) else "limited"
+            report({"trouble": trouble, "words": f"{error.code}, question {number}"})
             time.sleep(AGAIN_AFTER)
         else:
             report({})

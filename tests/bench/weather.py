@@ -56,7 +56,8 @@ class DyingLogin:
 
     def guard(self, request: Request) -> Refusal | None:
         with self._lock:
-            self._agents.add(request.user_texts[0] if request.user_texts else "")
+            # A small program begins with its number, Claude Code with its own prompt.
+            self._agents.add(request.user_texts[0].partition(":")[0] if request.user_texts else "")
             self.is_dead = self.is_dead or len(self._agents) >= self._dies_at
             if not self.is_dead or self.is_mended:
                 return None
@@ -66,8 +67,6 @@ class DyingLogin:
 
 def try_limit(lab: ClaudeLab, arguments: argparse.Namespace) -> None:
     bear_only(lab.model, arguments.at_once)
-    if arguments.agent == "command":
-        lab.model.play = lambda request: [Turn("Yes.", seconds=SECONDS)]
     process = lab.program.start(*_words(lab, arguments))
     process.wait(timeout=PATIENCE)
 
@@ -138,6 +137,8 @@ def main() -> None:
     tests = [f"vat_{number}_{arguments.play}" for number in range(arguments.tests)]
     path = asyncio.run(find_mngr()).path
     with isolate_mngr(path) as mngr, claude_lab(mngr, claude, Path(mngr.root) / "shop", tests) as lab:
+        if arguments.agent == "command":
+            lab.model.play = lambda request: [Turn("Yes.", seconds=SECONDS)]
         (try_limit if arguments.what == "limit" else try_login)(lab, arguments)
         events = recover_journal(lab.program.newest().events).events
     print(f"{arguments.tests} tests, {arguments.slots} slots, load {os.getloadavg()[0]:.1f}")

@@ -117,7 +117,7 @@ def test_a_person_is_needed_and_answers_without_a_terminal(sweep: Callable[..., 
     assert any("No, never." in text for text in heard)
 
 
-def test_with_ask_everything_is_asked_and_with_skip_nothing(sweep: Callable[..., Sweep]) -> None:
+def test_with_ask_everything_is_asked(sweep: Callable[..., Sweep]) -> None:
     running = sweep(["vat_fixed"], "--permissions", "ask", "--integrator", "none")
     asked = running.wait_for("vat_fixed", lambda record: record.state is State.WAITING)
     assert asked.question.startswith("it wants to use Bash: ")
