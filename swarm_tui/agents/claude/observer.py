@@ -192,6 +192,8 @@ class ClaudeObserver:
         ask = self.asks.pop(identity, None)
         if ask is not None:
             self.ended_asks[identity] = EndedAsk(ask, why)
+            # Its dialog may be seen for a moment yet.
+            self._steady_status = ""
 
     def _end_answered_on_screen(self, now: float) -> None:
         """End what stood on the screen when no dialog does any more: its hook has died without a word."""

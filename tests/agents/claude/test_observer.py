@@ -345,6 +345,16 @@ def test_an_id_is_used_once() -> None:
     assert (observer.asks, ends_of(observer)) == ({}, {"1": "answered"})
 
 
+def test_a_dialog_that_was_answered_may_stand_for_a_moment_yet() -> None:
+    observer = asking(BASH)
+    observer.set_contents(SESSION.name, {"sessions/7.json": b'{"status":"waiting"}'})
+    observer.observe(0.0)
+    observer.observe(9.0)
+    observer.add_lines(EVENTS.name, [b'{"event":"closed","id":"1","why":"answered"}'])
+    seen = [observer.observe(10.0 + second / 2) for second in range(4)]
+    assert [each is not None and each.needs_person for each in seen] == [False, False, False, True]
+
+
 def test_a_dialog_that_is_gone_ends_what_its_dead_hook_asked_but_not_what_a_subagent_asks() -> None:
     observer = asking(BASH, BASH | {"id": "2", "subagent": "Explore"})
     for second, status in enumerate(("waiting", "busy", "busy", "waiting", "busy")):
