@@ -39,6 +39,8 @@ class Commit:
     """As git writes it: seconds and zone, such as "1763445120 +0100"."""
     message: str
     changes: tuple[FileChange, ...] = ()
+    shown_lines: tuple[int, int] | None = None
+    """The added and removed lines that its diff shows, where a renamed file counts by what was changed in it."""
 
     @property
     def subject(self) -> str:
@@ -75,11 +77,24 @@ class Fix:
 
     @property
     def added(self) -> int:
-        return sum(change.added or 0 for change in self.commit.changes)
+        shown = self.commit.shown_lines
+        return shown[0] if shown is not None else sum(change.added or 0 for change in self.commit.changes)
 
     @property
     def removed(self) -> int:
-        return sum(change.removed or 0 for change in self.commit.changes)
+        shown = self.commit.shown_lines
+        return shown[1] if shown is not None else sum(change.removed or 0 for change in self.commit.changes)
+
+    @property
+    def change_without_lines(self) -> str:
+        """What it does where it neither adds nor removes a line: binary, mode, moved; else ""."""
+        changes = self.commit.changes
+        if self.added or self.removed or not changes:
+            return ""
+        if any(change.added is None for change in changes):
+            return "binary"
+        is_mode = any(change.status == "M" and change.old_mode != change.new_mode for change in changes)
+        return "mode" if is_mode else "moved" if any(change.status == "D" for change in changes) else "empty"
 
 
 @dataclass(frozen=True, slots=True)

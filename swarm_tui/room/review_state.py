@@ -141,6 +141,7 @@ class ReviewState:
             is_left_out=fix in self.review.left_out,
             weaker=sum(teeth.is_weaker for teeth in self.teeth_of(fix)),
             added=fix.added,
+            without_lines=fix.change_without_lines,
             removed=fix.removed,
             greens=len(measured.turned_green) if measured else None,
             reds=len(measured.broken) if measured else 0,

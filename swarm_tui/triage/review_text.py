@@ -86,4 +86,4 @@ def conflict_summary(branch: IntegratedBranch, preview: Preview, parts: Sequence
 
 
 def _size(fix: Fix) -> str:
-    return f"+{fix.added} -{fix.removed}"
+    return fix.change_without_lines or f"+{fix.added} -{fix.removed}"

@@ -347,3 +347,22 @@ def test_hostile_names_and_messages_are_harmless_to_show(tmp_path: Path) -> None
         assert len(review.diff(fix).files[0].hunks) == 1
         assert fix.commit.paths == {name}
         assert review.preview_of([fix.id]).tree == review.branch.base_tree
+
+
+def test_the_list_counts_renames_modes_and_binaries_as_the_diff_does(integrated: Integrated) -> None:
+    project = integrated.project
+    project.git("mv", "other.txt", "renamed.txt")
+    project.commit("[FIX_IMPL] moves", {})
+    text = (project.root / "lines.txt").read_text()
+    (project.root / "lines.txt").unlink()
+    project.commit("[FIX_IMPL] moves and edits", {"moved.txt": text.replace("30\n", "thirty\n")})
+    (project.root / "moved.txt").chmod(0o755)
+    project.commit("[FIX_IMPL] mode", {})
+    project.commit("[FIX_IMPL] binary", {"a.bin": bytes(range(256))})
+    with integrated.open() as review:
+        found = review.fixes[-4:]
+        for fix in review.fixes:
+            files = review.diff(fix).files
+            assert (fix.added, fix.removed) == (sum(file.added for file in files), sum(file.removed for file in files))
+    assert [fix.change_without_lines for fix in found] == ["moved", "", "mode", "binary"]
+    assert (found[1].added, found[1].removed) == (1, 1)

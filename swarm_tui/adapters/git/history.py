@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import IO, Final
 
@@ -58,6 +58,7 @@ def read_commits(repository: Repository, base: str, tip: str) -> tuple[Commit, .
                 "`git rebase` makes one",
             )
     changes = read_changes(repository, [row[0] for row in rows])
+    shown = _read_shown_lines(repository, changes)
     commits = []
     parent, parent_tree = base, repository.tree_of(base)
     for name, parents_text, tree, author, email, authored, message in rows:
@@ -68,8 +69,11 @@ def read_commits(repository: Repository, base: str, tip: str) -> tuple[Commit, .
                 "the base may lie on another branch; `git log --graph` shows it",
             )
         commits.append(
-            Commit(name, parent, tree, parent_tree, author, email, authored, message, tuple(changes.get(name, ())))
-        )
+            Commit(
+                name, parent, tree, parent_tree, author, email, authored, message, tuple(changes.get(name, ())),
+                shown.get(name),
+            )
+        )  # fmt: skip
         parent, parent_tree = name, tree
     return tuple(commits)
 
@@ -91,6 +95,32 @@ def read_changes(repository: Repository, commits: Sequence[str]) -> dict[str, li
     options = ("--stdin", "-r", "-z", "--root", "--raw", "--numstat", "--no-abbrev", "--no-renames", "--no-ext-diff")
     answer = repository.run("diff-tree", *options, "--no-textconv", stdin=lines, timeout=300)
     return _parse_changes(answer.fields)
+
+
+def _read_shown_lines(
+    repository: Repository, changes: Mapping[str, Sequence[FileChange]]
+) -> dict[str, tuple[int, int]]:
+    """Return the lines that diffs show of the commits in which a file may have been renamed: one deletes and adds."""
+    wanted = [name for name, files in changes.items() if {"A", "D"} <= {change.status for change in files}]
+    if not wanted:
+        return {}
+    lines = "".join(f"{name}\n" for name in wanted).encode()
+    options = ("--stdin", "-r", "-z", "--root", "--numstat", "--find-renames=50%", "-l1000", "--no-ext-diff")
+    fields = iter(repository.run("diff-tree", *options, "--no-textconv", stdin=lines, timeout=300).fields)
+    found: dict[str, tuple[int, int]] = {}
+    name = ""
+    for field in fields:
+        if is_commit_id(field):
+            name = field
+            found[name] = (0, 0)
+            continue
+        added, removed, path = field.split("\t", 2)
+        if not path:
+            # Of a renamed file the old and the new path follow.
+            next(fields), next(fields)
+        if added != "-":
+            found[name] = (found[name][0] + int(added), found[name][1] + int(removed))
+    return found
 
 
 def read_tree_changes(repository: Repository, old: str, new: str) -> list[FileChange]:

@@ -56,6 +56,8 @@ class FixFacts:
     """It could not be reverted alone."""
     is_part: bool = False
     """It is a part of row 0, which is left out and not reverted."""
+    without_lines: str = ""
+    """What it changes where that is no line: binary, mode or moved."""
     weaker: int = 0
     """Tests that it makes weaker."""
     is_risky: bool = False
@@ -139,7 +141,7 @@ def draw_fix(facts: FixFacts, width: int) -> Line:
     if facts.is_conflicting:
         role = "error"
     impact = "" if facts.greens is None else f"{facts.greens}▲" + (f"{facts.reds}▼" if facts.reds else "")
-    size = f"+{facts.added}-{facts.removed}" if facts.removed else f"+{facts.added}"
+    size = facts.without_lines or (f"+{facts.added}-{facts.removed}" if facts.removed else f"+{facts.added}")
     tail = [
         Part(f" {facts.weaker} weaker ▼" if facts.weaker and width >= 34 else "", "unresolved"),
         Part(" !" if facts.is_risky else "", "error"),
