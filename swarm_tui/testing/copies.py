@@ -13,12 +13,12 @@ import os
 import shutil
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Self
 
 from swarm_tui.adapters.environment import scrubbed_environment
-from swarm_tui.adapters.git.checkouts import change_tree, check_out_tree
+from swarm_tui.adapters.git.checkouts import change_tree, check_out_tree, restore_settings, settings_of
 from swarm_tui.adapters.git.objects import ObjectSpace
 from swarm_tui.adapters.git.repository import Repository
 from swarm_tui.adapters.git.scratch import ScratchFolder
@@ -60,6 +60,8 @@ class _Copy:
     folder: Path
     repository: Repository | None = None
     tree: str = ""
+    git_settings: dict[str, bytes] = field(default_factory=dict)
+    """What git was told before any test ran there."""
 
     @property
     def venv(self) -> Path:
@@ -260,12 +262,14 @@ class TestCopies:
         self.hold_objects()
         if copy.repository is not None:
             repository = copy.repository
+            await finish_in_thread(lambda: restore_settings(repository, copy.git_settings))
             # What the set-up has made may be neither committed nor ignored.
             is_cleaned = not self.settings.setup
             await finish_in_thread(lambda: change_tree(space, repository, tree, parent=base, is_cleaned=is_cleaned))
             return
         made = await finish_in_thread(lambda: check_out_tree(space, tree, copy.folder, parent=base))
         await self._set_up(copy)
+        copy.git_settings = await finish_in_thread(lambda: settings_of(made))
         copy.repository = made
 
     async def _set_up(self, copy: _Copy) -> None:

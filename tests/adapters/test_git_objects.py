@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -309,3 +310,23 @@ def test_a_kept_process_that_ends_instead_of_answering_is_an_error_in_words(proj
     kept = KeptProcess(lambda: Repository.open(project.root).start("cat-file", "--no-such-option"))
     with pytest.raises(GitError, match="no-such-option"):
         kept.request(b"x\n", read_object)
+
+
+def test_packs_keep_their_times_whatever_is_merged(project: GitProject) -> None:
+    base = project.git("rev-parse", "HEAD^{tree}")
+    project.commit("ours", {"a.txt": "ours\n"})
+    ours = project.git("rev-parse", "HEAD^{tree}")
+    project.git("switch", "--quiet", "--detach", "HEAD~1")
+    project.commit("theirs", {"folder/b.txt": "theirs\n"})
+    theirs = project.git("rev-parse", "HEAD^{tree}")
+    # The very tree that the merge leads to is in a pack.
+    project.commit("both", {"a.txt": "ours\n"})
+    project.git("branch", "both")
+    project.git("repack", "-a", "-d", "--quiet")
+    packs = list((project.root / ".git/objects/pack").iterdir())
+    for path in packs:
+        os.utime(path, (1_600_000_000, 1_600_000_000))
+    with ObjectSpace(Repository.open(project.root)) as space:
+        merged = space.merge(base=base, ours=ours, theirs=theirs)
+        assert merged.tree == project.git("rev-parse", "both^{tree}")
+    assert {path.stat().st_mtime for path in packs} == {1_600_000_000}

@@ -207,3 +207,26 @@ async def test_what_the_set_up_has_made_is_there_for_every_tree(sums: GitProject
     copies = make_copies(setup="test ! -e ready.py && echo > ready.py", count=1)
     for revision in ("integrated", "main", "integrated"):
         assert (await copies.run_uncached(tree_of(sums, revision), TESTS[2:], 60.0)).is_green(TESTS[2]), revision
+
+
+async def test_what_a_hostile_test_tells_git_acts_on_no_other_tree(
+    sums: GitProject, make_copies: MakeCopies, tmp_path: Path
+) -> None:
+    """A conftest names a filter in the copy's settings: the next checkout would run it, as us."""
+    seen = tmp_path / "seen"
+    hostile = f"""
+import pathlib
+git = pathlib.Path(__file__).parent / ".git"
+with (git / "config").open("a") as config:
+    config.write('[filter "evil"]\\n\\tsmudge = touch {seen}; cat\\n\\tclean = touch {seen}; cat\\n')
+(git / "info").mkdir(exist_ok=True)
+(git / "info/attributes").write_text("* filter=evil\\n")
+"""
+    sums.git("switch", "--quiet", "--create", "hostile", "main")
+    sums.commit("hostile", {"conftest.py": hostile})
+    sums.git("switch", "--quiet", "main")
+    sums.commit("harmless", {"other.txt": "changed\n"})
+    copies = make_copies(count=1)
+    assert "passed" in (await outcomes(copies, tree_of(sums, "hostile"), *TESTS)).values()
+    assert "passed" in (await outcomes(copies, tree_of(sums, "main"), *TESTS)).values()
+    assert not seen.exists()

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from swarm_tui.adapters.git.command import GitError
 from swarm_tui.adapters.git.names import checked_branch
 from swarm_tui.adapters.git.objects import ObjectSpace, write_alternates
 from swarm_tui.adapters.git.repository import Repository, import_gitpython
 from swarm_tui.errors import UsageError
+from swarm_tui.regular_file import read_regular
 
 NOTHING_IS_CONVERTED: Final = "* -text -eol -filter -ident -working-tree-encoding\n"
 """Attributes by which files are read and written as they are stored, and no filter runs."""
+
+_SETTING_FILES: Final = ("config", "config.worktree", "commondir", "info/attributes")
 
 
 def clone_into(repository: Repository, folder: Path, *, commit: str, branch: str | None = None) -> Repository:
@@ -76,6 +80,28 @@ def change_tree(space: ObjectSpace, scratch: Repository, tree: str, *, parent: s
     scratch.run("checkout", "--quiet", "--force", "--detach", commit, timeout=600)
     if is_cleaned:
         scratch.run("clean", "--quiet", "-ffd", timeout=600)
+
+
+def settings_of(scratch: Repository) -> dict[str, bytes]:
+    """Return the files of a scratch repository that choose what git runs in it, for `restore_settings`."""
+    git = scratch.root / ".git"
+    return {name: read_regular(git / name) for name in _SETTING_FILES if (git / name).is_file()}
+
+
+def restore_settings(scratch: Repository, settings: Mapping[str, bytes]) -> None:
+    """Put these files back as they were: tests that ran there may have named filters, which git would run for us."""
+    git = scratch.root / ".git"
+    try:
+        if git.is_symlink() or not git.is_dir() or (git / "info").is_symlink():
+            raise GitError(f"{scratch.root} is no git repository any more", "the tests that ran there have replaced it")
+        for name in _SETTING_FILES:
+            path = git / name
+            if path.is_symlink() or path.exists():
+                path.unlink()
+            if name in settings:
+                path.write_bytes(settings[name])
+    except OSError as error:
+        raise GitError(f"{git} cannot be written", error.strerror or str(error)) from error
 
 
 def init_repository(folder: Path, *, branch: str, identity: tuple[str, str]) -> Repository:

@@ -37,6 +37,7 @@ _SETTINGS: Final = (
     "core.quotePath=false",
     "color.ui=false",
     "log.showSignature=false",
+    "submodule.recurse=false",
     "gc.auto=0",
     "maintenance.auto=false",
 )

@@ -75,12 +75,14 @@ class ObjectSpace:
         self._made_bytes, self._size_limit = 0, size_limit
         self._holders = 0
         self._lock = threading.Lock()
+        self._pack_times = _pack_times(own)
 
     def close(self) -> None:
         """End the processes and remove everything that was made here."""
         self._reader.close()
         self.merger.close()
         self._folder.close()
+        _restore_times(self._pack_times)
 
     def __enter__(self) -> Self:
         return self
@@ -251,6 +253,23 @@ class ObjectSpace:
         wanted = "".join(f"{line}\n" for line in (commit, *(f"^{name}" for name in known)))
         pack = self.repository.run("pack-objects", "--revs", "--stdout", "--quiet", stdin=wanted.encode(), timeout=600)
         self.original.run("unpack-objects", "-q", "--strict", stdin=pack.stdout, timeout=600)
+
+
+def _pack_times(objects: Path) -> dict[Path, os.stat_result]:
+    with contextlib.suppress(OSError):
+        return {path: path.stat() for path in (objects / "pack").iterdir()}
+    return {}
+
+
+def _restore_times(known: Mapping[Path, os.stat_result]) -> None:
+    """Set the times of packs as they were: git renews that of each pack which has what is written to another folder."""
+    for path, before in known.items():
+        # Another git may have removed the pack, or put another one in its place.
+        with contextlib.suppress(OSError):
+            now = path.stat()
+            is_same = (now.st_ino, now.st_size) == (before.st_ino, before.st_size)
+            if is_same and now.st_mtime_ns != before.st_mtime_ns:
+                os.utime(path, ns=(now.st_atime_ns, before.st_mtime_ns))
 
 
 def _environment_of_author(author: Identity, authored: str) -> dict[str, str]:
