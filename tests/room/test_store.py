@@ -27,7 +27,8 @@ def folder(tmp_path: Path) -> SweepFolder:
 
 
 def write(folder: SweepFolder, *events: happened.EventBase) -> None:
-    with JournalWriter(folder.events) as journal:
+    written = len(folder.events.read_bytes().splitlines()) if folder.events.exists() else 0
+    with JournalWriter(folder.events, last_seq=written) as journal:
         for event in events:
             journal.append(event)
 
