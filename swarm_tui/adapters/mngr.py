@@ -37,6 +37,7 @@ CALL_TIMEOUT: Final = 120.0
 
 _OK, _ERROR, _TIMEOUT_OR_USAGE, _PROVIDER_INACCESSIBLE, _BLOCKED = 0, 1, 2, 6, 7
 _UNKNOWN_AGENT: Final = re.compile(r"Agent lookup failed for (\S+); discovery returned")
+_HOST_STAYS: Final = "does not support destroying hosts"
 _EXISTS: Final = re.compile(r"An agent named .* already exists")
 _ERROR_LINE: Final = re.compile(r"^Error: (.*)$", re.MULTILINE)
 # Of a traceback, also of one in a group of exceptions, which is framed and ends with a line of dashes.
@@ -143,8 +144,16 @@ class Mngr:
         return await self._change_agents(["start"], names, "started_agents")
 
     async def destroy(self, names: Sequence[str], *, is_branch_deleted: bool = False) -> ActionReport:
-        flags = ["--force", "--remove-created-branch"] if is_branch_deleted else ["--force"]
-        return await self._change_agents(["destroy", *flags], names, "destroyed_agents")
+        words = ["destroy", "--force", *(["--remove-created-branch"] if is_branch_deleted else [])]
+        try:
+            return await self._change_agents(words, names, "destroyed_agents")
+        except AdapterError as error:
+            if _HOST_STAYS not in error.message:
+                raise
+        # Then mngr clears up all providers, and fails at a machine of ssh that has stood empty for a while.
+        report = await self._change_agents([*words, "--no-gc"], names, "destroyed_agents")
+        _checked(await self._call(["gc", "--provider", "local"]))
+        return report
 
     async def destroy_host(self, name: str, provider: str) -> None:
         words = ["destroy", "--force", checked_host(name, provider), "--format", "json"]
