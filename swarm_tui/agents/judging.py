@@ -77,6 +77,8 @@ class Evidence:
     """What pytest itself said last of the test; None when it said nothing."""
     foreign_imports: Sequence[str] = ()
     """Modules of the user's checkout that the test ran against."""
+    weaker: str = ""
+    """How its test became weaker, as far as the source tells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +106,10 @@ def judge(evidence: Evidence) -> Judgement:
         return _judged(Result.UNRESOLVED, doubt)
     for kind, result in _RESULT_OF:
         if kind in succeeded:
-            return _judged(result, "")
+            # A weaker test is no better one, whatever its agent says.
+            is_praised = result is Result.BETTER and evidence.weaker
+            reason = f"its test became weaker: {evidence.weaker}" if evidence.weaker else ""
+            return _judged(Result.TEST_FIX if is_praised else result, reason)
     if outcome.unknown_changes:
         return _judged(Result.UNRESOLVED, f"it reports a change of an unknown kind: {outcome.unknown_changes[0]}")
     last = evidence.last_try

@@ -25,6 +25,7 @@ from swarm_tui.model.state import TestRecord, Try
 from swarm_tui.model.sweep import SweepSpec
 from swarm_tui.model.text import plain
 from swarm_tui.places.place import AgentAddress
+from swarm_tui.teeth.harvested import why_weaker
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,11 @@ class OneTestTask:
         if pulled.has_output:
             outcome, problem = await asyncio.to_thread(_read_outcome, self.folder(context))
             pulled = replace(pulled, outcome=outcome, problem=problem)
-        harvested = _harvested(record, pulled, end)
+        weaker = ""
+        if pulled.fetched.tip and record.file:
+            where = (context.spec.base, pulled.fetched.tip, record.file, record.test)
+            weaker = await asyncio.to_thread(why_weaker, context.repository, *where)
+        harvested = _harvested(record, pulled, end, weaker)
         if self.spec.kind != "tests":
             harvested = await judge_batch(context, record, pulled, harvested)
         context.record(harvested)
@@ -94,7 +99,7 @@ def _last_try(record: TestRecord) -> Try | None:
     return tries[-1] if tries else None
 
 
-def _harvested(record: TestRecord, pulled: Pulled, end: End) -> Harvested:
+def _harvested(record: TestRecord, pulled: Pulled, end: End, weaker: str) -> Harvested:
     judgement = judge(
         Evidence(
             end=end,
@@ -104,6 +109,7 @@ def _harvested(record: TestRecord, pulled: Pulled, end: End) -> Harvested:
             commits_problem=pulled.fetched.problem,
             last_try=_last_try(record),
             foreign_imports=record.foreign_imports,
+            weaker=weaker,
         )
     )
     fetched = pulled.fetched

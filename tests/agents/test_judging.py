@@ -244,3 +244,14 @@ def test_a_reason_is_one_harmless_line() -> None:
     assert "\x1b" not in reason
     assert "\n" not in reason
     assert len(reason) <= 300
+
+
+@pytest.mark.parametrize(
+    ("kind", "result"),
+    [("IMPROVE_TEST", Result.TEST_FIX), ("FIX_TEST", Result.TEST_FIX), ("FIX_IMPL", Result.IMPL_FIX)],
+)
+def test_a_weaker_test_never_counts_as_better_and_says_why(kind: str, result: Result) -> None:
+    made = outcome(changes={kind: change("SUCCEEDED")}, tests_passing_after=True)
+    commits = [CommitSummary("c" * 40, f"[{kind}] x")]
+    found = judge(Evidence(End.ARCHIVE, made, commits=commits, last_try=GREEN, weaker="skip added"))
+    assert (found.result, found.reason) == (result, "its test became weaker: skip added")
