@@ -61,7 +61,7 @@ def swept(isolated_mngr: IsolatedMngr, tmp_path_factory: pytest.TempPathFactory)
         f"def test_{name}():\n    import {name}\n    assert {name}.{name}() > 0\n\n" for name in ("one", "two")
     )
     records = {
-        "records/one.toml": RECORD.format(name="one", wrong=1) + REVISE.format(name="one", wrong=1, right=11),
+        "records/one.toml": RECORD.format(name="one", wrong=1) + REVISE.format(name="one", wrong=1, right=5),
         "records/two.toml": RECORD.format(name="two", wrong=2),
     }
     project.commit("base", files | records | {"tests/test_lib.py": tests, "pytest.ini": PYTEST_INI})
@@ -85,7 +85,7 @@ def test_a_fix_goes_to_its_author_and_comes_again_in_its_place(swept: Program) -
         old = review.fixes[rank - 1]
     refused = swept.call("fixes", "--send-back", str(rank))
     assert (refused.returncode, "--why" in refused.stderr) == (2, True)
-    sent = swept.call("fixes", "--send-back", str(rank), "--why", "Eleven, please.\nNot one.")
+    sent = swept.call("fixes", "--send-back", str(rank), "--why", "Five, please.\nNot one.")
     assert sent.returncode == 0, sent.stderr
     until(lambda: integrated_times(swept) == 2, "the branch with what came of it", 120)
 
@@ -95,18 +95,18 @@ def test_a_fix_goes_to_its_author_and_comes_again_in_its_place(swept: Program) -
         ]
         new = review.fixes[rank - 1]
         returned = returned_fixes(review.outcome)[new.id]
-        assert (returned.old, returned.comment) == (old.id, "Eleven, please.\nNot one.")
+        assert (returned.old, returned.comment) == (old.id, "Five, please.\nNot one.")
         # It is a new change, so that the person is asked anew.
         assert review.verdict(new) is None
         difference = difference_of(review, new, returned)
         assert difference is not None
         # There is no commit of tests on this branch, so that the new test came with the fix.
-        assert {"-    return 1", "+    return 11", "+def test_more(): pass"} <= set(difference.lines)
+        assert {"-    return 1", "+    return 5", "+def test_more(): pass"} <= set(difference.lines)
         assert "+    return 0" not in difference.lines
         assert review.branch.doubts == ()
     git = GitProject(project)
     branch = f"swarm/{swept.newest().name}/integrated"
-    assert "return 11" in git.git("show", f"{branch}:one.py")
+    assert "return 5" in git.git("show", f"{branch}:one.py")
     assert "return 2" in git.git("show", f"{branch}:two.py")
     body = git.git("log", "-1", "--format=%b", new.id)
     assert "Test: tests/test_lib.py::test_one" in body
