@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -36,8 +37,8 @@ def kinds_of(record: Record) -> set[str]:
 
 
 def edited(record: Record, root: Path) -> None:
-    """Make the recorded edits in a copy of the sample; each has to fit exactly once."""
-    for step in record.steps:
+    """Make the recorded edits in a copy of the sample, also those of a revision; each has to fit exactly once."""
+    for step in (*record.steps, *(step for revision in record.revisions for step in revision)):
         if step.name == "edit":
             path = root / step.value
             text = path.read_text()
@@ -69,6 +70,17 @@ def test_records_show_every_kind_of_work() -> None:
 @pytest.mark.parametrize("name", ALL_RECORDS)
 def test_recorded_edits_fit_the_sample(name: str, tmp_path: Path) -> None:
     edited(ALL_RECORDS[name], copied(tmp_path / "copy"))
+
+
+def test_a_fix_that_hides_a_fault_comes_back_as_one_that_does_not(tmp_path: Path) -> None:
+    record = ALL_RECORDS["import_a_delivery"]
+    copy = copied(tmp_path / "copy")
+    edited(record, copy)
+    script = "from larder.dates import parse_date as p; print(p('2027-05'), p('2028-01-01'), p('')); p('soon')"
+    done = subprocess.run([sys.executable, "-c", script], cwd=copy, capture_output=True, text=True)
+    assert done.stdout == "2027-05-31 2028-01-01 None\n"
+    assert "ValueError" in done.stderr
+    assert record.revisions
 
 
 def test_every_block_of_the_tutorial_is_cited(capsys: pytest.CaptureFixture[str]) -> None:
