@@ -142,6 +142,9 @@ swarm-tui list
 # the fixes that its agents made, the most useful one first
 swarm-tui fixes --list
 
+# what a pull request of them would say; with --push it is opened
+swarm-tui fixes --pr
+
 # keep or revert each of them: on a terminal one after the other, here one by its rank
 swarm-tui fixes --revert 1 --why "it was right" --apply swarm/checked
 

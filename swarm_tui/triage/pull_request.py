@@ -58,14 +58,16 @@ def _title(kept: Sequence[Fix], parts: Sequence[Fix]) -> str:
 
 def _opening(review: Review, kept: Sequence[Fix], parts: Sequence[Fix], unread: Sequence[Fix], sweep: str) -> str:
     made = f"Made by agents, a test each{f', in sweep {_as_code(sweep)}' if sweep else ''}"
-    counts = f"{counted(len(kept), 'fix', 'fixes')}, {counted(len(parts), 'part')} of tests and docs"
+    counts = [counted(len(kept), "fix", "fixes")]
+    counts += [f"{counted(len(parts), 'part')} of tests and docs"] if parts else []
     final = (review.outcome.model_extra or {}).get("final_run")
     passed, failed = (final.get("passed"), final.get("failed")) if isinstance(final, dict) else (None, None)
     tests = ""
     if isinstance(passed, int) and isinstance(failed, list) and not review.reverted:
-        tests = f" With all of it {counted(passed, 'test')} of the sweep pass, {len(failed)} fail."
-    seen = f" {counted(len(unread), 'fix', 'fixes')} of these nobody has looked at yet." if unread else ""
-    return f"{made}, and reviewed one by one: {counts}.{seen}{tests}\n"
+        tests = f" With all of it {passed} of {counted(passed + len(failed), 'test')} of the sweep pass."
+    some = "any fix" if len(unread) == len(kept) else f"{len(unread)} of the fixes"
+    seen = f" Nobody has looked at {some} yet." if unread else " A person has looked at each fix."
+    return f"{made}: {', '.join(counts)}.{seen if kept else ''}{tests}\n"
 
 
 def _fix(fix: Fix, effect: MeasuredEffect | None, line: VerdictLine | None, is_unread: bool) -> str:

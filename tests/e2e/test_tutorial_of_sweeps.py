@@ -272,6 +272,13 @@ def test_a_finished_sweep_is_judged_told_and_cleaned_away(swept: E2eSession) -> 
     """)
     expect(run_block(e2e).stdout).to_contain("Double exactly")
     e2e.write_tutorial_block("""
+        # what a pull request of them would say; with --push it is opened
+        swarm-tui fixes --pr
+    """)
+    expect(run_block(e2e).stdout).to_match(
+        r"(?s)^Double exactly\n\nMade by agents.*: 1 fix\..*turns 1 test green \(measured\)"
+    )
+    e2e.write_tutorial_block("""
         # keep or revert each of them: on a terminal one after the other, here one by its rank
         swarm-tui fixes --revert 1 --why "it was right" --apply swarm/checked
     """)

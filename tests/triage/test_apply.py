@@ -326,7 +326,7 @@ def test_the_text_of_a_pull_request_keeps_agents_words_inert(integrated: Integra
     assert request.title == "4 fixes and 1 better test"
     assert "turns 2 tests green (measured), **breaks 1 test**, kept by ada)" in text
     assert "- ▼ `t::c`" in text
-    assert "3 fixes of these nobody has looked at yet" in text
+    assert "Nobody has looked at 3 of the fixes yet." in text
     assert "`see #12 ’x’ @all`" in text
     assert "- `swarm/x/y`: `conflicts [x](http://evil)`" in text
     assert text.index("Fix number 1") < text.index("## Reverted") < text.index("Fix number 5")
