@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import contextlib
 import difflib
+import errno
 import importlib
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -16,6 +18,13 @@ from swarm_tui.cli.commands import COMMAND_BY_NAME, COMMANDS
 from swarm_tui.errors import SwarmError, UsageError
 
 EXIT_INTERRUPTED = 130
+_WAYS_OUT = {
+    errno.EMFILE: ": this shell allows too few open files; `ulimit -n 1024` allows more",
+    errno.ENFILE: ": this machine allows no more open files; close programs",
+    errno.ENOLCK: ": the disk has no locks, as some network disks; use another one",
+    errno.EROFS: ": the disk can only be read; use another one",
+    errno.ENOSPC: ": the disk is full; make room and try again",
+}
 
 
 class CommandModule(Protocol):
@@ -41,6 +50,10 @@ class CommandParser(argparse.ArgumentParser):
 
 def run_command_line(words: Sequence[str]) -> int:
     """Run the command that the words name and return its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        # Where there is no UTF-8, a sign that cannot be written is no reason to say nothing.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
     try:
         code = _dispatch(list(words))
         if sys.stdout is not None:
@@ -60,7 +73,8 @@ def run_command_line(words: Sequence[str]) -> int:
     except OSError as error:
         _discard_output()
         place = f"{error.filename}: " if error.filename else ""
-        _print_error(f"{place}{error.strerror or error}")
+        way_out = _WAYS_OUT.get(error.errno or 0, "")
+        _print_error(f"{place}{error.strerror or error}{way_out}")
         return 1
 
 

@@ -100,7 +100,12 @@ class LineAppender:
         """Write the line and a newline. When this returns, they survive a kill of this process."""
         content = line + b"\n"
         # Files with many writers: without the lock, truncating after a failed write could cut another's line.
-        fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+        except OSError as error:
+            raise JournalError(
+                f"{self.path} cannot be locked: {error.strerror}", "some network disks have no locks; use another one"
+            ) from error
         try:
             start = os.fstat(self._descriptor).st_size
             if start != self.size:

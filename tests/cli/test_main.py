@@ -132,3 +132,13 @@ async def test_what_cannot_be_written_is_one_sentence(words: list[str], tmp_path
     assert told.startswith("swarm-tui: ")
     assert told.count("\n") == 1
     assert is_misuse or "No space left on device" in told
+
+
+async def test_too_few_open_files_are_said_with_the_way_out(tmp_path: Path) -> None:
+    """Git was said not to be installed."""
+    words = f"ulimit -n 8; exec {sys.executable} -m swarm_tui fixes --base HEAD --list"
+    finished = await run_process(["sh", "-c", words], cwd=tmp_path)
+    assert finished.code == 1
+    assert "too few open files" in finished.error_text or "Too many open files" in finished.error_text
+    assert "ulimit -n 1024" in finished.error_text
+    assert "not installed" not in finished.error_text

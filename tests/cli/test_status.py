@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -141,3 +143,18 @@ def test_every_command_refuses_a_name_in_the_same_words(context: EngineContext, 
     with pytest.raises(UsageError) as told:
         open_sweep(context.folder).find_test(name)
     assert refused == {f"swarm-tui: {told.value}\n"}
+
+
+def test_without_utf_8_all_is_told_but_the_signs_that_are_missing(context: EngineContext) -> None:
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    context.record(Seen(test=next(context.state.tests()).test, state=State.WAITING, question="☃?"))
+    done = subprocess.run(
+        [sys.executable, "-m", "swarm_tui", "status"],
+        cwd=context.spec.repository,
+        env=environment,
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert b"Traceback" not in done.stderr
+    assert b"??" in done.stdout

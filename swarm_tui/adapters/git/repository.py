@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -279,7 +280,13 @@ def import_gitpython() -> type[Repo]:
     try:
         from swarm_tui.adapters.git.program import Repo
     except ImportError as error:
-        raise ProgramMissing("git is not installed", how_to_get("git")) from error
+        found = shutil.which("git")
+        if found is None:
+            raise ProgramMissing("git is not installed", how_to_get("git")) from error
+        # GitPython calls git while it is imported, and says no more than that it failed.
+        raise GitError(f"{found} cannot be started", "too few open files or processes? `ulimit -n 1024`") from error
+    except OSError as error:
+        raise GitError(f"git cannot be started: {error.strerror}", "`ulimit -n 1024` allows more open files") from error
     return Repo
 
 
