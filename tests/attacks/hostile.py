@@ -6,12 +6,17 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-from tests.attacks import hostile_archives, hostile_journal, hostile_programs
+from tests.attacks import hostile_archives, hostile_copies, hostile_journal, hostile_programs
 from tests.attacks.attack import Bounds, Table
 from tests.attacks.tricks import Trick
 
 ROUNDS: Final = 100
-TRICKS: Final[tuple[Trick, ...]] = (*hostile_archives.TRICKS, *hostile_journal.TRICKS, *hostile_programs.TRICKS)
+TRICKS: Final[tuple[Trick, ...]] = (
+    *hostile_archives.TRICKS,
+    *hostile_copies.TRICKS,
+    *hostile_journal.TRICKS,
+    *hostile_programs.TRICKS,
+)
 
 
 def attack(bounds: Bounds, table: Table) -> None:
