@@ -57,6 +57,22 @@ async def take_revision(context: EngineContext, test: str) -> bool:
     return True
 
 
+async def take_left_over(context: EngineContext) -> None:
+    """Take what was harvested of fixes that were sent back, by an engine that died before it was on the branch."""
+    waiting = [
+        record.test
+        for record in context.state.tests()
+        if record.revision is not None and record.is_finished and record.harvest.tip not in ("", record.revision.tip)
+    ]
+    if not waiting or not context.state.integration.tip:
+        return
+    on_branch = set(context.repository.list_commits(context.spec.base, context.state.integration.tip))
+    for test in waiting:
+        revision = context.state.record_of(test).revision
+        if revision is not None and revision.fix in on_branch:
+            await take_revision(context, test)
+
+
 @dataclass(frozen=True, slots=True)
 class _Place:
     """One commit of the new branch: what is picked for it, and whose message it has."""

@@ -28,7 +28,7 @@ from swarm_tui.engine.names import integrator_of, recorded_address
 from swarm_tui.engine.new_hosts import NewHosts
 from swarm_tui.engine.one_test_task import OneTestTask
 from swarm_tui.engine.pattern_guard import PatternGuard
-from swarm_tui.engine.revise import take_revision
+from swarm_tui.engine.revise import take_left_over, take_revision
 from swarm_tui.engine.schedule import back_off, choose_launches, slots_taken
 from swarm_tui.engine.stopping import Stopper
 from swarm_tui.engine.stuck_agents import StuckAgents
@@ -110,6 +110,7 @@ class SweepRunner:
 
     async def run(self, inbox: Requests) -> None:
         """Run until no work is left, or until the sweep is stopped."""
+        await take_left_over(self.context)
         async with asyncio.TaskGroup() as self.group:
             while True:
                 now = time.monotonic()
