@@ -12,6 +12,8 @@ def doubts_of(state: SweepState) -> tuple[str, ...]:
     if state.foreign_lines:
         events = counted(state.foreign_lines, "event")
         sentences.append(f"the engine did not write {events} of the journal: passed over")
+    if state.is_cut_short:
+        sentences.append("the end of the journal is lost: what it told is not known")
     if state.broken_lines:
         sentences.append(f"{counted(state.broken_lines, 'line')} of the journal cannot be read: passed over")
     if state.lost_events:

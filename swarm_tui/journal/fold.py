@@ -88,6 +88,8 @@ class SweepState:
         self.unknown_events = 0
         self.lost_events = 0
         """How many events the numbering says there were, and are not there."""
+        self.is_cut_short = False
+        """Whether the end of the journal is lost, as a snapshot of it tells."""
         self.broken_lines = 0
         self.foreign_lines = 0
         """How many events were passed over that the engine did not write."""

@@ -12,7 +12,7 @@ from swarm_tui.journal.fold import SweepState
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.follow import LINE_LIMIT, BadLine, EventFollower
 from swarm_tui.journal.seal import SealWatch, sealer_of
-from swarm_tui.journal.snapshot import read_snapshot
+from swarm_tui.journal.snapshot import is_cut_short, read_snapshot
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.sweep import SweepSpec
 from swarm_tui.model.text import plain
@@ -99,6 +99,7 @@ def open_at_snapshot(folder: SweepFolder) -> OpenedSweep:
     state, offset = read_snapshot(folder.snapshot, folder.events)
     if not offset:
         state = SweepState(spec.tests)
+        state.is_cut_short = is_cut_short(folder.snapshot, folder.events)
     seals = SealWatch(sealer_of(spec.sweep), is_sealed=state.is_sealed)
     return OpenedSweep(folder, spec, state, EventFollower(folder.events, offset, seals))
 

@@ -128,6 +128,17 @@ def read_snapshot(path: Path, journal: Path) -> tuple[SweepState, int]:
         return SweepState(), 0
 
 
+def is_cut_short(path: Path, journal: Path) -> bool:
+    """Return whether a snapshot says that its journal had more bytes than it has now."""
+    try:
+        with open_regular(path) as file:
+            offset = json.loads(file.readline(1000))["offset"]
+        size = journal.stat().st_size if journal.exists() else 0
+        return type(offset) is int and offset > size
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return False
+
+
 def _restored_state(snapshot: Snapshot) -> SweepState:
     state = SweepState()
     for name in _PLAIN_FIELDS:

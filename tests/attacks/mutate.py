@@ -79,7 +79,7 @@ def _play(
     before, failures = _outside(world), table.failures
     done = damage(world.folder.root, dice, secret)
     what = f"round {number}, {', '.join(f'{way} {path}' for path, way in done)}"
-    journal_damaged = all(path in ("events.jsonl", "snapshot.json") and way != "cut" for path, way in done)
+    journal_damaged = all(path in ("events.jsonl", "snapshot.json") for path, _ in done)
     if journal_damaged:
         _judge_truth(_call(world, ("status", "--json")), truth, done, table, what)
     for words in dice.sample(COMMANDS, COMMANDS_EACH):
@@ -121,7 +121,8 @@ def _judge_truth(ended: Ended, truth: Any, done: Sequence[tuple[str, str]], tabl
     except ValueError:
         table.tried(TRUE, [] if ended.code in (1, 2) else [ended.output[-500:]], what)
         return
-    is_journal_gone = any(path == "events.jsonl" and way in ("delete", "empty") for path, way in done)
+    # What was cut off is told by the snapshot, where that is whole.
+    is_journal_gone = "snapshot.json" in {path for path, _ in done}
     is_told = shown["doubts"] or is_journal_gone
     problems = [] if is_told or _records(ended) == truth else ["another state, and no doubt"]
     table.tried(TRUE, problems, what)

@@ -14,6 +14,7 @@ from swarm_tui.engine.journal_keeper import JournalKeeper, take_up_journal
 from swarm_tui.engine.start import write_sweep
 from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.journal.append import JournalWriter, LineAppender, engine_process_id
+from swarm_tui.journal.doubts import doubts_of
 from swarm_tui.journal.fold import END_LOST, FIRST_LINE_LOST, SweepState
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.follow import LINE_LIMIT
@@ -122,6 +123,16 @@ def test_a_snapshot_in_any_way_doubtful_is_left_aside(folder: SweepFolder, chang
     folder.snapshot.write_bytes(change(folder.snapshot.read_bytes()))
     assert read_snapshot(folder.snapshot, folder.events)[1] == 0
     assert open_sweep(folder).state.slots == 3
+
+
+def test_a_journal_that_is_shorter_than_its_snapshot_is_told_of(folder: SweepFolder) -> None:
+    state = write(folder, happened.EngineStarted(pid=1, slots=3), happened.Launched(test=A))
+    write_snapshot(folder.snapshot, folder.events, folder.events.stat().st_size, state)
+    assert doubts_of(open_sweep(folder).state) == ()
+    lose(folder, 3)
+    assert doubts_of(open_sweep(folder).state) == ("the end of the journal is lost: what it told is not known",)
+    folder.events.unlink()
+    assert len(doubts_of(open_sweep(folder).state)) == 1
 
 
 def lose(folder: SweepFolder, *numbers: int) -> None:
