@@ -20,6 +20,7 @@ _UNITTEST: Final[dict[str, type[ast.cmpop]]] = {
     "assertNotEqual": ast.NotEq, "assertGreater": ast.Gt, "assertGreaterEqual": ast.GtE, "assertLess": ast.Lt,
     "assertLessEqual": ast.LtE, "assertIsNotNone": ast.IsNot, "assertIsNone": ast.Is, "assertListEqual": ast.Eq,
     "assertDictEqual": ast.Eq, "assertSequenceEqual": ast.Eq, "assertRegex": ast.In, "assertCountEqual": ast.In,
+    "to_equal": ast.Eq, "to_be": ast.Eq, "to_contain": ast.In, "to_match": ast.In, "not_to_contain": ast.NotIn,
 }  # fmt: skip
 _TOLERANCES: Final = frozenset({"abs", "rel", "rel_tol", "abs_tol", "rtol", "atol", "delta", "tolerance", "tol"})
 _PLACES: Final = frozenset({"places", "decimal", "ndigits", "significant"})

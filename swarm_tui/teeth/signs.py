@@ -181,5 +181,8 @@ def subject_of(node: ast.expr) -> str:
         # `5 == x` is about x, and `"a" in out` about out.
         return ast.unparse(right if isinstance(left, ast.Constant) and not isinstance(right, ast.Constant) else left)
     if isinstance(node, ast.Call):
+        # `expect(x).to_equal(y)` is about x.
+        if isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Call):
+            return subject_of(node.func.value)
         return ast.unparse(node.args[0]) if node.args else ast.unparse(node.func)
     return ast.unparse(node)

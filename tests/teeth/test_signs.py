@@ -83,6 +83,22 @@ def test_two_tests_put_together_are_followed_by_the_one() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "signs"),
+    [
+        ("expect(out).to_equal('1 kg')", "expect(out).to_contain('kg')", ["LOOSENED"]),
+        ("expect(out).to_contain('1 kg')", "expect(out).to_contain('kg')", ["LOOSENED"]),
+        ("expect(out).to_contain('kg')", "expect(out).to_equal('1 kg')", []),
+        ("expect(out).to_equal('1 kg')", "expect(out).to_equal('2 kg')", []),
+        ("self.assertEqual(f(), 3)", "self.assertTrue(f())", ["LOOSENED"]),
+        ("self.assertTrue(f() == 3)", "self.assertEqual(f(), 3)", []),
+    ],
+)
+def test_calls_that_check_are_compared_too(before: str, after: str, signs: list[str]) -> None:
+    source = "def test_a(self):\n    {}\n"
+    assert changes(source.format(before), source.format(after)) == [("test_a", "test_a", signs)]
+
+
 @pytest.mark.parametrize("source", [b"def test_(:\n", b"\0", b"\xff\xfe", b"(" * 5000, b""])
 def test_a_file_that_is_no_python_has_no_tests(source: bytes) -> None:
     assert read_tests(source) == {}
