@@ -10,6 +10,7 @@ from swarm_tui.insight.since import Changes, change_words
 from swarm_tui.journal.fold import SweepState
 from swarm_tui.journal.log_lines import log_line_of
 from swarm_tui.model import events as happened
+from swarm_tui.model.masking import mask_secrets
 from swarm_tui.model.states import Result, State
 from swarm_tui.model.sweep import SweepSpec
 from swarm_tui.model.text import plain
@@ -36,7 +37,8 @@ def notice_of(event: happened.Event) -> Notice | None:
         return None
     line = log_line_of(event)
     test = plain(event.test, 300) if isinstance(event, happened.TestEvent) else ""
-    return Notice(kind, event.seq, event.at, test, plain(line.text, 300) if line is not None else "")
+    # It may go to another machine.
+    return Notice(kind, event.seq, event.at, test, mask_secrets(plain(line.text, 300)) if line is not None else "")
 
 
 def _kind_of(event: happened.Event) -> str | None:

@@ -361,3 +361,12 @@ def test_what_cannot_be_a_way_is_refused(tmp_path: Path, line: str, told: str) -
 def test_which_events_are_told(make: Callable[[], Any], kind: str | None) -> None:
     notice = notice_of(make())
     assert (notice.kind if notice is not None else None) == kind
+
+
+def test_a_notice_takes_no_secret_to_another_machine() -> None:
+    notice = notice_of(
+        Seen(seq=1, at=1.0, test="a.py::t", state=State.WAITING, question="is DB_PASSWORD=hunter22 right?")
+    )
+    assert notice is not None
+    assert "hunter22" not in notice.text
+    assert "DB_PASSWORD=••••••••" in notice.text
