@@ -25,7 +25,14 @@ class NoRegularFile(OSError):
 
 
 def regular_descriptor(path: Path | str, flags: int = os.O_RDONLY) -> int:
-    """Return a descriptor of a file; raise NoRegularFile when it is none, OSError when it cannot be opened."""
+    """Return a descriptor of a file; raise NoRegularFile when it is none, OSError when it cannot be opened.
+
+    What is written goes into that very file: a link to another one is none.
+    """
+    if flags & (os.O_WRONLY | os.O_RDWR):
+        if os.path.islink(path):
+            raise NoRegularFile(errno.EINVAL, "it is a link, not a file", str(path))
+        flags |= os.O_NOFOLLOW
     # Without O_NONBLOCK the opening of a pipe waits for whoever is at its other end.
     descriptor = os.open(path, flags | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY, 0o644)
     mode = os.fstat(descriptor).st_mode

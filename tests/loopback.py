@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import getpass
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -74,6 +75,7 @@ class LoopbackHost:
         """Make its files."""
         for name in ("home", "tmux"):
             (self.folder / name).mkdir(parents=True, mode=0o700)
+        (self.folder / "log").touch()
         self.new_host_key()
         text = CONFIG.format(port=self.port, folder=self.folder, keys=f"{self.client_key}.pub", path=path)
         (self.folder / "sshd_config").write_text(text + self.options)
@@ -97,7 +99,7 @@ class LoopbackHost:
             words = ["sh", "-c", mount, str(self.folder / "disk"), str(self.disk), *words]
             words = ["unshare", "-m", "--propagation", "private", *words]
         self._sshd = subprocess.Popen(words, stdin=subprocess.DEVNULL, preexec_fn=end_with_parent)
-        until(self._listens, f"sshd at port {self.port}")
+        until(self._listens, f"sshd at port {self.port}", describe=(self.folder / "log").read_text)
 
     def _listens(self) -> bool:
         with socket.socket() as probe:
@@ -161,10 +163,12 @@ def make_key(path: Path) -> None:
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """Return a port below those that connections get by themselves, one of which could take it again at once."""
+    while True:
+        port = random.randrange(20_000, 32_000)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 @contextlib.contextmanager

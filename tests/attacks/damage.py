@@ -118,7 +118,7 @@ def device(path: Path, dice: random.Random, secret: Path) -> None:
 
 def link(path: Path, dice: random.Random, secret: Path) -> None:
     path.unlink()
-    path.symlink_to(dice.choice((str(secret), str(path), "/dev/zero", "/etc/passwd", "..", str(path.parent))))
+    path.symlink_to(dice.choice((str(secret), str(path), "/dev/zero", "..", str(path.parent))))
 
 
 def cut_off_folder(path: Path, dice: random.Random, secret: Path) -> None:
