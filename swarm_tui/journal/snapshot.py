@@ -10,7 +10,7 @@ import functools
 import hashlib
 import json
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Final
 
@@ -31,29 +31,6 @@ from swarm_tui.regular_file import open_regular, read_regular
 SNAPSHOT_VERSION: Final = 4
 SIZE_LIMIT: Final = 1 << 29
 _DIGESTED: Final = 4096
-_PLAIN_FIELDS: Final = (
-    "slots",
-    "is_held",
-    "budget",
-    "spending",
-    "started_at",
-    "ended_at",
-    "ended_why",
-    "ended_reason",
-    "engine_machine",
-    "last_seq",
-    "last_at",
-    "unknown_events",
-    "lost_events",
-    "broken_lines",
-    "foreign_lines",
-    "stale_reason",
-    "rules_made",
-    "integration",
-    "integrator",
-    "access",
-    "is_sealed",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +65,11 @@ class Snapshot:
     hosts: tuple[HostState, ...]
     rules: tuple[AnswerRule, ...]
     rule_uses: dict[str, int]
+
+
+_CONVERTED: Final = frozenset({"alarms", "log", "records", "not_queued", "hosts", "rules", "rule_uses"})
+_PLAIN_FIELDS: Final = tuple(entry.name for entry in fields(Snapshot) if entry.name not in _CONVERTED)
+"""Those that the state holds as they are kept."""
 
 
 def take_snapshot(state: SweepState) -> Snapshot:
