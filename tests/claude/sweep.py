@@ -16,7 +16,8 @@ class Sweep:
 
     def __init__(self, lab: ClaudeLab, *words: str) -> None:
         self.lab = lab
-        self.process = lab.program.start("run", "--headless", "--agent", "claude", *words)
+        # A machine with much to do would have fewer agents at work than a test needs.
+        self.process = lab.program.start("run", "--headless", "--agent", "claude", "--ignore-load", *words)
 
     def state(self) -> SweepState:
         return self.lab.program.opened().state
@@ -32,7 +33,7 @@ class Sweep:
                 return None
             return record if condition(record) else None
 
-        found = until(has_come, f"test_{name}", seconds=180.0, describe=self.story)
+        found = until(has_come, f"test_{name}", seconds=400.0, describe=self.story)
         assert found is not None
         return found
 
@@ -45,7 +46,13 @@ class Sweep:
         assert done.returncode == 0, done.stderr
 
     def end(self) -> int:
-        return self.process.wait(timeout=240)
+        return self.process.wait(timeout=500)
+
+    def close(self) -> None:
+        """Stop what a test that failed has left."""
+        if self.process.poll() is None:
+            self.lab.program.call("stop")
+            self.process.wait(timeout=500)
 
     def story(self) -> str:
         try:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -49,16 +49,13 @@ def limit_headers(reset: int) -> dict[str, str]:
 
 @pytest.fixture
 def sweep(mngr: IsolatedMngr, claude: Path, tmp_path: Path) -> Iterator[Callable[..., Sweep]]:
-    labs: list[Any] = []
+    with contextlib.ExitStack() as stack:
 
-    def begin(tests: list[str], *words: str, **variables: str) -> Sweep:
-        lab = claude_lab(mngr, claude, tmp_path / "shop", tests, variables)
-        labs.append(lab)
-        return Sweep(lab.__enter__(), *words)
+        def begin(tests: list[str], *words: str, **variables: str) -> Sweep:
+            lab = stack.enter_context(claude_lab(mngr, claude, tmp_path / "shop", tests, variables))
+            return stack.enter_context(contextlib.closing(Sweep(lab, *words)))
 
-    yield begin
-    for lab in labs:
-        lab.__exit__(None, None, None)
+        yield begin
 
 
 def test_a_sweep_needs_no_flags(sweep: Callable[..., Sweep]) -> None:
