@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from swarm_tui.agents.live.swarm_live.named_paths import as_here, as_there
+from swarm_tui.agents.live.swarm_live.named_paths import as_here, as_there, short_name
 
 CHECKOUT, COPY = "/home/ada/project", "/home/ada/.mngr/copies/1"
 NAMES = [
@@ -48,6 +48,14 @@ def test_paths_stand_in_ids_as_pytest_writes_them(places: pytest.MonkeyPatch) ->
     places.setenv("SWARM_NAMED_IN", "/home/ada/pröject")
     assert as_here("test_a.py::test_x[/home/ada/pr\\xf6ject/a.txt]") == f"test_a.py::test_x[{COPY}/a.txt]"
     assert as_there(f"test_a.py::test_x[{COPY}/a.txt]") == "test_a.py::test_x[/home/ada/pr\\xf6ject/a.txt]"
+
+
+def test_what_is_short_in_the_checkout_is_a_name_here_too(places: pytest.MonkeyPatch) -> None:
+    places.setenv("SWARM_COPY", "/copies/" + "x" * 90)
+    copy = "/copies/" + "x" * 90
+    assert short_name(f"{copy}/a.txt") == f"{copy}/a.txt"
+    assert short_name(f"{copy}/{'a' * 90}.txt") is None, "long there too"
+    assert [short_name(value) for value in ("x" * 101, f"{CHECKOUT}/a.txt", 3, None)] == [None] * 4
 
 
 def test_elsewhere_nothing_changes(places: pytest.MonkeyPatch) -> None:

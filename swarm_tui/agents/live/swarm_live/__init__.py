@@ -21,7 +21,7 @@ import pytest
 
 from .collection import Collection, write_no_reports
 from .limits import TimeLimit, limit_memory, limit_processors, take_own_home
-from .named_paths import as_here
+from .named_paths import as_here, short_name
 from .results import Results
 from .tries import Tries, Witness, read_task, tries_file
 from .writing import QUIETLY
@@ -43,6 +43,15 @@ with QUIETLY:
 def pytest_configure(config: Any) -> None:
     with QUIETLY:
         _configure(config)
+
+
+def pytest_make_parametrize_id(config: Any, val: Any) -> Any:
+    with QUIETLY:
+        name = short_name(val)
+        if name is None or config.getini("disable_test_id_escaping_and_forfeit_all_rights_to_community_support"):
+            return name
+        return name.encode("unicode_escape").decode("ascii")
+    return None
 
 
 def pytest_unconfigure(config: Any) -> None:

@@ -8,6 +8,9 @@ import os
 import re
 from typing import Any
 
+# Newer versions of pytest name a longer text by its number.
+_LONGEST_NAME = 100
+
 
 def as_here(word: str) -> str:
     """Return an argument of pytest with the copy's path in it where it has the checkout's."""
@@ -19,6 +22,15 @@ def as_there(test: str) -> str:
     """Return a node id with the checkout's path in it where it has the copy's."""
     places = _places()
     return _moved(test, places[1], places[0][0]) if places else test
+
+
+def short_name(value: Any) -> Any:
+    """Return a text that is too long for pytest to be a name here, if it is short enough in the checkout; else None."""
+    places = _places()
+    if not places or not isinstance(value, str) or len(value) <= _LONGEST_NAME:
+        return None
+    there = _moved("::" + value, places[1], os.environ["SWARM_NAMED_IN"])[2:]
+    return value if there != value and len(there) <= _LONGEST_NAME else None
 
 
 def _places() -> Any:
