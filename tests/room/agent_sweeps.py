@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from textual.pilot import Pilot
 
@@ -47,7 +48,10 @@ class AgentSweep:
 
 
 def make_sweep(
-    root: Path, names: tuple[str, ...] = ("one", "two", "three"), mngr: MngrSettings | None = None
+    root: Path,
+    names: tuple[str, ...] = ("one", "two", "three"),
+    mngr: MngrSettings | None = None,
+    ids: Mapping[str, str] = MappingProxyType({}),
 ) -> AgentSweep:
     """Write a sweep: the first test runs, the second waits with a question, all others are done."""
     folder = SweepFolder(create_runs_folder(root) / SWEEP)
@@ -61,7 +65,9 @@ def make_sweep(
             journal.append(Queued(test=f"tests/test_a.py::test_{name}", agent=f"swarm-x-{name}"))
         for name in names:
             test = f"tests/test_a.py::test_{name}"
-            journal.append(Launched(test=test, agent_id=f"agent-{name}", state_dir=str(sweep.states / name)))
+            journal.append(
+                Launched(test=test, agent_id=ids.get(name, f"agent-{name}"), state_dir=str(sweep.states / name))
+            )
             journal.append(
                 TryFinished(test=test, number=1, passed=False, seconds=1.5, failure="E   assert 1 == 2\nfull")
             )

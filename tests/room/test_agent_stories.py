@@ -105,6 +105,11 @@ class Agents:
     def is_attached(self, name: str) -> bool:
         return bool(self.tmux("list-clients", "-t", f"=mngr-swarm-x-{name}"))
 
+    def ids(self) -> dict[str, str]:
+        """Return mngr's ids of the agents by their short names."""
+        listing = asyncio.run(self.mngr.adapter.list_agents())
+        return {agent.name.removeprefix("swarm-x-"): agent.id for agent in listing.agents}
+
     def state(self, name: str) -> str:
         listing = asyncio.run(self.mngr.adapter.list_agents())
         return {agent.name: agent.state for agent in listing.agents}.get(f"swarm-x-{name}", "GONE")
@@ -119,7 +124,7 @@ def agents(isolated_mngr: IsolatedMngr) -> Iterator[Agents]:
 @pytest.fixture
 def sweep(agents: Agents, tmp_path: Path) -> SweepFolder:
     agents.ensure_alive()
-    return make_sweep(tmp_path, ("one", "two"), agents.mngr.settings).folder
+    return make_sweep(tmp_path, agents.names, agents.mngr.settings, agents.ids()).folder
 
 
 def room_words(sweep: SweepFolder) -> list[str]:
