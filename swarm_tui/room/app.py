@@ -44,13 +44,6 @@ if TYPE_CHECKING:
     from swarm_tui.triage.review import Review
 
 FLUSH_SECONDS = 0.1
-FEW_TESTS = 30
-"""So many tests are shown as a table at first: there is room for their names."""
-
-
-def first_zoom(tests: int) -> Zoom:
-    """Return the zoom in which a sweep is shown to somebody who has never chosen one."""
-    return Zoom.ROWS if 0 < tests <= FEW_TESTS else Zoom.DOTS
 
 
 class RoomApp(App[str]):
@@ -95,11 +88,19 @@ class RoomApp(App[str]):
         self.is_first_time = settings.state_file is not None and not remembered.is_taught
         """Whether the lines for somebody who has never seen the room are shown; they are for one room only."""
         self.remember(is_taught=True)
+        spec = store.opened.spec
+        self.project = spec.repository or spec.title or spec.sweep
+        """Choices belong to it."""
+        chosen = settings.choices_for(self.project)
+        self.is_zoom_chosen = chosen.zoom in list(Zoom)
+        """Else the grid takes the largest zoom in which all tests are seen."""
         self.choice = GridOptions(
-            zoom=Zoom(remembered.zoom) if remembered.zoom in list(Zoom) else first_zoom(len(store.state.records)),
-            group=remembered.group if remembered.group in GROUPINGS else "file",
-            sort=remembered.sort if remembered.sort in SORTINGS else "file",
+            zoom=Zoom(chosen.zoom) if self.is_zoom_chosen else Zoom.DOTS,
+            group=chosen.group if chosen.group in GROUPINGS else "file",
+            sort=chosen.sort if chosen.sort in SORTINGS else "file",
         )
+        if chosen.sweep == spec.sweep:
+            self.current_test = chosen.test
         self.key_at = 0.0
         self.key_queue = KeyQueue(self, super().on_event, self._takes_key)
         self._screens: dict[str, RoomScreen] = {}
@@ -330,6 +331,9 @@ class RoomApp(App[str]):
     def remember(self, **changes: Any) -> None:
         self.settings = self.settings.remember(**changes)
 
+    def remember_for_project(self, **changes: str) -> None:
+        self.settings = self.settings.remember_for(self.project, **changes)
+
     def watch_theme(self, theme: str) -> None:
         if hasattr(self, "theme_styles"):
             self.theme_styles = ThemeStyles(self, self.is_ascii)
@@ -338,36 +342,6 @@ class RoomApp(App[str]):
                 for lines in screen.query("Lines, Band"):
                     lines.notify_style_update()
                     lines.refresh()
-
-    # Dialogs that every screen may open; imported when they are.
-
-    def open_themes(self) -> None:
-        from swarm_tui.room.screens.dialog import Choosable, PickScreen
-
-        def change(values: tuple[str, ...] | None) -> None:
-            if values:
-                self.theme = values[0]
-
-        names = sorted(self.available_themes)
-        self.push_screen(PickScreen("Theme", [Choosable(name, name) for name in names], current=self.theme), change)
-
-    def open_help(self, screen: RoomScreen) -> None:
-        from swarm_tui.room.screens.searchable_list import HelpScreen
-
-        self.push_screen(HelpScreen(screen), lambda action: screen.perform(action) if action is not None else None)
-
-    def open_palette(self, screen: RoomScreen) -> None:
-        from swarm_tui.room.screens.searchable_list import PaletteScreen
-
-        self.push_screen(PaletteScreen(screen), lambda command: command() if command is not None else None)
-
-    def open_filter(self, screen: RoomScreen) -> None:
-        from swarm_tui.room.widgets.filter_line import FilterLine
-
-        line = FilterLine(screen)
-        screen.mount(line)
-        # At once: the next key is the first one of the filter.
-        screen.set_focus(line, scroll_visible=False)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Leave the keys of the app itself to an agent's pane while one is open."""
@@ -420,6 +394,8 @@ class RoomApp(App[str]):
     def on_unmount(self) -> None:
         if self._is_absence_read:
             self.absence.keep()
+        if self.current_test is not None and self.given_review is None:
+            self.remember_for_project(sweep=self.store.opened.spec.sweep, test=self.current_test)
         self.write_to_terminal(f"\x1b]2;\x07{POP_TITLE}")
 
     def _fatal_error(self) -> None:

@@ -45,6 +45,7 @@ ROLES: Final[dict[str, tuple[str, str]]] = {
     "launching": ("teal", "terminal-dim"),
     "running": ("cyan", ""),
     "waiting": ("yellow", "bold"),
+    "held": ("yellow", ""),
     "hindered": ("yellow", ""),
     "clean": ("leaf", "terminal-dim"),
     "skipped": ("muted", "terminal-dim"),

@@ -1,4 +1,4 @@
-"""What the room remembers (theme, zoom, order) and what the config file sets (keys, notices); XDG folders.
+"""What the room remembers, much of it for each project, and what the config file sets (keys, notices); XDG folders.
 
 `$XDG_CONFIG_HOME/swarm-tui/config.toml` belongs to the person and is only read:
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from textual.app import App
 
 NOTICES: Final = ("bell", "desktop", "none")
+PROJECTS_KEPT: Final = 100
 DEFAULT_THEME: Final = "textual-dark"
 TERMINAL_THEME: Final = "ansi-dark"
 
@@ -39,13 +40,24 @@ class Remembered:
     """What the room remembers from one time to the next."""
 
     theme: str = ""
-    zoom: str = ""
-    """Empty until somebody has chosen one."""
-    group: str = "file"
-    sort: str = "file"
     has_side: bool = True
     is_taught: bool = False
     """Whether the lines that teach the first keys have been shown."""
+    projects: Mapping[str, Any] = field(default_factory=dict)
+    """The choices for each project, by its repository; those used last at the end."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectChoices:
+    """How a person wants to see the sweeps of one project, and where they were."""
+
+    zoom: str = ""
+    """Empty until somebody has chosen one: then it is the largest in which all tests are seen."""
+    group: str = "file"
+    sort: str = "file"
+    sweep: str = ""
+    test: str = ""
+    """The test under the cursor in that sweep."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +75,19 @@ class Settings:
     def personal_folder(self) -> Path | None:
         """Where it is kept how far each sweep was seen."""
         return self.state_file.parent if self.state_file is not None else None
+
+    def choices_for(self, project: str) -> ProjectChoices:
+        """Return the choices for a project, the defaults where there are none."""
+        known = self.remembered.projects.get(project)
+        names = {entry.name for entry in fields(ProjectChoices)}
+        chosen = known.items() if isinstance(known, dict) else ()
+        return ProjectChoices(**{name: value for name, value in chosen if name in names and isinstance(value, str)})
+
+    def remember_for(self, project: str, **changes: str) -> Settings:
+        """Return the settings with these choices for a project, on disk too where that is possible."""
+        choices = asdict(replace(self.choices_for(project), **changes))
+        others = {name: kept for name, kept in self.remembered.projects.items() if name != project}
+        return self.remember(projects=dict([*others.items(), (project, choices)][-PROJECTS_KEPT:]))
 
     def remember(self, **changes: Any) -> Settings:
         """Return the settings with these things remembered, on disk too where that is possible."""

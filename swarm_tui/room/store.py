@@ -286,11 +286,27 @@ class Store:
         return request
 
     def pending_for(self, test: str) -> RequestKind | None:
-        """Return the kind of a request about this test that the engine has not answered yet."""
+        """Return the kind of a request about this test that the engine has not answered yet.
+
+        A message that has reached its agent is no longer on its way, though the engine says so only when all have it.
+        """
+        record = self.state.records.get(test)
         for pending in self.pending.values():
-            if test in pending.request.tests:
+            is_message = pending.request.kind is RequestKind.MESSAGE
+            has_moved = is_message and record is not None and record.since > pending.at
+            if test in pending.request.tests and not has_moved:
                 return pending.request.kind
         return None
+
+    def tests_of(self, name: str) -> list[str]:
+        """Return the tests of this sweep that a pending request names."""
+        return [test for test in self.pending[name].request.tests if test in self.state.records]
+
+    def _has_moved(self, pending: PendingRequest, test: str) -> bool:
+        record, kind = self.state.records[test], pending.request.kind
+        if kind is RequestKind.STOP:
+            return record.is_finished
+        return kind is not RequestKind.RETRY or not record.is_finished or record.since > pending.at
 
     def answering(self) -> frozenset[str]:
         """Return the items to which answers are on their way."""
@@ -310,8 +326,11 @@ class Store:
 
     def _collect_answers(self) -> None:
         for name in [name for name in self.pending if name in self.state.answers]:
-            pending = self.pending.pop(name)
             answer = self.state.answers[name]
+            if answer.is_done and not all(self._has_moved(self.pending[name], test) for test in self.tests_of(name)):
+                # The engine is at it: what was asked for is done when the tests show it.
+                continue
+            pending = self.pending.pop(name)
             what = request_words(pending.request)
             if answer.is_done:
                 text = f"{what}: done" + (f", {answer.detail}" if answer.detail else "")

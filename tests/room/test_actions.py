@@ -7,8 +7,6 @@ from pathlib import Path
 import pytest
 
 from swarm_tui.room.actions import EVERYWHERE, SCOPES, SCREENS, Action, KeyMap, ScreenEntry, actions_in
-from swarm_tui.room.app import first_zoom
-from swarm_tui.room.draw.arrange import Zoom
 from swarm_tui.room.draw.frame import draw_footer
 from swarm_tui.room.draw.parts import text_of, width_of
 from tests.room.keys_page import keys_page
@@ -90,13 +88,3 @@ def test_the_page_of_keys_is_what_the_table_says() -> None:
         page.parent.mkdir(exist_ok=True)
         page.write_text(keys_page(), encoding="utf-8")
     assert page.read_text(encoding="utf-8") == keys_page(), "SWARM_WRITE_SCENES=1 writes it anew"
-
-
-def test_a_small_sweep_is_a_table_at_first_and_a_large_one_dots() -> None:
-    assert [first_zoom(tests) for tests in (0, 1, 30, 31, 10_000)] == [
-        Zoom.DOTS,
-        Zoom.ROWS,
-        Zoom.ROWS,
-        Zoom.DOTS,
-        Zoom.DOTS,
-    ]

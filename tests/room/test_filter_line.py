@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from swarm_tui.room.screens.overlays import open_filter
 from swarm_tui.room.widgets.filter_line import FilterLine
 from tests.room.scenes import Scene, fixed_sweep, room_on
 
@@ -14,7 +15,7 @@ async def test_a_filter_may_be_begun_before_the_last_one_is_taken_off_the_screen
             await pilot.press("slash", "1")
             # In one go, as when the next key comes before Textual has taken the line away.
             screen.focus_main()
-            app.open_filter(screen)
+            open_filter(screen)
             await pilot.pause()
             await pilot.press("escape")
             assert screen.filter_words == ""

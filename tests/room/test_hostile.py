@@ -23,13 +23,14 @@ from swarm_tui.model.requests import RequestKind
 from swarm_tui.model.state import LogLine, TestRecord, Try
 from swarm_tui.model.states import Result, State
 from swarm_tui.model.sweep import MngrSettings, SweepSpec
-from swarm_tui.room.draw.cells import Cell, draw_chips, draw_dots, draw_table_row
+from swarm_tui.room.draw.cells import Cell, draw_chips, draw_dots
 from swarm_tui.room.draw.inbox import draw_different, draw_group_row, draw_item_detail, draw_item_row
 from swarm_tui.room.draw.layout import CellRun
 from swarm_tui.room.draw.parts import Line, Part, text_of, width_of
 from swarm_tui.room.draw.patterns import draw_pattern_detail, draw_pattern_row, draw_strip
 from swarm_tui.room.draw.side import draw_side, side_title
 from swarm_tui.room.draw.streams import draw_log_line
+from swarm_tui.room.draw.table import draw_table_row, table_of
 from tests.room.scenes import Scene, press, room_on, text_on_screen
 
 HOSTILE = (
@@ -121,7 +122,7 @@ def test_no_panel_passes_on_what_acts_on_a_terminal(record: TestRecord, width: i
     ledger = Insights()
     ledger.update([record, record._replace(test=record.test + "2")])
     patterns = with_held(ledger.patterns(), alarms, all_records)
-    lines = [draw_table_row(cell, width, 5.0), draw_dots((run,), lambda _: cell, width)]
+    lines = [draw_table_row(table_of([cell.record]), cell, width, 5.0), draw_dots((run,), lambda _: cell, width)]
     lines += [draw_chips(run, lambda _: cell), *draw_side(record, width, 5.0, RequestKind.STOP)]
     lines += [
         draw_log_line(LogLine(1.0, "error", record.reason, record.test), width),

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from swarm_tui.errors import UsageError
-from swarm_tui.room.settings import Remembered, Settings, read_settings
+from swarm_tui.room.settings import ProjectChoices, Remembered, Settings, read_settings
 
 
 def environment(folder: Path) -> dict[str, str]:
@@ -29,14 +29,30 @@ def test_a_choice_is_remembered(tmp_path: Path) -> None:
     assert read_settings(environment(tmp_path)).remembered == Remembered(theme="nord", has_side=False)
 
 
-@pytest.mark.parametrize("content", ["", "[]", "{", '{"theme": 3, "zoom": "rows", "unknown": 1}', "\x00"])
+@pytest.mark.parametrize("content", ["", "[]", "{", '{"theme": 3, "has_side": false, "unknown": 1}', "\x00"])
 def test_a_broken_memory_is_forgotten_in_part(tmp_path: Path, content: str) -> None:
     path = tmp_path / "state" / "swarm-tui" / "room.json"
     path.parent.mkdir(parents=True)
     path.write_text(content)
     remembered = read_settings(environment(tmp_path)).remembered
     assert remembered.theme == ""
-    assert remembered.zoom == ("rows" if "rows" in content else "")
+    assert remembered.has_side == ("has_side" not in content)
+
+
+def test_choices_belong_to_a_project(tmp_path: Path) -> None:
+    settings = read_settings(environment(tmp_path)).remember_for("/one", zoom="rows", sort="cost")
+    settings.remember_for("/two", group="state", sweep="s", test="t")
+    settings = read_settings(environment(tmp_path))
+    assert settings.choices_for("/one") == ProjectChoices(zoom="rows", sort="cost")
+    assert settings.choices_for("/two") == ProjectChoices(group="state", sweep="s", test="t")
+    assert settings.choices_for("/three") == ProjectChoices()
+
+
+@pytest.mark.parametrize("choices", [3, [], {"zoom": 3}, {"nothing": "x"}, None])
+def test_broken_choices_of_a_project_are_forgotten(choices: object) -> None:
+    settings = Settings(remembered=Remembered(projects={"/one": choices}))
+    assert settings.choices_for("/one") == ProjectChoices()
+    assert settings.remember_for("/one", zoom="rows").choices_for("/one").zoom == "rows"
 
 
 def test_a_memory_that_cannot_be_written_stops_nobody(tmp_path: Path) -> None:

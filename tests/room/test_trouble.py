@@ -14,9 +14,10 @@ from swarm_tui.model.requests import RequestKind
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.states import State
 from swarm_tui.model.trouble import Trouble, TroubleKind, time_of_day
-from swarm_tui.room.draw.cells import COLUMNS, Cell, draw_table_row
+from swarm_tui.room.draw.cells import Cell
 from swarm_tui.room.draw.glyphs import glyph_of, role_of, word_of
 from swarm_tui.room.draw.side import draw_side
+from swarm_tui.room.draw.table import STATE, draw_table_row, table_of
 from tests.room.scenes import NOW, Scene, fixed_sweep, press, room_on, text_on_screen
 
 UNTIL = NOW + 3_600.0
@@ -38,12 +39,12 @@ def lines_of(record: TestRecord, width: int = 60) -> str:
 
 
 def row_of(record: TestRecord, width: int) -> str:
-    return "".join(part.text for part in draw_table_row(Cell(record), width, NOW))
+    return "".join(part.text for part in draw_table_row(table_of([record]), Cell(record), width, NOW))
 
 
 def test_a_limited_agent_says_until_when() -> None:
     assert (LIMITED.mark, glyph_of(LIMITED), word_of(LIMITED)) == ("hindered", "≈", f"limited until {CLOCK}")
-    assert f"until {CLOCK}" in row_of(LIMITED, 80)[: COLUMNS[0].width]
+    assert f"until {CLOCK}" in row_of(LIMITED, 80)[: STATE.width]
     assert "You've hit your limit" in row_of(LIMITED, 200)
     shown = lines_of(LIMITED)
     assert f"limited until {CLOCK}" in shown

@@ -17,6 +17,7 @@ TRY_SIGNS: Final = {
 """The sign and the role of a try by the word for it."""
 STATUS_ROLES: Final = {"SUCCEEDED": "good", "FAILED": "unresolved", "BLOCKED": "blocked"}
 """The role of a change by how far its agent came with it."""
+HELD_GLYPH: Final = "‖"
 PILLS: Final[dict[str, tuple[str, ...]]] = {
     pill: tuple(mark.name for mark in ALONG_BAR if mark.pill == pill)
     for pill in dict.fromkeys(mark.pill for mark in ALONG_BAR)
@@ -28,7 +29,7 @@ ASCII_OF: Final = str.maketrans(
         "…": "~", "─": "-", "│": "|", "·": ".", "→": ">", "×": "x", "▕": "[", "▏": "]", "█": "=", "▓": "+", "▒": "~",
         "░": ".", "▸": ">", "▾": "v", "↑": "^", "↓": "v", "▲": "^", "▼": "v", "↳": ">", "≈": "~", "•": "*", "–": "-",
         "⊘": "s", "◐": "o", "◌": ",", "◍": ":", "✓": "v", "✗": "x", "●": "#", "◆": "*", "■": "B", "☐": "o", "▌": "|",
-        "◂": "<",
+        "◂": "<", "‖": "H",
     }
 )  # fmt: skip
 """How the room's own signs are written with --ascii."""
@@ -36,7 +37,7 @@ ASCII_OF: Final = str.maketrans(
 
 def glyph_of(record: TestRecord, is_wide: bool = False) -> str:
     """Return the glyph of a test; wide, a running one carries the result of its last finished try."""
-    glyph = MARKS[record.mark].glyph
+    glyph = HELD_GLYPH if is_held_back(record) else MARKS[record.mark].glyph
     if not is_wide:
         return glyph
     if record.state is State.RUNNING:
@@ -46,7 +47,14 @@ def glyph_of(record: TestRecord, is_wide: bool = False) -> str:
     return glyph + " "
 
 
+def is_held_back(record: TestRecord) -> bool:
+    """Whether a test waits in the queue and is not launched until somebody releases it."""
+    return record.is_held and record.state is State.QUEUED
+
+
 def role_of(record: TestRecord) -> str:
+    if is_held_back(record):
+        return "held"
     if record.stale_since is not None:
         return "stale"
     return "warning" if record.stuck else MARKS[record.mark].role
@@ -59,6 +67,8 @@ def word_of(record: TestRecord) -> str:
         return trouble_words(trouble.kind, trouble.until, record.trouble_at)
     if record.stuck:
         return "stuck"
+    if is_held_back(record):
+        return "held"
     return MARKS[record.mark].word
 
 

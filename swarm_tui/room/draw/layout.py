@@ -56,6 +56,17 @@ class Layout(NamedTuple):
         return list(self.places)
 
 
+def largest_zoom(groups: Sequence[Group], width: int, height: int) -> Zoom:
+    """Return the largest zoom in which all tests are seen at once; dots where they are seen in none."""
+    tests = sum(len(group.tests) for group in groups)
+    headings = sum(bool(group.label) for group in groups)
+    if tests + headings + 1 <= height:
+        # The table has the names of its columns above it.
+        return Zoom.ROWS
+    columns = max(1, width // CHIP_WIDTH)
+    return Zoom.CHIPS if headings + sum(-(-len(group.tests) // columns) for group in groups) <= height else Zoom.DOTS
+
+
 def lay_out(groups: Sequence[Group], zoom: Zoom, width: int, height: int) -> Layout:
     match zoom:
         case Zoom.DOTS:

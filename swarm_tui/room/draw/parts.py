@@ -27,6 +27,15 @@ def width_of(line: Line) -> int:
     return sum(cell_len(part.text) for part in line)
 
 
+def spot_at(line: Line, x: int) -> str:
+    """Return the spot of the part at a cell of the line; "" where there is none."""
+    for part in line:
+        x -= cell_len(part.text)
+        if x < 0:
+            return part.spot
+    return ""
+
+
 def text_of(line: Line) -> str:
     return "".join(part.text for part in line)
 

@@ -10,9 +10,9 @@ from swarm_tui.model.hosts import LOCAL_HOST
 from swarm_tui.model.requests import RequestKind
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.text import plain, plain_lines
-from swarm_tui.room.draw.cells import draw_tries
 from swarm_tui.room.draw.glyphs import STATUS_ROLES, TRY_SIGNS, glyph_of, role_of, word_of
 from swarm_tui.room.draw.parts import Line, Part, cut_line, wrap_text
+from swarm_tui.room.draw.table import draw_tries
 
 TRIES_SHOWN = 6
 SOURCES = {
@@ -22,10 +22,13 @@ SOURCES = {
 }  # fmt: skip
 
 
-def draw_side(record: TestRecord, width: int, now: float, asked: RequestKind | None = None) -> list[Line]:
+def draw_side(
+    record: TestRecord, width: int, now: float, asked: RequestKind | None = None, *, has_end: bool = False
+) -> list[Line]:
+    """Return what is known of a test; without the agent's last line where the end of its transcript follows."""
     lines: list[Line] = [cut_line(_first_line(record, now), width)]
     if asked is not None:
-        lines.append(cut_line([Part(f"{asked.value} was asked, no answer yet", "pending")], width))
+        lines.append(cut_line([Part(f"{asked.value}: asked, not done yet", "pending")], width))
     lines += _node_id(record, width)
     if record.question:
         # Before all else that is known: on a small terminal the rest is below the panel's end.
@@ -48,7 +51,7 @@ def draw_side(record: TestRecord, width: int, now: float, asked: RequestKind | N
     lines += _changes(record, width)
     lines += _tries(record, width)
     lines += _agent(record, width)
-    if record.last_line and not record.is_finished:
+    if record.last_line and not record.is_finished and not has_end:
         lines.append(())
         lines += _paragraph("", plain(record.last_line), width, "dim")
     return lines
@@ -90,7 +93,7 @@ def _why(record: TestRecord, width: int, now: float) -> Iterable[Line]:
     known_from = SOURCES.get(record.source, plain(record.source, 40))
     since = f"{known_from}, {age(now - record.since)}" if record.since else known_from
     why = f"{plain(record.reason)} ({since})" if record.reason else since
-    yield from _paragraph("why: ", why, width)
+    yield from _paragraph("known from: " if not record.reason else "why: ", why, width)
     if record.stale_since is not None:
         is_far = record.host not in ("", LOCAL_HOST)
         what = f"{plain(record.host, 40)} was last heard of" if is_far else "the probe failed"

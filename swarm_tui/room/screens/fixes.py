@@ -88,7 +88,7 @@ class FixesScreen(RoomScreen):
             *self.test_runs.actions(),
             *self.swapping.actions(),
             Action("fixes.apply", ("A",), "apply", "Make the plan so, on a branch of its own; asks first",
-                   self.application.offer, self.application.why_not),
+                   self.application.offer, self.application.why_not, rank=4),
             Action("fixes.report", ("R",), "report", "What the integrator left out, made uniform, and asks about",
                    self.open_report, self.why_no_report),
             Action("fixes.net", ("D",), "", "What the plan as a whole does to the base, until you move",

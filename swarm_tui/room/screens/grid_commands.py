@@ -52,18 +52,25 @@ class GridCommands:
     def zoom(self, step: int) -> None:
         place = ZOOMS.index(self._panel.options.zoom) + step
         zoom = ZOOMS[max(0, min(len(ZOOMS) - 1, place))]
-        self._screen.room.remember(zoom=zoom.value)
+        self._screen.room.is_zoom_chosen = True
+        self._screen.room.remember_for_project(zoom=zoom.value)
         self._panel.change_options(zoom=zoom)
 
     def _choose(self, title: str, values: tuple[str, ...], option: str) -> None:
         def change(chosen: tuple[str, ...] | None) -> None:
             if chosen:
-                self._screen.room.remember(**{option: chosen[0]})
+                self._screen.room.remember_for_project(**{option: chosen[0]})
                 self._panel.change_options(**{option: chosen[0]})
 
         entries = [Choosable(value, value, key=CHOICE_KEYS.get(value, value[0])) for value in values]
         current = getattr(self._panel.options, option)
         self._screen.room.push_screen(PickScreen(title, entries, current=current), change)
+
+    def sort_by(self, sort: str) -> None:
+        """Sort by what a column shows; once more, by file again."""
+        sort = "file" if sort == self._panel.options.sort else sort
+        self._screen.room.remember_for_project(sort=sort)
+        self._panel.change_options(sort=sort)
 
     def choose_states(self) -> None:
         counts, shown = self._screen.store.state.counts, self._panel.options.pills

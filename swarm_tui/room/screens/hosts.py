@@ -70,6 +70,6 @@ class HostsScreen(GroupListScreen[HostLine]):
             self.room.show_only(host.tests, f"on {host.name}")
 
     def show_by_host(self) -> None:
-        self.room.remember(group="host")
+        self.room.remember_for_project(group="host")
         self.room.choice = replace(self.room.choice, group="host")
         self.room.open_screen("sweep")

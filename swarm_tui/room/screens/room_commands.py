@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from swarm_tui.model.text import plain
 from swarm_tui.room.actions import SCREENS, Action
+from swarm_tui.room.screens import overlays
 from swarm_tui.room.widgets.lines import Lines
 
 if TYPE_CHECKING:
@@ -32,22 +33,23 @@ class RoomCommands:
             *self._moving_actions(),
             *agent_actions,
             Action("room.filter", ("/",), "filter", "Filter as you type; `!word` shows what does not match",
-                   lambda: screen.room.open_filter(screen), screen.why_not_filter, rank=13),
+                   partial(overlays.open_filter, screen), screen.why_not_filter, rank=13),
             Action("room.palette", (":", "ctrl+p"), "", "Everything by name, and commands such as `slots 24`",
-                   lambda: screen.room.open_palette(screen), is_listed=False, is_always_ready=True),
+                   partial(overlays.open_palette, screen), is_listed=False, is_always_ready=True),
             Action("room.copy", ("Y",), "", "Copy the name under the cursor", self.copy, self.why_not_copy),
             Action("room.since", ("S",), "", "What has happened since you were here", self.list_changes,
                    lambda: screen.room.absence.why_nothing()),
             Action("room.undo", ("z",), "", "Undo the last change of marks", self.undo_marks, self.why_not_undo),
             Action("room.redo", ("Z",), "", "Redo it", self.redo_marks, self.why_not_redo),
-            Action("room.theme", (), "", "Choose a theme; the choice is remembered", lambda: screen.room.open_themes()),
+            Action("room.theme", (), "", "Choose a theme; the choice is remembered",
+                   partial(overlays.open_themes, screen)),
             Action("room.back", ("q",), "", "Back; at home, leave the room (the agents go on)", screen.go_back,
                    is_always_ready=True),
             Action("room.escape", ("escape",), "", "Close, clear marks, clear the filter, or go back; never leaves",
                    screen.escape, is_listed=False, is_always_ready=True),
             Action("room.leave", (), "", "Leave the room; the agents go on", lambda: screen.room.leave()),
             Action("room.help", ("?",), "keys", "The keys of this screen, searchable",
-                   lambda: screen.room.open_help(screen), is_always_ready=True),
+                   partial(overlays.open_help, screen), is_always_ready=True),
         )  # fmt: skip
 
     def _moving_actions(self) -> tuple[Action, ...]:

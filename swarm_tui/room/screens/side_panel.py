@@ -10,14 +10,17 @@ from swarm_tui.errors import SwarmError
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.states import State
 from swarm_tui.model.text import plain_lines
-from swarm_tui.room.draw.parts import Line, Part, cut_text
+from swarm_tui.room.draw.parts import Line, Part, cut_text, wrap_text
 from swarm_tui.room.draw.side import draw_side, side_title
 from swarm_tui.room.screens.services import ScreenServices
+from swarm_tui.room.transcript_end import TranscriptEnd
 from swarm_tui.room.widgets.lines import TextLines
 
 REST_AFTER_TROUBLE: Final = 30.0
 """Without a tmux server there is nothing to see for a while; the agent's own screen shows the reason."""
 LINES_WORTH_IT: Final = 3
+ROWS_FOR_END: Final = 16
+"""In a lower panel there is no room for more than what is known of the test."""
 
 
 class ScreenTail:
@@ -64,6 +67,14 @@ class ScreenTail:
         return [(), [Part("its screen", "heading")], *([Part(cut_text(line, width), "dim")] for line in lines)]
 
 
+def draw_end(said: list[str], width: int, height: int) -> list[Line]:
+    """Return the last lines of a transcript, each as long as it is, as many as there is room for."""
+    if not said or height < LINES_WORTH_IT + 2:
+        return []
+    rows = [row for line in said[-height:] for row in wrap_text(line, width, 6)]
+    return [(), [Part("its transcript", "heading")], *([Part(row, "dim")] for row in rows[-(height - 2) :])]
+
+
 class SidePanel:
     """Shows one test; a person can hide the panel."""
 
@@ -72,6 +83,8 @@ class SidePanel:
         self._record: TestRecord | None = None
         self.lines = TextLines(id="side")
         self._tail = ScreenTail(screen, self._draw)
+        self._end: TranscriptEnd | None = None
+        self._said: list[str] = []
 
     @property
     def is_wanted(self) -> bool:
@@ -90,8 +103,25 @@ class SidePanel:
             self.lines.title(side_title(record))
             width = max(10, self.lines.text_width)
             store = self._screen.store
-            lines = draw_side(record, width, store.clock(), store.pending_for(record.test))
-            self.lines.show([*lines, *self._tail.draw(record, width, self.lines.visible_rows - len(lines))])
+            lines = draw_side(record, width, store.clock(), store.pending_for(record.test), has_end=bool(self._said))
+            left = self.lines.visible_rows - len(lines)
+            end = draw_end(self._said, width, left) or self._tail.draw(record, width, left)
+            self.lines.show([*lines, *end])
+
+    def follow_transcript(self) -> None:
+        """Read what the agent has written; the panel shows the end of it where there is room."""
+        if not self.is_wanted or not self.lines.display or self.lines.visible_rows < ROWS_FOR_END:
+            return
+        if self._end is None:
+            self._end = TranscriptEnd(self._screen.room)
+        said = self._end.lines_of(self._record)
+        if said != self._said:
+            self._said = said
+            self._draw()
+
+    def close(self) -> None:
+        if self._end is not None:
+            self._end.close()
 
     def capture_screen(self) -> None:
         if self.is_wanted and self.lines.display and self._record is not None:

@@ -33,6 +33,7 @@ LINES_FOR_ALL = 30
 SIDE_AFTER_MOVE = 0.02
 """The cursor is drawn first, alone and thus at once; the panel about its test follows when it rests for so long."""
 CAPTURE_SECONDS = 1.0
+FOLLOW_SECONDS = 0.2
 PRELOAD_AFTER = 1.0
 
 
@@ -74,12 +75,20 @@ class SweepScreen(RoomScreen):
 
     def on_mount(self) -> None:
         self.set_interval(CAPTURE_SECONDS, self._capture_screen)
+        self.set_interval(FOLLOW_SECONDS, self._follow_transcript)
         self.set_timer(PRELOAD_AFTER, self._preload)
 
     def _preload(self) -> None:
         """Import the modules that the next key is likely to need."""
         load = asyncio.to_thread(importlib.import_module, screen_entry("agent").place.partition(":")[0])
         self.run_worker(load, group="preload", exit_on_error=False)
+
+    def on_unmount(self) -> None:
+        self.side.close()
+
+    def _follow_transcript(self) -> None:
+        if self.is_current:
+            self.side.follow_transcript()
 
     def _capture_screen(self) -> None:
         if self.is_current:
@@ -127,7 +136,12 @@ class SweepScreen(RoomScreen):
         self.tests.draw_title()
         self.side.lines.scroll_rows(0)
         self.side.show(self.store.record(self.grid.test))
+        self.side.follow_transcript()
         self.draw_footer()
+
+    def on_test_grid_head_clicked(self, event: TestGrid.HeadClicked) -> None:
+        event.stop()
+        self.grid_commands.sort_by(event.sort)
 
     def on_lines_opened(self, event: Lines.Opened) -> None:
         event.stop()

@@ -9,13 +9,16 @@ from swarm_tui.model.state import TestRecord
 from swarm_tui.room.draw.arrange import GridOptions, Zoom, arrange
 from swarm_tui.room.draw.cells import Cell
 from swarm_tui.room.draw.glyphs import PILLS, mark_of_pill
-from swarm_tui.room.draw.layout import lay_out
+from swarm_tui.room.draw.layout import largest_zoom, lay_out
+from swarm_tui.room.draw.table import table_of
 from swarm_tui.room.screens.services import ScreenServices
 from swarm_tui.room.store import VIEW_CHANGED, SweepChanged
 from swarm_tui.room.widgets.grid import TestGrid
 
-REST_SECONDS = 1.0
+REST_SECONDS = 0.5
 """The order of the grid stays for so long after a key, and after another change: nothing jumps under a cursor."""
+STALE_SECONDS = 1.0
+"""For so long a group or an order may be out of date, whatever is pressed."""
 
 
 class TestsPanel:
@@ -27,7 +30,8 @@ class TestsPanel:
         self._screen = screen
         self.grid = TestGrid(self._cell_of, self._now, id="grid")
         self.grid.add_class("main")
-        self._is_order_stale = False
+        self._stale_since: float | None = None
+        """Since when tests may be in another group or order than they are shown in."""
         self._arranged_at = 0.0
         self._arranged_for: tuple[object, ...] = ()
         self._arranged_tests = 0
@@ -75,32 +79,40 @@ class TestsPanel:
         records = self._screen.store.state.records
         if change.is_everything or self._shape() != self._arranged_for or len(records) != self._arranged_tests:
             self._arrange()
-        elif change.tests:
-            self._is_order_stale |= self.options.moves_by_state
-        if self._is_order_stale and self._is_quiet():
+        elif change.tests and self.options.moves_by_state and self._stale_since is None:
+            self._stale_since = self._now()
+        if self._stale_since is not None and self._is_time():
             self._arrange()
         else:
+            self.grid.fit_table(self._screen.store.records_of(change.tests))
             self.grid.tests_changed(change.tests)
         if not change.tests and not change.is_everything and self.options.zoom is Zoom.ROWS:
             self._refresh_times()
 
     def _shape(self) -> tuple[object, ...]:
-        height = self.grid.size.height if self.options.zoom is Zoom.DOTS else 0
-        return self.options, self.grid.text_width, height
+        is_by_height = self.options.zoom is Zoom.DOTS or not self._screen.room.is_zoom_chosen
+        return self.options, self.grid.text_width, self.grid.size.height if is_by_height else 0
 
-    def _is_quiet(self) -> bool:
+    def _is_time(self) -> bool:
         now = self._now()
-        return now - self._arranged_at > REST_SECONDS and now - self._screen.room.key_at > REST_SECONDS
+        is_quiet = now - self._arranged_at > REST_SECONDS and now - self._screen.room.key_at > REST_SECONDS
+        return is_quiet or (self._stale_since is not None and now - self._stale_since > STALE_SECONDS)
 
     def _arrange(self) -> None:
-        records = self._screen.store.state.records
+        records, room = self._screen.store.state.records, self._screen.room
         groups = arrange(records, self.options, self._now())
-        height = max(1, self.grid.size.height)
-        self.grid.show_layout(lay_out(groups, self.options.zoom, self.grid.text_width, height), self.options.sort)
+        width, height = self.grid.text_width, max(1, self.grid.size.height)
+        if not room.is_zoom_chosen and not self.options.is_filtering:
+            # A filter changes nothing about the zoom: it would jump while one types.
+            room.choice = replace(room.choice, zoom=largest_zoom(groups, width, height))
+        if self.grid.test is None:
+            self.grid.test = room.current_test
+        self.grid.table = table_of(self._screen.store.records_of(test for group in groups for test in group.tests))
+        self.grid.show_layout(lay_out(groups, self.options.zoom, width, height), self.options.sort)
         self._arranged_for = self._shape()
         self._arranged_at = self._now()
         self._arranged_tests = len(records)
-        self._is_order_stale = False
+        self._stale_since = None
 
     def _refresh_times(self) -> None:
         visible = self._screen.store.records_of(self.grid.visible_tests())

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich.cells import cell_len
 from textual import events
 from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
 from swarm_tui.room.colours import styles_of
-from swarm_tui.room.draw.parts import Line
+from swarm_tui.room.draw.parts import Line, spot_at
 
 
 class Band(Widget, can_focus=False):
@@ -52,11 +51,6 @@ class Band(Widget, can_focus=False):
         at = event.get_content_offset(self)
         if at is None or at.y >= len(self._lines):
             return
-        x = 0
-        for part in self._lines[at.y]:
-            x += cell_len(part.text)
-            if at.x < x:
-                if part.spot:
-                    event.stop()
-                    self.post_message(self.Clicked(part.spot))
-                return
+        if spot := spot_at(self._lines[at.y], at.x):
+            event.stop()
+            self.post_message(self.Clicked(spot))

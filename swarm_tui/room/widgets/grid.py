@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from textual import events
 from textual.message import Message
 
+from swarm_tui.model.state import TestRecord
 from swarm_tui.room.draw.arrange import Zoom
-from swarm_tui.room.draw.cells import Cell, draw_chips, draw_dots, draw_heading, draw_table_heading, draw_table_row
+from swarm_tui.room.draw.cells import Cell, draw_chips, draw_dots, draw_heading
 from swarm_tui.room.draw.glyphs import glyph_of, role_of
 from swarm_tui.room.draw.layout import Layout
-from swarm_tui.room.draw.parts import Line
+from swarm_tui.room.draw.parts import Line, spot_at
+from swarm_tui.room.draw.table import Table, draw_table_heading, draw_table_row
 from swarm_tui.room.widgets.lines import Lines
 
 
@@ -22,11 +25,20 @@ class TestGrid(Lines):
     class TestChanged(Message):
         """The cursor is on another test."""
 
+    class HeadClicked(Message):
+        """The head of a column was clicked that tests can be sorted by."""
+
+        def __init__(self, sort: str) -> None:
+            self.sort = sort
+            super().__init__()
+
     def __init__(self, cell_of: Callable[[str], Cell], clock: Callable[[], float], *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.cells = Layout([], {}, Zoom.DOTS)
         self.test: str | None = None
         self.sort = "file"
+        self.table = Table()
+        """What the shown tests need of a table."""
         self._cell_of = cell_of
         self._clock = clock
         self._goal_x = 0
@@ -53,6 +65,16 @@ class TestGrid(Lines):
         self.scroll_rows(self.cursor - max(0, min(height_on_screen, self.visible_rows - 1)))
         self.show_line(self.cursor)
 
+    def on_click(self, event: events.Click) -> None:
+        at = event.get_content_offset(self)
+        if self.has_heading and at is not None and at.y == 0:
+            kind, _, sort = spot_at(self.draw_heading(self.text_width), at.x).partition(":")
+            if kind == "sort":
+                event.stop()
+                self.post_message(self.HeadClicked(sort))
+            return
+        super().on_click(event)
+
     def _nearest(self, row: int, x: int) -> str | None:
         for distance in range(len(self.cells.rows) + row + 1):
             for candidate in (row + distance, row - distance):
@@ -60,6 +82,16 @@ class TestGrid(Lines):
                 if test is not None:
                     return test
         return None
+
+    def fit_table(self, records: Iterable[TestRecord]) -> None:
+        """Make room for what tests that changed need, such as the first cost."""
+        table = self.table
+        for record in records:
+            table = table.including(record)
+        if table != self.table:
+            self.table = table
+            if self.has_heading:
+                self.redraw()
 
     def tests_changed(self, tests: Iterable[str]) -> None:
         """Draw these tests again, where they look different now."""
@@ -194,7 +226,7 @@ class TestGrid(Lines):
         return "line" if self.cells.zoom is Zoom.ROWS and index == self.cursor and self.test is not None else ""
 
     def draw_heading(self, width: int) -> Line:
-        return draw_table_heading(width, self.sort)
+        return draw_table_heading(self.table, width, self.sort)
 
     def draw_line(self, index: int, width: int) -> Line:
         row = self.cells.rows[index]
@@ -207,7 +239,7 @@ class TestGrid(Lines):
             case Zoom.CHIPS:
                 return draw_chips(run, self._cell)
             case Zoom.ROWS:
-                return draw_table_row(self._cell_of(run.tests[0]), width, self._clock())
+                return draw_table_row(self.table, self._cell_of(run.tests[0]), width, self._clock())
 
     def _cell(self, test: str) -> Cell:
         cell = self._cell_of(test)
