@@ -51,9 +51,11 @@ def pending_groups(opened: OpenedSweep) -> list[ItemGroup]:
 
     from swarm_tui.insight.inbox import find_groups
     from swarm_tui.journal.put_off import PutOff
+    from swarm_tui.triage.store import count_decided, review_of_sweep
 
     now = time.time() if opened.has_running_engine else opened.state.last_at
-    return find_groups(opened.state, now, PutOff(opened.folder).items())
+    decided = count_decided(review_of_sweep(opened.folder.root)) if opened.state.integration.fixes else 0
+    return find_groups(opened.state, now, PutOff(opened.folder).items(), decided)
 
 
 def _described(opened: OpenedSweep, groups: Iterable[ItemGroup]) -> dict[str, Any]:

@@ -206,9 +206,12 @@ def inbox_as_markdown(groups: Iterable[ItemGroup], sweep: str) -> str:
     return "\n".join(lines)
 
 
-def find_groups(state: SweepState, now: float, later: frozenset[str] = frozenset()) -> list[ItemGroup]:
-    """Return the groups of a whole sweep."""
-    return group_items(find_items(state, state.tests(), now), later)
+def find_groups(
+    state: SweepState, now: float, later: frozenset[str] = frozenset(), decided: int = 0
+) -> list[ItemGroup]:
+    """Return the groups of a whole sweep, of whose fixes so many are decided."""
+    items = with_open_reviews(find_items(state, state.tests(), now), state.integration.fixes - decided)
+    return group_items(items, later)
 
 
 def _order(group: ItemGroup) -> tuple[object, ...]:
@@ -326,7 +329,7 @@ def _budget(state: SweepState) -> Iterable[Item]:
 def _review(state: SweepState) -> Iterable[Item]:
     done = state.integration
     if done.state == "done" and done.fixes:
-        title = f"{counted(done.fixes, 'fix is', 'fixes are')} ready to be reviewed"
+        title = _review_title(done.fixes)
         yield Item(
             identity("review", done.tip, str(done.fixes)),
             ItemKind.REVIEW,
@@ -336,6 +339,20 @@ def _review(state: SweepState) -> Iterable[Item]:
             since=done.at or 0.0,
             problem="each fix has a verdict of its own: 3",
         )
+
+
+def _review_title(fixes: int) -> str:
+    return f"{counted(fixes, 'fix is', 'fixes are')} ready to be reviewed"
+
+
+def with_open_reviews(items: Iterable[Item], fixes: int) -> list[Item]:
+    """Return the items with the number of fixes that have no verdict yet; without a review where all have one."""
+    title = _review_title(fixes)
+    return [
+        item._replace(title=title, group_title=title) if item.kind is ItemKind.REVIEW else item
+        for item in items
+        if fixes > 0 or item.kind is not ItemKind.REVIEW
+    ]
 
 
 def _item(

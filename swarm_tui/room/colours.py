@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
+from rich.color import Color as RichColor
 from rich.segment import Segment
 from rich.style import Style
 from textual.color import Color, ColorParseError
@@ -41,7 +42,7 @@ ROLES: Final[dict[str, tuple[str, str]]] = {
     "key": ("accent", "bold"),
     "here": ("text", "bold underline"),
     "number_open": ("yellow", ""),
-    "queued": ("faint", "terminal-dim"),
+    "queued": ("muted", "terminal-dim"),
     "launching": ("teal", "terminal-dim"),
     "running": ("cyan", ""),
     "waiting": ("yellow", "bold"),
@@ -54,8 +55,8 @@ ROLES: Final[dict[str, tuple[str, str]]] = {
     "unresolved": ("red", ""),
     "blocked": ("orange", ""),
     "failed": ("red", "bold"),
-    "stopped": ("faint", "terminal-dim"),
-    "stale": ("faint", "terminal-dim italic"),
+    "stopped": ("muted", "terminal-dim"),
+    "stale": ("muted", "terminal-dim italic"),
     "good": ("green", ""),
     "warning": ("yellow", ""),
     "error": ("red", "bold"),
@@ -75,6 +76,40 @@ ROLES: Final[dict[str, tuple[str, str]]] = {
 }
 
 
+READABLE: Final = 4.5
+"""The least contrast of words that matter with what they stand on, as WCAG asks for."""
+VISIBLE: Final = 2.0
+"""That of separators, and of keys that do nothing now."""
+SHADES_256: Final = {
+    True: {"line": 236, "plus": 22, "minus": 52},
+    False: {"line": 253, "plus": 194, "minus": 224},
+}
+"""Backgrounds for 256 colours, for dark and light themes: the nearest ones to a blend would be grey."""
+
+
+def contrast(one: Color, other: Color) -> float:
+    """Return the contrast of two colours, from 1 to 21."""
+    lighter, darker = sorted((_luminance(one), _luminance(other)), reverse=True)
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def _luminance(colour: Color) -> float:
+    parts = (part / 255 for part in colour.rgb)
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def readable(colour: Color, backgrounds: Sequence[Color], least: float = READABLE) -> Color:
+    """Return the colour, as much lighter or darker as it must be to be read on all of these backgrounds."""
+    ends = (Color.parse("#ffffff"), Color.parse("#000000"))
+    end = max(ends, key=lambda end: min(contrast(end, background) for background in backgrounds))
+    for step in range(21):
+        mixed = colour.blend(end, step / 20)
+        if all(contrast(mixed, background) >= least for background in backgrounds):
+            return mixed
+    return end
+
+
 class ThemeStyles:
     """The styles of one theme. Another theme is another object, so that caches compare by identity."""
 
@@ -82,6 +117,8 @@ class ThemeStyles:
         theme = app.current_theme
         self.is_ascii = is_ascii
         self.is_terminal = bool(theme.ansi)
+        self.backgrounds: dict[str, Color] = {}
+        """What words stand on: the screen, the cursor's line, added and removed lines; none with terminal colours."""
         if self.is_terminal:
             self._palette = TERMINAL | {"accent": "blue", "": ""}
             self.base = Style.parse("default on default")
@@ -91,16 +128,26 @@ class ThemeStyles:
             background = _colour(variables.get("background"), "#121212")
             foreground = _colour(variables.get("foreground"), "#e0e0e0")
             accent = _colour(variables.get("primary"), "#61afef")
-            self._palette = (DARK if theme.dark else LIGHT) | {
-                "text": background.blend(foreground, 0.85).hex,
-                "muted": background.blend(foreground, 0.6).hex,
-                "faint": background.blend(foreground, 0.38).hex,
-                "accent": accent.lighten(0.12).hex if theme.dark else accent.hex,
-                "": "",
+            bases = DARK if theme.dark else LIGHT
+            self.backgrounds = {
+                "": background,
+                "line": background.blend(accent, 0.24 if theme.dark else 0.16),
+                "plus": background.blend(Color.parse(bases["green"]), 0.14),
+                "minus": background.blend(Color.parse(bases["red"]), 0.14),
             }
+            if app.console.color_system == "256":
+                self.backgrounds |= {word: _of_256(number) for word, number in SHADES_256[theme.dark].items()}
+            wanted = {name: Color.parse(colour) for name, colour in bases.items()} | {
+                "text": background.blend(foreground, 0.85),
+                "muted": background.blend(foreground, 0.6),
+                "accent": accent.lighten(0.12) if theme.dark else accent,
+            }
+            under = list(self.backgrounds.values())
+            self._palette = {name: readable(colour, under).hex for name, colour in wanted.items()}
+            self._palette["faint"] = readable(background.blend(foreground, 0.38), under, VISIBLE).hex
+            self._palette[""] = ""
             self.base = Style.parse(f"{self._palette['text']} on {background.hex}")
-            shade = background.blend(accent, 0.3 if theme.dark else 0.2).hex
-            line = Style.parse("reverse" if app.no_color else f"on {shade}")
+            line = Style.parse("reverse" if app.no_color else self._background(app, "line"))
         self._overlays = {"cursor": Style.parse("reverse"), "line": line} | self._shades(app)
         self._styles: dict[str, Style] = {}
 
@@ -108,11 +155,12 @@ class ThemeStyles:
         """Return the backgrounds of added and removed lines; none where a theme has no shades."""
         if self.is_terminal or app.no_color:
             return {"plus": Style.null(), "minus": Style.null()}
-        background = _colour(app.get_css_variables().get("background"), "#121212")
-        return {
-            word: Style.parse(f"on {background.blend(_colour(self._palette[colour], '#808080'), 0.14).hex}")
-            for word, colour in (("plus", "green"), ("minus", "red"))
-        }
+        return {word: Style.parse(self._background(app, word)) for word in ("plus", "minus")}
+
+    def _background(self, app: App[Any], word: str) -> str:
+        if app.console.color_system == "256":
+            return f"on color({SHADES_256[app.current_theme.dark][word]})"
+        return f"on {self.backgrounds[word].hex}"
 
     def style(self, role: str) -> Style:
         """Return the style of a role, or of several words: colours first, then what lies over them."""
@@ -146,6 +194,10 @@ class ThemeStyles:
             if text:
                 segments.append(Segment(text, style(f"{part.role} {over}" if over else part.role)))
         return Strip(segments).adjust_cell_length(width, style(over))
+
+
+def _of_256(number: int) -> Color:
+    return Color.from_rich_color(RichColor.from_ansi(number))
 
 
 def _colour(name: str | None, fallback: str) -> Color:

@@ -16,7 +16,7 @@ from typing import Any, Final, TypeVar, cast
 from swarm_tui.errors import JournalError
 from swarm_tui.insight.alarm import with_held
 from swarm_tui.insight.host_lines import HostLine
-from swarm_tui.insight.inbox import ItemGroup, group_items
+from swarm_tui.insight.inbox import ItemGroup, group_items, with_open_reviews
 from swarm_tui.insight.insights import Insights
 from swarm_tui.insight.patterns import Pattern
 from swarm_tui.journal.append import engine_process_id
@@ -214,9 +214,11 @@ class Store:
     def inbox(self) -> list[ItemGroup]:
         """Return what needs a person, computed anew for each event and each second."""
         now, later = self.now, self.put_off.items()
-        state_of = (self.state.last_seq, int(now), later)
+        decided = self.decided_fixes() if self.state.integration.fixes else 0
+        state_of = (self.state.last_seq, int(now), later, decided)
         if self._inbox is None or self._inbox[0] != state_of:
-            self._inbox = state_of, group_items(self.insights.items(self.state, now), later)
+            items = with_open_reviews(self.insights.items(self.state, now), self.state.integration.fixes - decided)
+            self._inbox = state_of, group_items(items, later)
         return self._inbox[1]
 
     @property

@@ -48,10 +48,10 @@ class Scene(NamedTuple):
 
 
 SCENES: Final = (
-    Scene("sweep-dots", ("w",)),
-    Scene("sweep-dots-80x24", ("w",), 80, 24),
-    Scene("sweep-dots-200x60", ("w",), 200, 60),
-    Scene("sweep-chips", ("plus", "w"), 160, 40),
+    Scene("sweep-dots", ("minus", "minus", "w")),
+    Scene("sweep-80x24", ("w",), 80, 24),
+    Scene("sweep-200x60", ("w",), 200, 60),
+    Scene("sweep-chips", ("minus", "minus", "plus", "w"), 160, 40),
     Scene("sweep-rows", ("plus", "plus", "w"), 160, 40),
     Scene("sweep-10000", ("p",), 200, 60, tests=10_000),
     Scene("sweep-act", ("space", "space", "space", "x")),

@@ -286,7 +286,7 @@ async def test_the_composer_opens_where_nobody_hears_it_so_that_no_letter_is_a_c
     async with room_on(sweep) as (app, pilot):
         app.show_test("tests/test_a.py::test_three")
         await pilot.press("m", *"stop it", "space", "enter")
-        await shows(pilot, "this test has no agent that is at work or waits", "not sent: nobody hears it", "stop it")
+        await shows(pilot, "not sent: this test has no agent that is at work or waits", "stop it")
         assert not app.marks.tests
         await pilot.press("escape")
         await shows(pilot, "nothing was sent")

@@ -11,8 +11,8 @@ from tests.room.scenes import NOW, Scene, fixed_sweep, room_on, sweep_of, text_o
 
 SHOWN = Path(__file__).parent / "shown"
 KEYS = {
-    "dots": ("w",),
-    "chips": ("plus", "w"),
+    "dots": ("minus", "minus", "w"),
+    "chips": ("minus", "minus", "plus", "w"),
     "rows": ("plus", "plus", "w"),
     "fixes": ("3",),
     "patterns": ("4",),

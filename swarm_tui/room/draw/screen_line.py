@@ -8,6 +8,8 @@ from typing import Final, NamedTuple
 from swarm_tui.model.formatting import counted
 from swarm_tui.room.draw.parts import Line, Part, cut_line, whole_entries, width_of
 
+LOW: Final = 16
+"""Below this height a screen is its list alone, without the line of screens and without a second panel."""
 SHORT_TITLE: Final = 2
 """So many letters of a screen's name are left where the line is narrow."""
 

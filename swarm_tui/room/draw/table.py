@@ -70,31 +70,29 @@ def changes_of(record: TestRecord) -> str:
 def columns_for(table: Table, width: int) -> list[tuple[Column, int]]:
     """Return the columns with their widths. Names get what they need up to half of the width, and what is left over."""
     optional = [
-        (TIME, True, 7),
-        (Column("tries", max(5, table.tries)), table.tries > 0, max(5, table.tries)),
-        (Column("cost", 7, "cost", is_right=True), table.has_cost, 7),
-        (Column("changes", max(7, table.changes)), table.changes > 0, max(7, table.changes)),
-        (Column("host", 10), len(table.hosts) > 1, 10),
+        (TIME, True, 0),
+        (Column("tries", max(5, table.tries)), table.tries > 0, 0),
+        (Column("cost", 7, "cost", is_right=True), table.has_cost, 0),
+        (Column("changes", max(7, table.changes)), table.changes > 0, LAST_WORDS + GAP),
+        (Column("host", 10), len(table.hosts) > 1, LAST_WORDS + GAP),
     ]
     wanted = max(12, min(table.name_width, width // 2))
     left = width - STATE.width - GAP - wanted
     chosen: list[Column] = []
-    for column, is_used, size in optional:
-        if is_used and left >= size + GAP:
+    for column, is_used, spare in optional:
+        # The last words come before what is also said by the state, and before the host.
+        if is_used and left >= column.width + GAP + spare:
             chosen.append(column)
-            left -= size + GAP
+            left -= column.width + GAP
     order = ("tries", "changes", "time", "cost", "host")
     columns = [STATE, TEST, *sorted(chosen, key=lambda column: order.index(column.name))]
-    # What is left goes to the names as far as they need it, then to the last words.
-    more = max(0, min(left, table.name_width - wanted)) if left - (table.name_width - wanted) < LAST_WORDS + GAP else 0
-    more = more or max(0, min(left - LAST_WORDS - GAP, table.name_width - wanted))
-    wanted, left = wanted + more, left - more
-    sizes = {"test": wanted}
-    if left >= LAST_WORDS + GAP:
+    # What is left goes to the last words, or to the names where that is too little for words.
+    has_words = left >= LAST_WORDS + GAP
+    more = max(0, min(table.name_width - wanted, left - LAST_WORDS - GAP)) if has_words else left
+    sizes = {"test": wanted + more}
+    if has_words:
         columns.append(WORDS)
-        sizes["last words"] = left - GAP
-    else:
-        sizes["test"] = wanted + left
+        sizes["last words"] = left - more - GAP
     return [(column, max(1, sizes.get(column.name, column.width))) for column in columns]
 
 

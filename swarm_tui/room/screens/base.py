@@ -17,7 +17,7 @@ from swarm_tui.model.state import TestRecord
 from swarm_tui.model.text import plain
 from swarm_tui.room.actions import Action, KeyMap, key_name
 from swarm_tui.room.draw.frame import draw_footer, draw_header, draw_message
-from swarm_tui.room.draw.screen_line import draw_screen_line
+from swarm_tui.room.draw.screen_line import LOW, draw_screen_line
 from swarm_tui.room.header_facts import header_facts
 from swarm_tui.room.open_work import screen_facts
 from swarm_tui.room.screens.agent_commands import AgentCommands
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from swarm_tui.room.app import RoomApp
 
 MESSAGE_SECONDS = 8.0
-LOW = 16
-"""Below this height a screen is its list alone, without the line of screens and without a second panel."""
 
 
 class RoomScreen(Screen[None], inherit_bindings=False):

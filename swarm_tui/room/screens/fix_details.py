@@ -12,6 +12,7 @@ from swarm_tui.model.diff import Diff
 from swarm_tui.model.fixes import Fix
 from swarm_tui.model.formatting import counted
 from swarm_tui.room.draw.fixes import draw_effect, draw_evidence
+from swarm_tui.room.draw.screen_line import LOW
 from swarm_tui.room.review_state import ReviewState
 from swarm_tui.room.screens.services import FixesServices
 from swarm_tui.room.widgets.band import Band
@@ -88,5 +89,7 @@ class FixDetails:
     def show_effect(self) -> None:
         """Show what a revert of the fix under the cursor would do, as far as it is known."""
         state, fix = self._screen.review_state, self._screen.current_fix
-        if state is not None and fix is not None:
+        if state is not None and fix is not None and self._screen.room.size.height < LOW:
+            self.effect.show([])
+        elif state is not None and fix is not None:
             self.effect.show([draw_effect(state.effect_facts(fix), self._screen.room.size.width)])

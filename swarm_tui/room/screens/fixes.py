@@ -79,6 +79,8 @@ class FixesScreen(RoomScreen):
         why_no_fix = self.why_no_fix
         return (
             *self.verdicts.actions(),
+            Action("fixes.apply", ("A",), "apply", "Make the plan so, on a branch of its own; asks first",
+                   self.application.offer, self.application.why_not),
             Action("fixes.evidence", ("e",), "evidence",
                    "Show or hide what speaks for it: message, agents, tests, block", self.switch_evidence, why_no_fix),
             Action("fixes.resolve", ("c",), "conflict",
@@ -87,8 +89,6 @@ class FixesScreen(RoomScreen):
             *self.sending_back.actions(),
             *self.test_runs.actions(),
             *self.swapping.actions(),
-            Action("fixes.apply", ("A",), "apply", "Make the plan so, on a branch of its own; asks first",
-                   self.application.offer, self.application.why_not, rank=4),
             Action("fixes.report", ("R",), "report", "What the integrator left out, made uniform, and asks about",
                    self.open_report, self.why_no_report),
             Action("fixes.net", ("D",), "", "What the plan as a whole does to the base, until you move",
@@ -265,7 +265,8 @@ class FixesScreen(RoomScreen):
     def _place_list(self) -> None:
         """Beside the diff the list is as high as that; above it, no higher than it must be."""
         needed = min(LIST_ROWS, len(self.parts.rows()) + 2 if self.review_state is not None else LIST_ROWS)
-        self.lines.styles.height = "1fr" if self.has_class("-wide") else needed
+        is_alone = self.has_class("-wide") or self.has_class("-low")
+        self.lines.styles.height = "1fr" if is_alone else needed
 
     def _place_evidence(self) -> None:
         is_shown = self.size.height >= EVIDENCE_ROWS if self.wants_evidence is None else self.wants_evidence

@@ -136,7 +136,8 @@ class MessageScreen(ModalScreen[str | None]):
     def send(self) -> None:
         """Send the message to one agent, or ask whether to send it to several."""
         if not self.receivers:
-            self.foot.show([[Part("not sent: nobody hears it", "warning")]])
+            why = wrap_text(f"not sent: {self.why_nobody}", max(8, self.foot.text_width), 2)
+            self.foot.show([[Part(row, "warning")] for row in why])
             return
         if not self.input.text.strip():
             self.foot.show([[Part("there is nothing written yet", "warning")]])

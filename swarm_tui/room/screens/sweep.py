@@ -15,10 +15,10 @@ from swarm_tui.model.state import TestRecord
 from swarm_tui.room.actions import Action, screen_entry
 from swarm_tui.room.draw.parts import Line
 from swarm_tui.room.draw.patterns import draw_strip
-from swarm_tui.room.draw.screen_line import draw_first_lines, draw_next
+from swarm_tui.room.draw.screen_line import LOW, draw_first_lines, draw_next
 from swarm_tui.room.open_work import next_facts
 from swarm_tui.room.screens.attention_walk import AttentionWalk
-from swarm_tui.room.screens.base import LOW, RoomScreen
+from swarm_tui.room.screens.base import RoomScreen
 from swarm_tui.room.screens.grid_commands import GridCommands
 from swarm_tui.room.screens.side_panel import SidePanel
 from swarm_tui.room.screens.sweep_commands import SweepCommands

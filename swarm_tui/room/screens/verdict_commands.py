@@ -32,7 +32,7 @@ class VerdictCommands:
             ),
             self._verdict_action(Verdict.LATER, "l", "later", "Decide later, and go to the next open one"),
             self._verdict_action(Verdict.CLEAR, "u", "", "Take back the verdict on this fix"),
-            Action("fixes.undo", ("z",), "undo", "Undo your last verdict", self.undo, self.why_not_undo),
+            Action("fixes.undo", ("z",), "undo", "Undo your last verdict", self.undo, self.why_not_undo, rank=6),
             Action("fixes.redo", ("Z",), "", "Give it again", self.redo, self.why_not_undo),
         )
 
