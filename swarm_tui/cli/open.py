@@ -36,12 +36,14 @@ EXAMPLES = """\
   swarm-tui                              the newest sweep here
   swarm-tui open 20261118                the sweep whose id begins so
   swarm-tui open ./copied/20261118-0612  a folder, also from another machine
-  swarm-tui open ./tmr_20260514184215    what a run of `mngr tmr` left behind, or is doing"""
+  swarm-tui open ./tmr_20260514184215    what a run of `mngr tmr` left behind, or is doing
+  swarm-tui open --plain                 the same as lines, without signs or colours"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("sweep", nargs="?", metavar="SWEEP|FOLDER", help="an id, the beginning of one, or a folder")
     parser.add_argument("--ascii", action="store_true", help="draw with ASCII signs only")
+    parser.add_argument("--plain", action="store_true", help="print what the room shows as plain lines, and end")
     add_repository_option(parser)
 
 
@@ -50,8 +52,10 @@ def run(arguments: argparse.Namespace) -> int:
     from swarm_tui.journal.folder import list_sweeps
 
     here = repository_root(Path.cwd())
-    is_first_run = arguments.sweep is None and not list_sweeps(here)
+    is_first_run = arguments.sweep is None and not list_sweeps(here) and not arguments.plain
     folder = None if is_first_run else chosen_sweep(arguments.sweep, Path.cwd(), arguments.repository)
+    if arguments.plain and folder is not None:
+        return _print_plain(folder)
     require_terminal()
     if folder is None:
         return _first_run(arguments.ascii)
@@ -76,6 +80,17 @@ def _following(run: Path | None, sweep: SweepFolder, repository: Path | None) ->
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.kill(process, signal.SIGTERM)
+
+
+def _print_plain(folder: SweepFolder) -> int:
+    from swarm_tui.room.plain import plain_lines_of
+    from swarm_tui.room.store import Store
+
+    store = Store(folder)
+    while store.read_new_events():
+        pass
+    print("\n".join(plain_lines_of(store)))
+    return 0
 
 
 def show_room(folder: SweepFolder, *, is_ascii: bool = False) -> int:

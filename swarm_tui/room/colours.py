@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
+from urllib.parse import quote
 
 from rich.color import Color as RichColor
 from rich.segment import Segment
@@ -192,8 +193,15 @@ class ThemeStyles:
         for part in line:
             text = part.text.translate(ASCII_OF) if is_ascii else part.text
             if text:
-                segments.append(Segment(text, style(f"{part.role} {over}" if over else part.role)))
+                drawn = style(f"{part.role} {over}" if over else part.role)
+                segments.append(Segment(text, drawn + link_to(part.spot) if part.spot.startswith("file:") else drawn))
         return Strip(segments).adjust_cell_length(width, style(over))
+
+
+def link_to(spot: str) -> Style:
+    """Return the style of a location, by which terminals can open it themselves (OSC 8)."""
+    line, _, path = spot.removeprefix("file:").partition(":")
+    return Style(link=f"file://{quote(path)}#{line}")
 
 
 def _of_256(number: int) -> Color:

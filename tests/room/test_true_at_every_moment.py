@@ -2,7 +2,7 @@
 
 import random
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +13,7 @@ from swarm_tui.journal.append import EngineLock
 from swarm_tui.journal.fold import SweepState
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.model.events import parse_event
+from swarm_tui.model.state import TestRecord
 from swarm_tui.room.app import RoomApp
 from swarm_tui.room.draw.arrange import GROUPINGS, GridOptions, arrange
 from swarm_tui.room.draw.frame import draw_header
@@ -64,11 +65,12 @@ def differences(store: Store, truth: SweepState, grouping: str) -> list[str]:
     shown = [test for group in groups for test in group.tests]
     if sorted(shown) != sorted(truth.records):
         found.append(f"by {grouping} {len(shown)} of {len(records)} tests are shown")
-    label_of = {
+    labels: dict[str, Callable[[TestRecord], str]] = {
         "state": lambda record: record.state.value,
         "result": lambda record: word_of(record) if record.result is not None else "no result yet",
         "host": lambda record: record.host or "no host yet",
-    }.get(grouping)
+    }
+    label_of = labels.get(grouping)
     if label_of is not None:
         for group in groups:
             found += [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Iterable
 
 from swarm_tui.model.baseline import BASELINE_SENTENCES, BASELINE_WORDS
@@ -23,13 +24,22 @@ SOURCES = {
 
 
 def draw_side(
-    record: TestRecord, width: int, now: float, asked: RequestKind | None = None, *, has_end: bool = False
+    record: TestRecord,
+    width: int,
+    now: float,
+    asked: RequestKind | None = None,
+    *,
+    has_end: bool = False,
+    repository: str = "",
 ) -> list[Line]:
-    """Return what is known of a test; without the agent's last line where the end of its transcript follows."""
+    """Return what is known of a test; without the agent's last line where the end of its transcript follows.
+
+    With the repository its file is a link.
+    """
     lines: list[Line] = [cut_line(_first_line(record, now), width)]
     if asked is not None:
         lines.append(cut_line([Part(f"{asked.value}: asked, not done yet", "pending")], width))
-    lines += _node_id(record, width)
+    lines += _node_id(record, width, repository)
     if record.question:
         # Before all else that is known: on a small terminal the rest is below the panel's end.
         asked_for = _paragraph("asks: ", plain_lines(record.question[:2000]), width, "waiting")
@@ -77,11 +87,13 @@ def _first_line(record: TestRecord, now: float) -> list[Part]:
     return line
 
 
-def _node_id(record: TestRecord, width: int) -> Iterable[Line]:
+def _node_id(record: TestRecord, width: int, repository: str) -> Iterable[Line]:
     file, separator, name = plain(record.test, 2000).rpartition("::")
     where = f"{file}:{record.line}" if record.line and file else file
+    is_link = repository and record.file
+    spot = f"file:{record.line}:{posixpath.join(repository, record.file)}" if is_link else ""
     for text in wrap_text(where, width, 4) if separator else ():
-        yield [Part(text, "dim")]
+        yield [Part(text, "dim", spot)]
     for text in wrap_text(name, width, 12):
         yield [Part(text, "strong")]
 

@@ -21,6 +21,7 @@ from swarm_tui.room.draw.screen_line import LOW, draw_screen_line
 from swarm_tui.room.header_facts import header_facts
 from swarm_tui.room.open_work import screen_facts
 from swarm_tui.room.screens.agent_commands import AgentCommands
+from swarm_tui.room.screens.editing import Editing
 from swarm_tui.room.screens.engine_requests import EngineRequests
 from swarm_tui.room.screens.room_commands import RoomCommands
 from swarm_tui.room.store import EVERYTHING_CHANGED, VIEW_CHANGED, Store, SweepChanged
@@ -52,6 +53,7 @@ class RoomScreen(Screen[None], inherit_bindings=False):
         self.footer = Band(id="footer")
         self.requests = EngineRequests(self)
         self.agent_commands = AgentCommands(self)
+        self.editing = Editing(self)
         self.room_commands = RoomCommands(self)
         self._message: tuple[str, str] | None = None
 
@@ -66,7 +68,10 @@ class RoomScreen(Screen[None], inherit_bindings=False):
     @cached_property
     def actions(self) -> tuple[Action, ...]:
         """What can be done here: the screen's own actions, then those that work everywhere."""
-        return (*self.own_actions(), *self.room_commands.actions(self.agent_commands.actions()))
+        return (
+            *self.own_actions(),
+            *self.room_commands.actions((*self.agent_commands.actions(), *self.editing.actions())),
+        )
 
     @cached_property
     def keys(self) -> KeyMap:
@@ -259,9 +264,19 @@ class RoomScreen(Screen[None], inherit_bindings=False):
 
     def on_band_clicked(self, event: Band.Clicked) -> None:
         event.stop()
-        kind, _, rest = event.spot.partition(":")
+        self._follow_spot(event.spot)
+
+    def on_lines_spot_clicked(self, event: Lines.SpotClicked) -> None:
+        event.stop()
+        self._follow_spot(event.spot)
+
+    def _follow_spot(self, spot: str) -> None:
+        kind, _, rest = spot.partition(":")
         if kind == "screen":
             self.room.open_screen(rest)
+        elif kind == "file":
+            line, _, path = rest.partition(":")
+            self.editing.open_file(path, int(line))
         elif kind == "do":
             for action in self.actions:
                 if action.id == rest:

@@ -103,7 +103,14 @@ class SidePanel:
             self.lines.title(side_title(record))
             width = max(10, self.lines.text_width)
             store = self._screen.store
-            lines = draw_side(record, width, store.clock(), store.pending_for(record.test), has_end=bool(self._said))
+            lines = draw_side(
+                record,
+                width,
+                store.clock(),
+                store.pending_for(record.test),
+                has_end=bool(self._said),
+                repository=store.opened.spec.repository,
+            )
             left = self.lines.visible_rows - len(lines)
             end = draw_end(self._said, width, left) or self._tail.draw(record, width, left)
             self.lines.show([*lines, *end])

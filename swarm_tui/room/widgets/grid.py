@@ -21,6 +21,7 @@ class TestGrid(Lines):
     """Every test of the sweep that is shown."""
 
     __test__ = False
+    ALLOW_SELECT = False
 
     class TestChanged(Message):
         """The cursor is on another test."""

@@ -12,19 +12,23 @@ It draws by Textual's line API: what a frame costs is what visibly changed, howe
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import ClassVar, Protocol, Self, runtime_checkable
+from typing import ClassVar, Final, Protocol, Self, runtime_checkable
 
+from rich.style import Style
 from textual import events
 from textual.content import Content
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
+from textual.selection import Selection
 from textual.strip import Strip
 
 from swarm_tui.model.text import plain
 from swarm_tui.room.colours import styles_of
 from swarm_tui.room.draw.glyphs import ASCII_OF
-from swarm_tui.room.draw.parts import Line, cut_text
+from swarm_tui.room.draw.parts import Line, cut_text, spot_at, text_of
+
+SELECTED: Final = Style(reverse=True)
 
 
 @runtime_checkable
@@ -37,7 +41,6 @@ class HandlesKeys(Protocol):
 class Lines(ScrollView, can_focus=True, inherit_bindings=False):
     """A list of lines with a cursor, of any length."""
 
-    ALLOW_SELECT = False
     ALLOW_MAXIMIZE = False
     STRIPS_KEPT: ClassVar[int] = 4096
 
@@ -46,6 +49,13 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
 
     class Opened(Message):
         """A line was opened by a double click (Enter is an action of the screen)."""
+
+    class SpotClicked(Message):
+        """A part was clicked that leads somewhere."""
+
+        def __init__(self, spot: str) -> None:
+            self.spot = spot
+            super().__init__()
 
     class Resized(Message):
         """The panel has another size: what was drawn for its width is to be drawn anew."""
@@ -202,8 +212,33 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
             if len(self._strips) >= self.STRIPS_KEPT:
                 self._strips.clear()
             strip = styles.strip(self.draw_line(index, width), width, self.line_role(index))
-            self._strips[index] = strip
+            strip = self._strips[index] = self._selectable(strip, index) if self.ALLOW_SELECT else strip
         return strip
+
+    # Text that a person selects with the mouse.
+
+    def _selectable(self, strip: Strip, index: int) -> Strip:
+        """Return the line so that Textual knows the place of each part, with what is selected of it reversed."""
+        selection = self.text_selection
+        span = selection.get_span(index) if selection is not None else None
+        if span is not None:
+            start, end = span[0], strip.cell_length if span[1] == -1 else span[1]
+            before, within, after = (strip.crop(*ends) for ends in ((0, start), (start, end), (end, None)))
+            strip = Strip.join([before, within.apply_style(SELECTED), after])
+        return strip.apply_offsets(0, index)
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        first = selection.start.y if selection.start is not None else 0
+        last = selection.end.y if selection.end is not None else self.line_count() - 1
+        width = self.text_width
+        lines = [
+            text_of(self.draw_line(index, width)).rstrip() for index in range(first, min(last + 1, self.line_count()))
+        ]
+        return selection.extract("\n".join([*[""] * first, *lines])), "\n"
+
+    def selection_updated(self, selection: Selection | None) -> None:
+        self._strips.clear()
+        self.refresh()
 
     def notify_style_update(self) -> None:
         """Another theme: nothing drawn before holds."""
@@ -239,6 +274,8 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
         if index is None or at is None:
             return
         event.stop()
+        if spot := spot_at(self.draw_line(index, self.text_width), at.x):
+            self.post_message(self.SpotClicked(spot))
         if self.has_cursor:
             self.choose(index, at.x)
         if event.chain == 2:

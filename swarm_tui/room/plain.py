@@ -1,0 +1,75 @@
+"""What the room shows of a sweep as plain lines: without signs, frames or colours, for a reader of any kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from swarm_tui.model.formatting import counted, duration
+from swarm_tui.model.state import TestRecord
+from swarm_tui.model.text import plain
+from swarm_tui.room.draw.arrange import GridOptions, arrange
+from swarm_tui.room.draw.glyphs import PILLS, mark_of_pill, word_of
+from swarm_tui.room.draw.parts import text_of
+from swarm_tui.room.draw.screen_line import draw_next
+from swarm_tui.room.draw.table import changes_of, last_words
+from swarm_tui.room.header_facts import header_facts
+from swarm_tui.room.open_work import next_facts, open_fixes
+from swarm_tui.room.store import Store
+
+WIDE = 10_000
+
+
+def plain_lines_of(store: Store) -> Iterator[str]:
+    """Return the sweep in lines: its numbers, what needs a person, what fails alike, and every test."""
+    yield from _sweep(store)
+    groups = [group for group in store.inbox() if not group.is_later]
+    yield ""
+    yield f"Inbox: {counted(sum(len(group.items) for group in groups), 'thing')}"
+    for group in groups:
+        many = f"{len(group.items)} times " if len(group.items) > 1 else ""
+        yield f"- {many}{group.kind.value}: {plain(group.title)}"
+    patterns = store.patterns()
+    yield ""
+    yield f"Patterns: {len(patterns)}"
+    for pattern in patterns:
+        yield f"- {counted(len(pattern.tests), 'test')} {pattern.kind}: {plain(pattern.cause)}"
+    yield ""
+    yield f"Tests: {len(store.state.records)}"
+    for shown in arrange(store.state.records, GridOptions(), store.clock()):
+        yield f"{shown.label}: {counted(len(shown.tests), 'test')}"
+        for record in store.records_of(shown.tests):
+            yield f"- {_test(record, store.now)}"
+
+
+def _sweep(store: Store) -> Iterator[str]:
+    facts = header_facts(store)
+    state = facts.status or ("running" if store.state.ended_why is None else store.state.ended_why)
+    yield f"Sweep {facts.sweep}: {state}"
+    counts = []
+    for pill, marks in PILLS.items():
+        if number := sum(facts.counts.get(mark, 0) for mark in marks):
+            counts.append(f"{number:,} {mark_of_pill(pill).word}")
+    yield ", ".join(counts)
+    numbers = [f"slots {facts.active} of {facts.slots}"]
+    if facts.elapsed is not None:
+        numbers.append(f"for {duration(facts.elapsed)}")
+    if facts.left is not None:
+        numbers.append(f"about {duration(facts.left)} left")
+    numbers += [f"cost {facts.cost}"] if facts.cost else []
+    yield ", ".join(numbers)
+    if fixes := open_fixes(store, None):
+        yield f"{counted(fixes, 'fix is', 'fixes are')} ready to be reviewed"
+    comes_next = next_facts(store, None)
+    if comes_next is not None:
+        yield text_of(draw_next(comes_next, WIDE)).strip()
+
+
+def _test(record: TestRecord, now: float) -> str:
+    words = [f"{word_of(record)}: {plain(record.test)}"]
+    if record.launched_at is not None:
+        words.append(f"for {duration((record.ended_at or now) - record.launched_at)}")
+    if record.tries:
+        words.append("tries " + " ".join(made.word for made in record.tries))
+    words += [part for part in (changes_of(record), record.spending.text) if part]
+    said = last_words(record)
+    return "; ".join([*words, f"says {plain(said)}"] if said else words)
