@@ -156,11 +156,14 @@ def test_what_was_asked_is_pending_until_it_is_answered(folder: SweepFolder) -> 
     write(folder, happened.RequestAnswered(request=request.id))
     write(folder, happened.RequestAnswered(request=more.id, is_done=False, detail="the host is full"))
     store.read_new_events()
+    assert store.pending_for("a") is RequestKind.STOP, "the engine is at it; the test is not stopped yet"
+    write(folder, happened.Stopped(test="a"))
+    store.read_new_events()
     assert store.pending_for("a") is None
     assert store.drain() == SweepChanged(
         frozenset({"a"}),
         frozenset({ChangeScope.EVERYTHING, ChangeScope.JOURNAL}),
-        (Answer("stop 1 test: done", is_done=True), Answer("7 slots: the host is full", is_done=False)),
+        (Answer("7 slots: the host is full", is_done=False), Answer("stop 1 test: done", is_done=True)),
     )
     assert store.wanted_slots == 0
 
