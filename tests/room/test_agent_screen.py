@@ -189,7 +189,7 @@ async def test_tries_and_files_are_opened_and_left_again(sweep: AgentSweep) -> N
     (sweep.pulled("three") / "test_output" / "notes.txt").write_text("first line\n[red]second[/red]\n")
     async with room_on(sweep) as (app, pilot):
         app.current_test = "tests/test_a.py::test_three"
-        await pilot.press("2", "shift+tab")
+        await pilot.press("2", "shift+tab", "shift+tab")
         text = await shows(pilot, "test_output/notes.txt")
         assert "try 1 failed in 1.5 s" in text
         assert "All is well." in text
@@ -205,7 +205,7 @@ async def test_a_recording_is_played_paused_sped_up_and_sought(sweep: AgentSweep
     (sweep.pulled("three") / "demo.cast").write_text("\n".join(lines))
     async with room_on(sweep) as (app, pilot):
         app.current_test = "tests/test_a.py::test_three"
-        await pilot.press("2", "shift+tab", "end", "enter")
+        await pilot.press("2", "shift+tab", "shift+tab", "end", "enter")
         await shows(pilot, "second 0")
         assert isinstance(app.screen, RecordingScreen)
         await pilot.press("space")
@@ -226,7 +226,7 @@ async def test_a_recording_of_another_version_is_told_of(sweep: AgentSweep) -> N
     (sweep.pulled("three") / "old.cast").write_text('{"version": 1, "width": 80, "height": 24, "stdout": []}\n')
     async with room_on(sweep) as (app, pilot):
         app.current_test = "tests/test_a.py::test_three"
-        await pilot.press("2", "shift+tab", "end", "enter")
+        await pilot.press("2", "shift+tab", "shift+tab", "end", "enter")
         await shows(pilot, "a recording of version 1: versions 2 and 3 are played")
 
 
@@ -324,7 +324,7 @@ async def test_what_is_not_possible_says_why(sweep: AgentSweep) -> None:
 async def test_every_size_of_terminal_is_borne(sweep: AgentSweep, size: tuple[int, int]) -> None:
     write(sweep.transcript("one"), *(step("words " * 30) + result("x\n" * 30) for _ in range(30)))
     async with room_on(sweep, size) as (app, pilot):
-        await pilot.press("t", "pageup", "tab", "tab", "tab")
+        await pilot.press("t", "pageup", "tab", "tab", "tab", "tab")
         await pilot.resize_terminal(100, 30)
         await shows(pilot, "words words")
         agent_screen(app)
