@@ -75,7 +75,7 @@ def change_value(path: Path, dice: random.Random, secret: Path) -> None:
     place = dice.randrange(len(lines))
     try:
         content = json.loads(lines[place])
-    except ValueError:
+    except (ValueError, RecursionError):
         flip(path, dice, secret)
         return
     lines[place] = json.dumps(_with_another(content, dice)).encode()
