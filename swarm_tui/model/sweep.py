@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from swarm_tui.model.baseline import Baseline
 from swarm_tui.model.hosts import HostAccess
 from swarm_tui.model.limits import RunLimits
+from swarm_tui.model.node_ids import name_of_test
 from swarm_tui.model.options import RunOptions
 
 FORMAT_VERSION: Final = 2
@@ -131,10 +132,7 @@ class SweepSpec(BaseModel, RunOptions, frozen=True, extra="allow"):
 
 def slug_of(test: str) -> str:
     """Return the part of a node id that names and branches may hold: lower case letters, digits and single dashes."""
-    # A parameter may hold :: too: only what stands before the first bracket is split.
-    path, bracket, parameter = test.partition("[")
-    name = path.rsplit("::", 1)[-1] + bracket + parameter
-    return _NOT_IN_SLUG.sub("-", name.lower()).strip("-")[:40].rstrip("-") or "test"
+    return _NOT_IN_SLUG.sub("-", name_of_test(test).lower()).strip("-")[:40].rstrip("-") or "test"
 
 
 def derive_tests(sweep: str, collected: list[tuple[str, str, int]]) -> list[SweptTest]:

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from swarm_tui.insight.attention import attention_order
 from swarm_tui.insight.patterns import cause_of
+from swarm_tui.model.node_ids import name_of_test
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.states import MARKS
 from swarm_tui.model.text import plain
@@ -121,7 +122,7 @@ def _sort_key(sort: str, now: float) -> Callable[[TestRecord], Any] | None:
         case "cost":
             return lambda record: -record.spending.dollars
         case "name":
-            return lambda record: record.test.rsplit("::", 1)[-1]
+            return lambda record: name_of_test(record.test)
         case _:
             return None
 

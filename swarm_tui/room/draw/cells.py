@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from swarm_tui.model.node_ids import name_of_test
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.text import plain
 from swarm_tui.room.draw.glyphs import glyph_of, role_of
@@ -55,7 +56,7 @@ def draw_chips(run: CellRun, cell_of: Callable[[str], Cell]) -> list[Part]:
 
 def short_name(record: TestRecord) -> str:
     """Return the name of a test without what its file says already."""
-    name = plain(record.test.rsplit("::", 1)[-1], 300).removeprefix("test_")
+    name = plain(name_of_test(record.test), 300).removeprefix("test_")
     stem = record.file.rsplit("/", 1)[-1].removesuffix(".py").removeprefix("test_")
     for known in (stem, stem.split("_", 1)[0]):
         if known and name.startswith(f"{known}_") and len(name) > len(known) + 1:

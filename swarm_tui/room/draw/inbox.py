@@ -7,6 +7,7 @@ from typing import Final
 
 from swarm_tui.insight.inbox import Item, ItemGroup, ItemKind
 from swarm_tui.model.formatting import counted, duration
+from swarm_tui.model.node_ids import name_of_test
 from swarm_tui.model.rules import AnswerRule
 from swarm_tui.model.text import plain, plain_lines
 from swarm_tui.room.draw.parts import Line, Part, cut_line, cut_middle, spread, wrap_text
@@ -51,7 +52,7 @@ def draw_group_row(group: ItemGroup, width: int, now: float, *, is_answering: bo
 
 def draw_item_row(item: Item, group: ItemGroup, width: int, *, is_answering: bool) -> Line:
     """Return the row of one member of a group that is open."""
-    name = plain(item.test.rpartition("::")[2] or item.agent or item.title, 300)
+    name = plain(name_of_test(item.test) or item.agent or item.title, 300)
     parts = [Part(cut_middle(name, min(AGENT_WIDTH, width)), "strong")]
     if item.title != group.title:
         parts.append(Part(f"  {item.title}"))

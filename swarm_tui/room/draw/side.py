@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from swarm_tui.model.baseline import BASELINE_SENTENCES, BASELINE_WORDS
 from swarm_tui.model.formatting import age, duration
 from swarm_tui.model.hosts import LOCAL_HOST
+from swarm_tui.model.node_ids import name_of_test, split_node_id
 from swarm_tui.model.requests import RequestKind
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.text import plain, plain_lines
@@ -68,7 +69,7 @@ def draw_side(
 
 
 def side_title(record: TestRecord) -> str:
-    return plain(record.test.rsplit("::", 1)[-1], 300)
+    return plain(name_of_test(record.test), 300)
 
 
 def _first_line(record: TestRecord, now: float) -> list[Part]:
@@ -88,11 +89,11 @@ def _first_line(record: TestRecord, now: float) -> list[Part]:
 
 
 def _node_id(record: TestRecord, width: int, repository: str) -> Iterable[Line]:
-    file, separator, name = plain(record.test, 2000).rpartition("::")
+    file, name = split_node_id(plain(record.test, 2000))
     where = f"{file}:{record.line}" if record.line and file else file
     is_link = repository and record.file
     spot = f"file:{record.line}:{posixpath.join(repository, record.file)}" if is_link else ""
-    for text in wrap_text(where, width, 4) if separator else ():
+    for text in wrap_text(where, width, 4) if file else ():
         yield [Part(text, "dim", spot)]
     for text in wrap_text(name, width, 12):
         yield [Part(text, "strong")]

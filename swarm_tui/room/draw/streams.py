@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import Final
 
+from swarm_tui.model.node_ids import name_of_test
 from swarm_tui.model.state import LogLine
 from swarm_tui.model.states import MARKS
 from swarm_tui.model.text import plain
@@ -27,7 +28,7 @@ def draw_log_line(line: LogLine, width: int) -> Line:
         role = ROLE_OF_WORD.get(text.split(":", 1)[0], "")
     parts = [Part(time.strftime("%H:%M:%S ", time.localtime(line.at)), "faint"), Part(f"{sign} ", role or "faint")]
     if line.test:
-        name = plain(line.test.rsplit("::", 1)[-1], 300)
+        name = plain(name_of_test(line.test), 300)
         size = min(TEST_WIDTH, max(8, width // 3))
         parts.append(Part(f"{pad_text(cut_middle(name, size), size)}  ", "dim"))
     parts.append(Part(text, role))
