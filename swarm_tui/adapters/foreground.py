@@ -112,10 +112,20 @@ def guarded_terminal() -> Iterator[None]:
 
 
 def call_on_ending_signals(loop: asyncio.AbstractEventLoop, leave: Callable[[int], object]) -> None:
-    """Have an event loop call this with the exit code when a signal is to end us."""
+    """Have an event loop call this with the exit code when a signal is to end us.
+
+    Without a terminal any more nothing has to be put back, and what draws on it would wait for ever: we end at once.
+    """
+
+    def end(number: int) -> None:
+        if _terminal_settings() is None:
+            signal.signal(number, signal.SIG_DFL)
+            signal.raise_signal(number)
+        leave(128 + number)
+
     for number in _ENDING:
         if signal.getsignal(number) is not signal.SIG_IGN:
-            loop.add_signal_handler(number, leave, 128 + number)
+            loop.add_signal_handler(number, end, number)
 
 
 @contextlib.contextmanager

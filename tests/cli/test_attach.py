@@ -32,13 +32,17 @@ STATUS_LINE = "[mngr-swarm-x-copy]"
 """Who sees this is attached; a tmux client that is told something before it has drawn may miss it."""
 
 
+def last_seq_of(folder: SweepFolder) -> int:
+    return open_sweep(folder).state.last_seq if folder.events.exists() else 0
+
+
 def write_sweep(repository: Path, mngr: MngrSettings, tests: dict[str, str]) -> SweepFolder:
     """Write a sweep whose tests have the agents named."""
     folder = SweepFolder(create_runs_folder(repository) / "20261118-061200")
     folder.write_spec(
         SweepSpec(sweep=folder.name, repository=str(repository), base="0" * 40, created_at=1.0, mngr=mngr)
     )
-    with JournalWriter(folder.events) as journal:
+    with JournalWriter(folder.events, last_seq=last_seq_of(folder)) as journal:
         for test, agent in tests.items():
             journal.append(Queued(test=test, agent=agent))
             journal.append(Launched(test=test, agent_id=f"agent-{agent}"))
@@ -257,7 +261,7 @@ def test_the_integrator_is_found_once_there_is_one(tmp_path: Path) -> None:
     folder = write_sweep(tmp_path, MngrSettings(path="mngr"), {"a.py::test_copy": "swarm-1-copy"})
     with pytest.raises(UsageError, match="has no integrator yet"):
         find_integrator(open_sweep(folder), "integrator")
-    with JournalWriter(folder.events) as journal:
+    with JournalWriter(folder.events, last_seq=last_seq_of(folder)) as journal:
         journal.append(Integrating(by="builtin", branches=1))
     found = find_integrator(open_sweep(folder), "integrator")
     assert found is not None

@@ -151,7 +151,7 @@ def grid_of(person: Person) -> list[str]:
     """Return what the left panel shows, without the times that run on in it and beside it."""
     lines = person.terminal.screen.lines[:-1]  # the last one is tmux's own
     assert any("test_two" in line[66:] for line in lines)
-    return [re.sub(r"\s+(\d+[dhms]\w*\s+)?", " ", line[:66]) for line in lines[2:-1]]
+    return [re.sub(r"\s+(\d+[dhms]\w*(\s+|$))?", " ", line[:66]) for line in lines[2:-1]]
 
 
 def test_attach_type_detach_and_the_room_is_at_the_same_test(person: Person, agents: Agents) -> None:
