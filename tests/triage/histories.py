@@ -140,6 +140,17 @@ def play(history: list[list[Change]]) -> list[Files]:
     return states
 
 
+def import_of(files: Files) -> bytes:
+    """Return the words by which `git fast-import` gives a commit these files, and no others."""
+    words = bytearray(b"deleteall\n")
+    for path, (mode, content) in files.items():
+        if mode == SUBMODULE:
+            words += f"M {mode} ".encode() + content + f" {path}\n".encode()
+        else:
+            words += f"M {mode} inline {path}\ndata {len(content)}\n".encode() + content + b"\n"
+    return bytes(words + b"\n")
+
+
 def write_history(project: GitProject, states: list[Files]) -> list[str]:
     """Commit all states on main, by one process, and return the commits, the base first."""
     stream = bytearray()
@@ -149,13 +160,7 @@ def write_history(project: GitProject, states: list[Files]) -> list[str]:
         stream += f"committer Ada Lovelace <ada@example.org> {1_700_000_000 + number} +0000\n".encode()
         message = f"[FIX_IMPL] change {number}\n".encode()
         stream += f"data {len(message)}\n".encode() + message
-        stream += b"deleteall\n"
-        for path, (mode, content) in files.items():
-            if mode == SUBMODULE:
-                stream += f"M {mode} ".encode() + content + f" {path}\n".encode()
-                continue
-            stream += f"M {mode} inline {path}\ndata {len(content)}\n".encode() + content + b"\n"
-        stream += b"\n"
+        stream += import_of(files)
     project.git("fast-import", "--quiet", "--date-format=raw", stdin=bytes(stream))
     return project.git("rev-list", "--reverse", "--topo-order", "main").split("\n")
 

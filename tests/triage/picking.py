@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.git_project import GitProject
-from tests.triage.histories import Change, Files, apply_change, first_files, without_clashes
+from tests.triage.histories import Change, Files, apply_change, first_files, import_of, without_clashes
 
 
 @dataclass(frozen=True)
@@ -47,10 +47,7 @@ def _write_work(project: GitProject, work: list[list[Change]]) -> list[str]:
     for number, files in enumerate(states):
         stream += f"commit refs/heads/{'main' if number == 0 else f'agents/{number}'}\nmark :{number + 1}\n".encode()
         stream += f"committer Ada Lovelace <ada@example.org> {1_700_000_000 + number} +0000\n".encode()
-        stream += b"data 4\nwork" + (b"\nfrom :1" if number else b"") + b"\ndeleteall\n"
-        for path, (mode, content) in files.items():
-            stream += f"M {mode} inline {path}\ndata {len(content)}\n".encode() + content + b"\n"
-        stream += b"\n"
+        stream += b"data 4\nwork" + (b"\nfrom :1" if number else b"") + b"\n" + import_of(files)
     project.git("fast-import", "--quiet", "--date-format=raw", stdin=bytes(stream))
     names = ["main", *(f"agents/{number}" for number in range(1, len(states)))]
     return project.git("rev-parse", *names).split("\n")
