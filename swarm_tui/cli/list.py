@@ -21,8 +21,8 @@ EXAMPLES = """\
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", nargs="?", metavar="FOLDER", help="a sweep's folder, or one of mngr tmr")
-    add_repository_option(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")
+    add_repository_option(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

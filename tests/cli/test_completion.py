@@ -45,7 +45,7 @@ def test_every_shell_has_a_script(shell: str) -> None:
     assert made.stdout == SCRIPTS[shell]
 
 
-@pytest.mark.parametrize(("typed", "found"), [("compl", "completion"), ("list --", "--help\n--json")])
+@pytest.mark.parametrize(("typed", "found"), [("compl", "completion"), ("list --", "--help\n--json\n--repository")])
 def test_bash_takes_the_script_and_completes(typed: str, found: str) -> None:
     bash = shutil.which("bash")
     assert bash is not None
