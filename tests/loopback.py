@@ -123,7 +123,9 @@ class LoopbackHost:
     def freeze(self, is_frozen: bool = True) -> None:
         """Let it answer nothing any more, or again."""
         for process in self._processes():
-            os.kill(process, signal.SIGSTOP if is_frozen else signal.SIGCONT)
+            # One that serves a connection may have ended meanwhile.
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGSTOP if is_frozen else signal.SIGCONT)
 
     def _processes(self) -> list[int]:
         """Return its sshd and those that serve a connection, which are named sshd too."""

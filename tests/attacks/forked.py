@@ -87,6 +87,8 @@ def _run_child(work: Callable[[], int], output: int, strike: int) -> None:
         os.dup2(output, 1)
         os.dup2(output, 2)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        # pytest has put files of its own in their places.
+        sys.stdout, sys.stderr = (os.fdopen(number, "w", closefd=False) for number in (1, 2))
         if strike != NOT_STRUCK:
             sys.addaudithook(_Striker(strike))
         code = work()

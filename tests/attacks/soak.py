@@ -35,6 +35,7 @@ ACTIONS: Final = ("retry", "retry", "slots", "hold", "release", "message", "keys
 KEYS: Final = ("+", "-", "w", "j", "k", "Enter", "Escape", "3", "4", "5", "6", "1", "t", "?", "Escape", "/", "Escape")
 PAUSE: Final = 4.0
 SIZE: Final = ("120", "36")
+ENDING_SECONDS: Final = 15.0
 
 ALIVE: Final = "engine and room live through it all"
 GROWTH: Final = "memory and open files of engine and room do not grow without an end"
@@ -178,14 +179,23 @@ def _minute(soak: Soak, watched: list[Watched], number: int, table: Table) -> No
     print(f"{what}: {soak.asked} requests, journal {folder.events.stat().st_size >> 10} KiB, ", *watched, flush=True)
 
 
+def _programs_with(name: str) -> list[str]:
+    """Return the command lines on this machine in which a name stands."""
+    listed = subprocess.run(["ps", "-e", "-ww", "-o", "args="], capture_output=True, text=True, check=True).stdout
+    return [line[:200] for line in listed.splitlines() if name in line]
+
+
 def _end(soak: Soak, table: Table) -> None:
     name = soak.program.newest().name
     soak.tmux("kill-server")
     stopped = soak.program.call("stop")
     cleaned = soak.program.call("clean", "--yes", "--folder")
     problems = [done.stderr[-300:] for done in (stopped, cleaned) if done.returncode]
-    listed = subprocess.run(["ps", "-e", "-ww", "-o", "args="], capture_output=True, text=True, check=True).stdout
-    problems += [line[:200] for line in listed.splitlines() if name in line]
+    # A watcher of mngr sees within seconds that its agent is gone.
+    deadline = time.monotonic() + ENDING_SECONDS
+    while (left := _programs_with(name)) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    problems += left
     if soak.program.folder.joinpath(".swarm", "runs", name).exists():
         problems.append("the folder of the sweep is still there")
     table.tried(NOTHING_LEFT, problems, "in the end")

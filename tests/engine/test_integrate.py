@@ -20,6 +20,7 @@ from swarm_tui.engine.integrate_again import integrate_again, integrate_sweep
 from swarm_tui.journal.append import JournalWriter
 from swarm_tui.journal.fold import SweepState
 from swarm_tui.journal.folder import SweepFolder
+from swarm_tui.journal.seal import sealer_of
 from swarm_tui.model.events import EngineEnded, EngineStarted, Harvested, Queued
 from swarm_tui.model.harvest import HarvestedChange, HarvestReport
 from swarm_tui.model.outcome import Escalation, IntegratorOutcome
@@ -179,7 +180,7 @@ def test_it_can_be_repeated_when_no_engine_lives(swept: Swept) -> None:
     named = changed(TESTS, '"Sums"', '"sums"')
     source = swept.project.agent("test_name", [("[FIX_TEST] The real name", {TEST_FILE: named})])
     state = SweepState()
-    writer = JournalWriter(swept.folder.events, last_seq=100)
+    writer = JournalWriter(swept.folder.events, last_seq=100, sealer=sealer_of(SWEEP))
     writer.append(
         Queued(test="tests/test_sums.py::test_name", branch=source.branch, agent=source.agent, file=TEST_FILE)
     )

@@ -44,7 +44,7 @@ def one_terminal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProgramTe
 def terminal(one_terminal: ProgramTerminal) -> ProgramTerminal:
     """Return the terminal with the whole inbox in it, the cursor on its first row."""
     while not (screen := one_terminal.screen).has_list("Inbox ") or screen.has("match /"):
-        one_terminal.press("5" if screen.has_list("Tests ") else "q")
+        one_terminal.press("Escape" if screen.has("match /") else "5" if screen.has_list("Tests ") else "q")
         one_terminal.wait_until(lambda now, before=screen: now.lists != before.lists)  # type: ignore[misc]
     one_terminal.press("g")
     return one_terminal
@@ -91,9 +91,8 @@ def test_words_are_written_below_what_is_asked(terminal: ProgramTerminal) -> Non
     terminal.wait_for("m writes the answer")
     terminal.press("m")
     terminal.wait_for("From where may I fetch the sample archive?")
+    # Words for one agent are sent by one Enter.
     terminal.type("From the shelf.\r")
-    terminal.wait_for("Send 1 line")
-    terminal.press("y")
     terminal.wait_for("answer 1 agent: done")
 
 
