@@ -43,9 +43,12 @@ def one_terminal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProgramTe
 @pytest.fixture
 def terminal(one_terminal: ProgramTerminal) -> ProgramTerminal:
     """Return the terminal with the whole inbox in it, the cursor on its first row."""
-    while not (screen := one_terminal.screen).has_list("Inbox ") or screen.has("match /"):
-        one_terminal.press("Escape" if screen.has("match /") else "5" if screen.has_list("Tests ") else "q")
-        one_terminal.wait_until(lambda now, before=screen: now.lists != before.lists)  # type: ignore[misc]
+    if not one_terminal.screen.has_list("Inbox "):
+        one_terminal.press("5")
+        one_terminal.wait_until(lambda screen: screen.has_list("Inbox "))
+    if one_terminal.screen.has("match /"):
+        one_terminal.press("Escape")
+        one_terminal.wait_until_gone("match /")
     one_terminal.press("g")
     return one_terminal
 
@@ -81,8 +84,8 @@ def test_a_question_wants_more_than_yes_and_groups_are_walked_through(terminal: 
     terminal.press("y")
     terminal.wait_for("that is none of the answers")
     terminal.press("1")
-    terminal.wait_for(re.compile(r"1 of 1 answered|1 agent answered"))
-    terminal.press("q")
+    # The last group is answered: the dialog goes by itself.
+    terminal.wait_for("1 agent answered")
     terminal.wait_until_gone("Answer all ·")
 
 
