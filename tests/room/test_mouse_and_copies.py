@@ -49,9 +49,9 @@ async def test_text_of_a_panel_is_selected_and_copied(folder: SweepFolder) -> No
 
 def test_a_location_is_a_link_that_no_name_breaks_out_of() -> None:
     record = TestRecord("tests/a b\x1b\\é.py::test_x", file="tests/a b\x1b\\é.py", line=7)
-    (part,) = [part for line in draw_side(record, 80, 0.0, repository="/work/p") for part in line if part.spot]
-    assert part.spot == "file:7:/work/p/tests/a b\x1b\\é.py"
-    assert link_to(part.spot).link == "file:///work/p/tests/a%20b%1B%5C%C3%A9.py#7"
+    (part,) = [part for line in draw_side(record, 80, 0.0, repository="/home/p") for part in line if part.spot]
+    assert part.spot == "file:7:/home/p/tests/a b\x1b\\é.py"
+    assert link_to(part.spot).link == "file:///home/p/tests/a%20b%1B%5C%C3%A9.py#7"
 
 
 async def test_a_file_that_is_not_here_is_said(folder: SweepFolder) -> None:
