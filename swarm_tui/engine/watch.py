@@ -36,6 +36,8 @@ SPENT_INTERVAL: Final = 5.0
 HEARD_INTERVAL: Final = 30.0
 # So long after its hand-in an agent may go on with its last turn.
 LAST_WORDS_LIMIT: Final = 60.0
+# So long it is waited for the files that tell of the turn of an agent that has handed in.
+UNSEEN_LIMIT: Final = 5.0
 # A dialog of a full-screen program stands at the end of the screen.
 DIALOG_LINES: Final = 20
 _RULE_LENGTH: Final = 20
@@ -138,8 +140,13 @@ class Watch:
         """Return whether the work was handed in, and the agent's turn is over: until then its log lacks the end."""
         if self.handed_in_at is None:
             return False
-        observation = self.observer.observe(clock) if self.observer is not None else None
-        is_over = observation is None or observation.needs_person or has_given_up(observation.trouble)
+        if self.observer is None:
+            return True
+        observation = self.observer.observe(clock)
+        if observation is None:
+            # A quick agent may be done before its own files have been found, on other hosts above all.
+            return now >= self.handed_in_at + UNSEEN_LIMIT
+        is_over = observation.needs_person or has_given_up(observation.trouble)
         return is_over or now >= self.handed_in_at + LAST_WORDS_LIMIT
 
     def is_searched(self, now: float) -> bool:

@@ -15,7 +15,7 @@ from swarm_tui.agents.kinds import kind_of
 from swarm_tui.engine.file_tail import LINE_LIMIT, FileTail
 from swarm_tui.engine.kept_transcript import KeptTranscript
 from swarm_tui.engine.one_test_task import OneTestTask
-from swarm_tui.engine.watch import DIALOG_LINES, Watch, find_dialog, read_new_events
+from swarm_tui.engine.watch import DIALOG_LINES, UNSEEN_LIMIT, Watch, find_dialog, read_new_events
 from swarm_tui.model.events import Said, TryFinished, TryStarted
 from swarm_tui.model.states import State
 from swarm_tui.model.sweep import MngrSettings, SweepSpec
@@ -112,7 +112,9 @@ def test_a_dialog_below_a_line_is_told_from_there_on() -> None:
 def test_a_harvest_waits_for_the_last_words_of_an_agent_whose_end_is_not_seen(watch: Watch) -> None:
     assert not watch.is_ready_to_harvest(1.0, 1.0)
     watch.handed_in_at = 5.0
-    assert watch.is_ready_to_harvest(5.0, 5.0)
+    assert not watch.is_ready_to_harvest(5.0, 5.0)
+    assert not watch.is_ready_to_harvest(5.0 + UNSEEN_LIMIT - 0.1, 5.0)
+    assert watch.is_ready_to_harvest(5.0 + UNSEEN_LIMIT, 5.0)
 
 
 async def test_tries_words_and_archive_are_read_from_files(watch: Watch, tmp_path: Path) -> None:
