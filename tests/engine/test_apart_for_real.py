@@ -19,28 +19,27 @@ TESTS = """\
 import os, pathlib, socket, sys, time
 import pytest
 
-ALONE = pathlib.Path(os.environ["SWARM_CHECKOUT_OF_TEST"]) / ".git/alone"
-SEEN = ALONE.with_name("seen")
+SHARED = pathlib.Path(os.environ["SWARM_CHECKOUT_OF_TEST"]) / ".git"
 
 
-def only_one():
-    os.mkdir(ALONE)
+def only_one_of(group):
+    os.mkdir(SHARED / group)
     time.sleep(0.7)
-    os.rmdir(ALONE)
+    os.rmdir(SHARED / group)
 
 
 @pytest.mark.xdist_group("one")
-def test_first(): only_one()
+def test_first(): only_one_of("one")
 
 
 @pytest.mark.xdist_group("one")
-def test_second(): only_one()
+def test_second(): only_one_of("one")
 
 
-def test_third_alone(): only_one()
+def test_third_alone(): only_one_of("alone")
 
 
-def test_fourth_alone(): only_one()
+def test_fourth_alone(): only_one_of("alone")
 
 
 @pytest.mark.parametrize("name", ["a", "b"])
@@ -54,7 +53,7 @@ def test_own(name, tmp_path):
         server.bind(("127.0.0.1", int(own["SWARM_FIRST_PORT"])))
         local.bind(str(tmp_path / "socket"))
     pathlib.Path(own["TMPDIR"], "left").touch()
-    (SEEN.parent / f"seen-{name}").write_text(repr(own))
+    (SHARED / f"seen-{name}").write_text(repr(own))
 
 
 def test_hangs(): time.sleep(600)
