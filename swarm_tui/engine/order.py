@@ -245,6 +245,8 @@ def check_order(order: Order) -> None:
 
 def _check_hosts(order: Order) -> None:
     if not order.hosts:
+        if order.provider == LOCAL_HOST and order.per_host != RunOptions().per_host:
+            raise UsageError("--per-host is for hosts, and none is given", "give --host or --provider, or use --slots")
         return
     if order.transfer != "mirror":
         raise UsageError("--transfer worktree needs the repository itself", "leave it out: hosts get copies")

@@ -48,6 +48,7 @@ def assert_refused(done: subprocess.CompletedProcess[str], *words: str) -> None:
     ("words", "told"),
     [
         (("--slots", "0"), ("--slots 0", "1 or more")),
+        (("--per-host", "2"), ("--per-host is for hosts", "--host or --provider")),
         (("--timeout", "0"), ("--timeout 0", "above 0")),
         (("--wait-timeout", "soon"), ("no time", "30m")),
         (("--speed", "-1"), ("--speed -1",)),
