@@ -50,6 +50,8 @@ PROGRAMS: Final[Mapping[str, OutsideProgram]] = {
     "sshd": OutsideProgram(("sshd",), apt="openssh-server"),
     "ssh-keygen": OutsideProgram(("ssh-keygen",), apt="openssh-client"),
     "npm": OutsideProgram(("npm",), apt="npm"),
+    "zsh": OutsideProgram(("zsh",), apt="zsh"),
+    "fish": OutsideProgram(("fish",), apt="fish"),
     "jq": OutsideProgram(("jq",), apt="jq"),
     "Chromium": OutsideProgram(
         ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"), apt="chromium"

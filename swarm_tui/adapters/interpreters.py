@@ -10,10 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from swarm_tui.adapters.environment import scrubbed_environment
 from swarm_tui.adapters.process import run_process
 from swarm_tui.errors import AdapterError, ProgramMissing
+from swarm_tui.model.text import plain
 
 _CHECK: Final = "import sys, venv, ensurepip; print(*sys.version_info[:3], sys.executable)"
+_FETCH_TIMEOUT: Final = 300.0
 _NAME: Final = re.compile(r"python3(?:\.(\d+))?")
 
 
@@ -41,15 +44,16 @@ async def find_interpreter(
         interpreter = await _run_candidate(path)
         if interpreter is not None and interpreter.version[:2] >= needed:
             return interpreter
-    shown = ".".join(map(str, needed))
+    shown, why = ".".join(map(str, needed)), ""
     uv = shutil.which("uv", path=environment.get("PATH"))
     if uv is not None:
         progress(f"asking uv for Python {shown}")
-        interpreter = await _python_of_uv(uv, shown, may_install=may_install)
-        if interpreter is not None:
-            return interpreter
+        try:
+            return await python_of_uv(uv, needed, may_install=may_install)
+        except AdapterError as error:
+            why = f" ({error.message})" if may_install else ""
     raise ProgramMissing(
-        f"mngr needs Python {shown} or newer, and none was found",
+        f"mngr needs Python {shown} or newer, and none was found{why}",
         f"get one with `uv python install {shown}`, `pyenv install {shown}`, `apt-get install python{shown}-venv` "
         f"or `brew install python@{shown}`, then run `swarm-tui doctor --fix` again",
     )
@@ -103,11 +107,32 @@ async def _run_candidate(path: str) -> Interpreter | None:
     return Interpreter(words[3].strip() or path, (major, minor, micro))
 
 
-async def _python_of_uv(uv: str, version: str, *, may_install: bool) -> Interpreter | None:
-    """Return a Python of uv, which may be installed for that."""
-    find, install = ["python", "find", f">={version}"], ["python", "install", version]
+async def python_of_uv(
+    uv: str, needed: tuple[int, int], *, may_install: bool = True, folder: Path | None = None
+) -> Interpreter:
+    """Return a Python of uv that is new enough, fetched if it may be; raise AdapterError with why there is none.
+
+    What is fetched goes where that uv keeps its Pythons, or into `folder`, and then nothing else is written.
+    """
+    shown = ".".join(map(str, needed))
+    own = {}
+    if folder is not None:
+        own = {"UV_PYTHON_INSTALL_DIR": str(folder), "UV_PYTHON_INSTALL_BIN": "0"}
+        own |= {"UV_MANAGED_PYTHON": "1", "UV_NO_CACHE": "1"}
+    find, install = ["python", "find", f">={shown}"], ["python", "install", shown]
+    last_words = ""
     for words in [find, install, find] if may_install else [find]:
-        finished = await run_process([uv, *words], timeout=300)
-        if finished.code == 0 and words is find:
-            return await _run_candidate(finished.text.strip())
-    return None
+        finished = await run_process([uv, *words], environment=scrubbed_environment(own), timeout=_FETCH_TIMEOUT)
+        interpreter = await _run_candidate(finished.text.strip()) if finished.code == 0 and words is find else None
+        if interpreter is not None:
+            return interpreter
+        if words is install and finished.code != 0:
+            last_words = _last_cause(finished.error_text)
+            break
+    raise AdapterError(f"uv could not fetch one{last_words and ': '}{last_words}")
+
+
+def _last_cause(text: str) -> str:
+    """Return the last line of what uv says of a failure: the cause below all others."""
+    lines = [line.strip().removeprefix("cause: ").removeprefix("Caused by: ") for line in text.splitlines()]
+    return plain(next((line for line in reversed(lines) if line), ""), 200)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from swarm_tui.adapters.environment import scrubbed_environment
-from swarm_tui.adapters.interpreters import find_interpreter
+from swarm_tui.adapters.interpreters import Interpreter, find_interpreter, python_of_uv
 from swarm_tui.adapters.process import run_process
 from swarm_tui.errors import AdapterError, ProgramMissing
 from swarm_tui.model.text import plain
@@ -106,17 +106,26 @@ async def _make_environment(
     try:
         interpreter = await find_interpreter(NEEDED_PYTHON, variables, progress)
     except ProgramMissing as missing:
-        try:
-            uv = await _install_uv(folder.parent / "uv", progress, own_python)
-        except AdapterError:
-            raise missing from None
-        path = os.pathsep.join([variables.get("PATH", os.defpath), str(uv.parent)])
-        interpreter = await find_interpreter(NEEDED_PYTHON, {**variables, "PATH": path}, progress)
+        if shutil.which("uv", path=variables.get("PATH")) is not None:
+            raise
+        interpreter = await _fetch_interpreter(folder.parent, progress, own_python, missing)
     progress(f"making {folder} with Python {interpreter.shown_version} ({interpreter.path})")
     folder.parent.mkdir(parents=True, exist_ok=True)
     # What is there is an environment of ours that does not work any more.
     shutil.rmtree(folder, ignore_errors=True)
     await _checked_run([interpreter.path, "-m", "venv", str(folder)], "the environment for mngr could not be made")
+
+
+async def _fetch_interpreter(
+    data: Path, progress: Callable[[str], None], own_python: str, missing: ProgramMissing
+) -> Interpreter:
+    """Return a Python that a uv of our own brings into our own folder; raise `missing`, and why it could not."""
+    try:
+        uv = await _install_uv(data / "uv", progress, own_python)
+        progress(f"fetching Python {'.'.join(map(str, NEEDED_PYTHON))} into {data / 'python'}")
+        return await python_of_uv(str(uv), NEEDED_PYTHON, folder=data / "python")
+    except AdapterError as error:
+        raise ProgramMissing(f"{missing.message}; {error.message}", missing.hint) from None
 
 
 async def _install_uv(folder: Path, progress: Callable[[str], None], python: str) -> Path:

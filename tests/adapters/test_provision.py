@@ -176,7 +176,7 @@ async def test_where_no_python_is_new_enough_a_uv_beside_the_environment_fetches
     folder = private_mngr(tools).parents[1]
     assert said[:3] == [
         f"no Python 3.12 was found: installing uv into {folder.parent}/uv to fetch one",
-        "asking uv for Python 3.12",
+        f"fetching Python 3.12 into {folder.parent}/python",
         f"making {folder} with Python 3.12.0 ({fetched})",
     ]
 

@@ -1,14 +1,18 @@
 """Completion knows the commands, their options and the sweeps that are here."""
 
+import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import pexpect
 import pytest
 
+from swarm_tui.adapters.environment import scrubbed_environment
 from swarm_tui.cli.commands import COMMANDS
 from swarm_tui.cli.completion import SCRIPTS, completions
+from tests.programs import make_program
 
 
 def test_commands_are_completed(tmp_path: Path) -> None:
@@ -45,14 +49,46 @@ def test_every_shell_has_a_script(shell: str) -> None:
     assert made.stdout == SCRIPTS[shell]
 
 
-@pytest.mark.parametrize(("typed", "found"), [("compl", "completion"), ("list --", "--help\n--json\n--repository")])
-def test_bash_takes_the_script_and_completes(typed: str, found: str) -> None:
-    bash = shutil.which("bash")
-    assert bash is not None
-    lines = (
-        f'swarm-tui() {{ "{sys.executable}" -m swarm_tui "$@"; }}\n{SCRIPTS["bash"]}\n'
-        f"COMP_WORDS=(swarm-tui {typed}) COMP_CWORD={len(typed.split())}\n"
-        "_swarm_tui\nprintf '%s\\n' \"${COMPREPLY[@]}\"\n"
+# What begins each shell without a person's own settings, and what its settings would say.
+SHELLS = {
+    "bash": (["--norc", "--noprofile", "-i"], 'eval "$(swarm-tui completion bash)"'),
+    "zsh": (["-f", "-i"], 'autoload -Uz compinit; compinit -D -u; eval "$(swarm-tui completion zsh)"'),
+    "fish": (["--no-config", "-i"], "swarm-tui completion fish | source"),
+}
+
+
+@pytest.mark.parametrize(
+    "shell", ["bash", *(pytest.param(name, marks=pytest.mark.needs(name)) for name in ("zsh", "fish"))]
+)
+def test_tab_completes_in_the_shell_itself(shell: str, tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir()
+    (tmp_path / ".swarm" / "runs" / "20261118-061200").mkdir(parents=True)
+    make_program(tmp_path / "bin" / "swarm-tui", f'exec "{sys.executable}" -m swarm_tui "$@"')
+    words, settings = SHELLS[shell]
+    path = shutil.which(shell)
+    assert path is not None
+    environment = scrubbed_environment(
+        {
+            "HOME": str(tmp_path / "home"),
+            "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}",
+            "TERM": "dumb",
+            "PS1": "$ ",
+        }
     )
-    made = subprocess.run([bash, "--norc", "-c", lines], capture_output=True, text=True, check=True)
-    assert made.stdout == f"{found}\n"
+    terminal = pexpect.spawn(
+        path, words, env=environment, cwd=str(tmp_path), encoding="utf-8", timeout=30, dimensions=(24, 200)
+    )
+    try:
+        terminal.sendline(f"{settings}; echo rea''dy")
+        terminal.expect_exact("ready")
+        for typed, completed in (
+            ("swarm-tui compl", "completion"),
+            ("swarm-tui wait --unt", "--until"),
+            ("swarm-tui status 2026", "20261118-061200"),
+        ):
+            # What a shell then has in its line is printed by it, and so the words are told from their echo.
+            terminal.send(f"{typed}\t")
+            terminal.expect_exact(completed)
+            terminal.sendcontrol("u")
+    finally:
+        terminal.close(force=True)

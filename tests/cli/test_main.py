@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -142,3 +143,8 @@ async def test_too_few_open_files_are_said_with_the_way_out(tmp_path: Path) -> N
     assert "too few open files" in finished.error_text or "Too many open files" in finished.error_text
     assert "ulimit -n 1024" in finished.error_text
     assert "not installed" not in finished.error_text
+
+
+def test_the_changelog_begins_with_this_version() -> None:
+    changelog = (Path(__file__).parents[2] / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert re.findall(r"^## \[(\S+)\]", changelog, re.MULTILINE)[0] == __version__
