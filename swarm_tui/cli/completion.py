@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final, cast
 
 from swarm_tui.cli.commands import COMMAND_BY_NAME, COMMANDS
-from swarm_tui.cli.main import CommandModule, build_parser
+from swarm_tui.cli.main import CommandModule, build_parser, subcommands
 
 DESCRIPTION = "Print the completion script of a shell."
 EXAMPLES = """\
@@ -73,7 +73,7 @@ def completions(typed: list[str], folder: Path) -> list[str]:
     parser = build_parser(command.name, cast(CommandModule, importlib.import_module(command.module)))
     found: list[str] = []
     for word in before[1:]:
-        parser = _subcommands(parser).get(word, parser)
+        parser = subcommands(parser).get(word, parser)
     if "--" in before:
         return []
     option = parser._option_string_actions.get(before[-1])
@@ -89,13 +89,6 @@ def completions(typed: list[str], folder: Path) -> list[str]:
         elif not action.option_strings and action.dest == SWEEP_ARGUMENT:
             found += _sweeps(folder)
     return [word for word in found if word.startswith(prefix)]
-
-
-def _subcommands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            return dict(action.choices)
-    return {}
 
 
 def _sweeps(folder: Path) -> list[str]:

@@ -129,7 +129,29 @@ def build_parser(name: str, module: CommandModule) -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     module.add_arguments(parser)
+    for verb, below in subcommands(parser).items():
+        below.formatter_class = argparse.RawDescriptionHelpFormatter
+        below.epilog = f"examples:\n{_examples_of(f'swarm-tui {name} {verb}', module.EXAMPLES)}"
     return parser
+
+
+def subcommands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    """Return the parsers of a command's own commands, such as `check` of `tutorial`."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            return dict(action.choices)
+    return {}
+
+
+def _examples_of(words: str, examples: str) -> str:
+    """Return those examples that call a command with these words, each with the line that continues it."""
+    lines, is_wanted = [], False
+    for line in examples.splitlines():
+        is_continued = line.startswith("   ")
+        is_wanted = is_wanted if is_continued else f"{line.strip()} ".startswith(f"{words} ")
+        if is_wanted:
+            lines.append(line)
+    return "\n".join(lines)
 
 
 def overview() -> str:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import re
 import sys
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from swarm_tui import __version__
 from swarm_tui.adapters.process import run_process
-from swarm_tui.cli.commands import COMMANDS
-from swarm_tui.cli.main import run_command_line
+from swarm_tui.cli.commands import COMMAND_BY_NAME, COMMANDS
+from swarm_tui.cli.main import CommandModule, build_parser, run_command_line, subcommands
 
 HEAVIEST = {"textual", "rich", "git", "pexpect", "jinja2", "pytest", "pydantic"}
 HEAVY = sorted(HEAVIEST | {"asyncio"})
@@ -46,6 +48,14 @@ def test_every_command_explains_itself_with_examples(name: str, capsys: pytest.C
     text = capsys.readouterr().out
     assert text.startswith(f"usage: swarm-tui {name}")
     assert f"swarm-tui {name}" in text.partition("examples:")[2], "an example calls the command"
+
+
+def test_every_command_of_a_command_has_examples_too(capsys: pytest.CaptureFixture[str]) -> None:
+    for name in NAMES:
+        module = cast(CommandModule, importlib.import_module(COMMAND_BY_NAME[name].module))
+        for verb in subcommands(build_parser(name, module)):
+            assert run_command_line([name, verb, "--help"]) == 0
+            assert f"  swarm-tui {name} {verb}" in capsys.readouterr().out.partition("examples:")[2]
 
 
 async def test_the_help_of_no_command_imports_what_only_its_work_needs() -> None:
