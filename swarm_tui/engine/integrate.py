@@ -96,6 +96,7 @@ def _branch_input(context: EngineContext, record: TestRecord) -> BranchInput:
         bundle=str(bundle.absolute()) if bundle.is_file() else "",
         summary=record.harvest.summary,
         is_passing_after=record.harvest.passing_after,
+        weaker=record.harvest.weaker,
     )
 
 

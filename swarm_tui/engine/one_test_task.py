@@ -119,5 +119,6 @@ def _harvested(record: TestRecord, pulled: Pulled, end: End, weaker: str) -> Har
         end=end.value,
         tip=fetched.tip,
         has_uncommitted=pulled.has_uncommitted,
+        weaker=weaker,
     )
     return Harvested(test=record.test, result=judgement.result, reason=judgement.reason, harvest=report)

@@ -42,6 +42,8 @@ class HarvestReport(BaseModel):
     tip: str = ""
     """The agent's last commit, fetched to refs/swarm/<sweep>/<branch's last part>; empty without commits."""
     has_uncommitted: bool = False
+    weaker: str = ""
+    """How the agent's own test became weaker, as far as its source tells."""
 
 
 NOT_HARVESTED: Final = HarvestReport(end="")
@@ -49,7 +51,13 @@ NOT_HARVESTED: Final = HarvestReport(end="")
 
 
 def report_of(
-    outcome: Outcome, commit_of: Mapping[ChangeKind | None, str], *, end: str, tip: str, has_uncommitted: bool
+    outcome: Outcome,
+    commit_of: Mapping[ChangeKind | None, str],
+    *,
+    end: str,
+    tip: str,
+    has_uncommitted: bool,
+    weaker: str = "",
 ) -> HarvestReport:
     """Return the report on an outcome, its texts cut and made harmless; `commit_of` names the commit of each kind."""
     return HarvestReport(
@@ -81,6 +89,7 @@ def report_of(
         ),
         tip=tip,
         has_uncommitted=has_uncommitted,
+        weaker=weaker,
     )
 
 

@@ -44,13 +44,15 @@ def rank_fixes(
     if squashed is not None and not is_all:
         chosen = [(position, commit) for position, commit in chosen if commit.id != squashed]
     # The report can name only one fix of a branch; the ranking names all of them.
-    makers = {commit: ranked.branches for commit, ranked in read_measured_effects(report).items()} | branches_of
+    ranking = read_measured_effects(report)
+    makers = {commit: ranked.branches for commit, ranked in ranking.items()} | branches_of
+    place_in_ranking = {commit: place for place, commit in enumerate(ranking)}
     priority = {branch: place for place, branch in enumerate(report.impl_priority)}
 
     def importance(item: tuple[int, Commit]) -> tuple[int, int]:
         position, commit = item
         places = (priority.get(branch, _UNRANKED) for branch in branches_of.get(commit.id, ()))
-        return min(places, default=_UNRANKED), position
+        return place_in_ranking.get(commit.id, min(places, default=_UNRANKED)), position
 
     fixes = tuple(
         _fix(commit, position, rank, makers.get(commit.id, ()), agents or {})

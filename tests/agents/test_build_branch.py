@@ -110,8 +110,8 @@ def test_a_fix_that_does_not_fit_alone_is_named_too(workshop: Workshop) -> None:
         ("[FIX_IMPL] second", {"lines.txt": lines(n5="second")}),
     )
     rival = workshop.fix("rival", lines=lines(n5="rival"))
-    assert workshop.builder.tree_with_fix(workshop.base, DistinctFix((second,))) is None
-    assert workshop.builder.tree_with_fix(workshop.base, DistinctFix((first,))) == first.tree
+    assert workshop.builder.tree_with(workshop.base.tree, [second]) is None
+    assert workshop.builder.tree_with(workshop.base.tree, [first]) == first.tree
     _, fixes = workshop.builder.add_fixes(workshop.base, ranked(second, first, rival))
     # The second is tried again after the first, and the rival after both.
     assert [entry.fix.chosen for entry in fixes.picked] == [first, second]

@@ -55,6 +55,14 @@ async def test_tests_and_docs_become_one_commit_and_each_fix_stays_apart(project
     assert project.file(inputs, "sums.py") == changed(ADD, "number * 3", "number * 2")
 
 
+async def test_a_test_that_became_weaker_is_not_counted_as_better(project: SweptProject) -> None:
+    looser = changed(TESTS, "halve(4) == 2", "halve(4)")
+    project.agent("test_halve", [("[IMPROVE_TEST] Halve", {TEST_FILE: looser})], weaker="assertion loosened")
+    inputs = project.inputs()
+    await integrated(project, inputs)
+    assert project.subjects(inputs) == ["[TEST/DOC] 1 weaker test"]
+
+
 async def test_a_fix_keeps_its_author_and_message_and_says_where_it_comes_from(project: SweptProject) -> None:
     project.git.git("config", "user.name", "An Agent")
     project.git.git("config", "user.email", "agent@example.org")
@@ -143,6 +151,22 @@ async def test_a_fix_that_needs_a_lower_ranked_one_is_picked_after_it(project: S
     outcome = await integrated(project, inputs)
     assert project.subjects(inputs) == ["[FIX_IMPL] z: a helper of some length", "[FIX_IMPL] a"]
     assert not outcome.failed
+
+
+@pytest.mark.slow
+async def test_a_fix_that_builds_on_one_of_its_agent_is_measured_on_top_of_it(project: SweptProject) -> None:
+    checked = changed(ADD, "    return first + second", "    total = first + second\n    return total")
+    spoilt = changed(checked, "    return total", "    return total + number")
+    commits = [("Add", ADD), ("Name the sum", checked), ("Spoil it", spoilt)]
+    project.agent("test_add", [(f"[FIX_IMPL] {title}", {"sums.py": code}) for title, code in commits])
+    inputs = project.inputs(measure_seconds=60.0)
+    outcome = await integrated(project, inputs)
+    assert project.subjects(inputs) == [f"[FIX_IMPL] {title}" for title, _ in commits]
+    assert [entry["why"] for entry in (outcome.model_extra or {})["ranking"]] == [
+        "turns 2 tests green, 2 lines",
+        "turns 0 tests green, builds on 'Add', 3 lines",
+        "turns 0 tests green, breaks 2, builds on 'Name the sum', 2 lines",
+    ]
 
 
 async def test_commits_are_sorted_by_what_they_change_when_their_kind_is_wrong(project: SweptProject) -> None:

@@ -19,7 +19,7 @@ from swarm_tui.agents.integrator.classify import (
 )
 from swarm_tui.agents.integrator.duplicates import DistinctFix, are_nearly_equal, changes_of, distinct_fixes
 from swarm_tui.agents.integrator.inputs import BranchInput
-from swarm_tui.agents.integrator.measure import compare_runs, unexpected_changes
+from swarm_tui.agents.integrator.measure import FixRuns, FixTree, compare_runs, unexpected_changes
 from swarm_tui.agents.integrator.ranking import Effect, rank_fixes, reported_effect
 from swarm_tui.model.commit_kinds import kinds_of, without_marks
 from swarm_tui.model.outcome import ChangeKind
@@ -273,11 +273,21 @@ def test_changes_that_nobody_expected_surprise() -> None:
     own, rival = fix("mine"), fix("rival")
     (test,) = own.tests
     red, green = run(**{test: "failed"}), run(**{test: "passed"})
-    assert unexpected_changes(red, [(own, green)]) == {}
-    assert unexpected_changes(green, [(own, green)]) == {test: 0}
-    assert unexpected_changes(red, [(own, green), (rival, green), (fix("other"), green)]) == {test: 1}
-    assert unexpected_changes(red, [(beside(own), green), (beside(rival), green)]) == {}
-    assert unexpected_changes(run(x="failed"), [(own, run(x="passed"))]) == {"x": 0}
+    assert unexpected(red, (own, green)) == {}
+    assert unexpected(green, (own, green)) == {test: 0}
+    assert unexpected(red, (own, green), (rival, green), (fix("other"), green)) == {test: 1}
+    assert unexpected(red, (beside(own), green), (beside(rival), green)) == {}
+    assert unexpected(run(x="failed"), (own, run(x="passed"))) == {"x": 0}
+
+
+def test_nobody_is_surprised_that_a_test_is_green_before_a_fix_that_builds_on_another_one() -> None:
+    own = fix("mine")
+    green = run(**dict.fromkeys(own.tests, "passed"))
+    assert unexpected_changes([FixRuns(FixTree(own, "with", "before", builds_on="another"), green, green)]) == {}
+
+
+def unexpected(before: TestRun, *made: tuple[DistinctFix, TestRun]) -> dict[str, int]:
+    return unexpected_changes([FixRuns(FixTree(entry, "with it"), before, after) for entry, after in made])
 
 
 def beside(made: DistinctFix) -> DistinctFix:

@@ -20,6 +20,8 @@ from swarm_tui.adapters.pytest_runs import run_chosen_tests
 from swarm_tui.journal.folder import list_sweeps
 from swarm_tui.model.outcome import IntegratorOutcome, parse_integrator_outcome
 from swarm_tui.model.sweep import SweepSpec
+from swarm_tui.triage.sweep_review import review_sweep
+from swarm_tui.triage.ways_out import ways_out
 from tests.git_project import GitProject
 from tests.waiting import until
 
@@ -96,9 +98,9 @@ def test_it_comes_to_its_end_with_every_result(played: Played) -> None:
     assert played.status["state"] == "finished"
     counts = Counter(test["result"] for test in played.status["tests"])
     assert counts == {
-        "clean": 4,
+        "clean": 3,
         "better": 3,
-        "test_fix": 3,
+        "test_fix": 4,
         "tutorial_fix": 2,
         "impl_fix": 9,
         "unresolved": 2,
@@ -131,11 +133,34 @@ def test_the_integrated_branch_is_linear_with_each_fix_apart(played: Played) -> 
     rows = played.git("log", "--reverse", "--format=%p|%s", f"{base}..refs/heads/{branch}").split("\n")
     assert all(" " not in parents for parents, _, _ in (row.partition("|") for row in rows))
     subjects = [row.partition("|")[2] for row in rows]
-    assert subjects[0] == "[TEST/DOC] 3 better tests, 3 test fixes, 2 tutorial fixes"
+    assert subjects[0] == "[TEST/DOC] 3 better tests, 3 test fixes, 2 tutorial fixes, 1 weaker test"
     assert subjects[1] == "[FIX_IMPL] Count today and the last day as soon"
     assert subjects[-1] == "[FIX_IMPL] Do not stop at a date that cannot be read"
-    assert len(subjects) == 7
+    assert subjects[-3:-1] == [
+        "[FIX_IMPL] Refuse to add what has no common unit",
+        "[FIX_IMPL] Say which amounts cannot be added up",
+    ]
+    assert len(subjects) == 9
     assert all(subject.startswith("[FIX_IMPL] ") for subject in subjects[1:])
+
+
+def test_a_chain_of_fixes_is_measured_link_by_link_and_can_be_given_up_as_a_whole(played: Played) -> None:
+    ranking = (played.outcome.model_extra or {})["ranking"]
+    assert [entry["why"].rpartition(",")[0] for entry in ranking[-3:-1]] == [
+        "turns 0 tests green, builds on 'Add amounts up in grams and millilitres'",
+        "turns 0 tests green, builds on 'Refuse to add what has no common unit'",
+    ]
+    (folder,) = list_sweeps(played.repository)
+    with review_sweep(folder) as review:
+        found = ways_out(review, [review.fixes[1].id])
+        assert [[fix.rank for fix in fixes] for fixes in found.sets] == [[6, 7]]
+        (better,) = review.left_out
+        assert better.title == "Convert units before adding up, refuse litres of flour"
+
+
+def test_a_weaker_test_is_no_better_one(played: Played) -> None:
+    weaker = played.entry_of("find_ignores_capitals")
+    assert (weaker["result"], weaker["reason"]) == ("test_fix", "its test became weaker: a check was loosened")
 
 
 def test_the_same_fix_is_folded_and_the_conflict_is_named(played: Played) -> None:

@@ -5,12 +5,17 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import swarm_tui.demo
-from swarm_tui.agents.offline.records import Record, parse_record
+from swarm_tui.adapters.git import Repository
+from swarm_tui.agents.integrator.branches import AgentCommit, read_branches
+from swarm_tui.agents.integrator.build_branch import squash_message
+from swarm_tui.agents.integrator.inputs import BranchInput, IntegratorInputs, PersonInput
+from swarm_tui.agents.offline.records import Record, RecordedStep, parse_record
 from swarm_tui.journal.append import JournalWriter
 from swarm_tui.journal.folder import SweepFolder, create_runs_folder
 from swarm_tui.model import events as happened
@@ -19,6 +24,7 @@ from swarm_tui.model.outcome import INTEGRATOR_OUTCOME_FILE
 from swarm_tui.model.states import Result
 from swarm_tui.model.sweep import MngrSettings, SweepSpec, SweptTest, derive_tests
 from swarm_tui.model.verdicts import Verdict
+from swarm_tui.teeth.harvested import why_weaker
 from swarm_tui.triage.sweep_review import review_sweep
 from tests.git_project import GitProject, quiet_environment
 
@@ -28,23 +34,24 @@ ENDED: Final = BEGUN + 400.0
 DEMO: Final = Path(swarm_tui.demo.__file__).parent
 RESULTS: Final = {"IMPROVE_TEST": Result.BETTER, "FIX_TEST": Result.TEST_FIX, "FIX_TUTORIAL": Result.TUTORIAL_FIX}
 
-# Each fix: the record whose work was taken, further ones that found the same, and a test that it breaks.
-FIXES: Final[tuple[tuple[str, tuple[str, ...], str], ...]] = (
-    ("soon_includes_today", ("soon_includes_the_last_day", "list_marks_what_spoils"), ""),
-    ("cook_takes_the_ingredients", ("adding_more_adds_up",), ""),
-    ("add_reads_a_decimal_comma", (), ""),
-    ("use_more_than_there_is", (), ""),
-    ("shop_goes_aisle_by_aisle", (), ""),
-    ("import_a_delivery", (), "test_fill.py::test_add_with_a_date"),
+SUMS: Final = "cook_takes_the_ingredients"
+HIDING: Final = "import_a_delivery"
+
+# Each fix: the record that it is in, its place among the fixes of that record, and further records that found the same.
+FIXES: Final[tuple[tuple[str, int, tuple[str, ...]], ...]] = (
+    ("soon_includes_today", 0, ("soon_includes_the_last_day", "list_marks_what_spoils")),
+    (SUMS, 0, ()),
+    ("add_reads_a_decimal_comma", 0, ()),
+    ("use_more_than_there_is", 0, ()),
+    ("shop_goes_aisle_by_aisle", 0, ()),
+    (SUMS, 1, ()),
+    (SUMS, 2, ()),
+    (HIDING, 0, ()),
 )
-# What one more agent has built on the sums of the second fix: reverting that one conflicts.
-BUILT_ON: Final = (
-    "Refuse to add what has no common unit",
-    "    total = first.value * FACTORS[first.unit] + second.value * FACTORS[second.unit]\n",
-    "    if BASES[first.unit] != BASES[second.unit]:\n"
-    '        raise ValueError(f"{show_amount(first)} and {show_amount(second)} cannot be added up")\n'
-    "    total = first.value * FACTORS[first.unit] + second.value * FACTORS[second.unit]\n",
-)
+# What each fix turns green besides the tests of its agents, breaks, and builds on.
+ALSO_GREEN: Final = {(SUMS, 0): "adding_more_adds_up"}
+BREAKS: Final = {(HIDING, 0): "tests/e2e/test_fill.py::test_add_with_a_date"}
+LEFT_OUT: Final = "adding_more_adds_up"
 
 
 class DatedProject(GitProject):
@@ -58,22 +65,37 @@ class DatedProject(GitProject):
         return subprocess.run(["git", *arguments], cwd=self.root, env=environment, input=stdin, capture_output=True)
 
 
+@dataclass(frozen=True)
+class RecordedCommit:
+    """A commit of a record, with the edits since the one before it."""
+
+    kind: str
+    title: str
+    summary: str
+    edits: tuple[RecordedStep, ...]
+
+
 @dataclass
 class LarderSweep:
     """The sweep, from its first test to its integrated branch."""
 
     project: DatedProject
+    base: str
     folder: SweepFolder
     records: dict[str, Record]
     tests: dict[str, SweptTest]
     now: float = BEGUN
     written: int = 0
+    tips: dict[str, str] = field(default_factory=dict)
+    """The last commits of the agents' branches that are not made anew on the integrated one."""
+    weaker: dict[str, str] = field(default_factory=dict)
 
     def work(self, names: list[str] | None = None) -> None:
         """Let the agents of these tests, or of all, do their work."""
         for name in self.records if names is None else names:
             self.now += 10.0
             self.append(*self._events(name))
+        self.project.git("switch", "--quiet", "main")
 
     def _events(self, name: str) -> list[happened.TestEvent]:
         record, test = self.records[name], self.tests[name].test
@@ -82,22 +104,55 @@ class LarderSweep:
             happened.TryFinished(test=test, number=number, passed=number == len(runs), seconds=1.25)
             for number in range(1, len(runs) + 1)
         ]
-        done = [step for step in record.steps if step.name == "commit"]
-        kind = done[-1].value if done else ""
-        change = HarvestedChange(
-            kind=kind, status="SUCCEEDED", summary=done[-1].more.get("summary", "") if done else ""
-        )
+        done = self._commits_of(name)
+        kind = done[-1].kind if done else ""
+        change = HarvestedChange(kind=kind, status="SUCCEEDED", summary=done[-1].summary if done else "")
         result = Result.IMPL_FIX if kind == "FIX_IMPL" else RESULTS.get(kind, Result.CLEAN)
+        tip = self._branch(name) if name == LEFT_OUT or (done and result is not Result.IMPL_FIX) else ""
+        weaker = ""
+        if kind == "IMPROVE_TEST":
+            weaker = self.weaker[name] = why_weaker(self.repository, self.base, tip, self.tests[name].file, test)
+        report = HarvestReport(
+            summary=record.summary, changes=(change,) if kind else (), passing_after=True, tip=tip, weaker=weaker
+        )
+        if weaker:
+            result = Result.TEST_FIX
+        reason = f"its test became weaker: {weaker}" if weaker else ""
         return [
             happened.Launching(test=test),
             happened.Launched(test=test, host="localhost"),
             *tries,
-            happened.Harvested(
-                test=test,
-                result=result,
-                harvest=HarvestReport(summary=record.summary, changes=(change,) if kind else (), passing_after=True),
-            ),
+            happened.Harvested(test=test, result=result, reason=reason, harvest=report),
         ]
+
+    def _branch(self, name: str) -> str:
+        """Make the commits of an agent on a branch of its own, and return the last one."""
+        self.project.git("switch", "--quiet", "--detach", self.base)
+        for done in self._commits_of(name):
+            self.project.now += 1.0
+            message = f"[{done.kind}] {done.title}\n\n{done.summary}\n"
+            self.tips[name] = self.project.commit(message, self._edited(done))
+        return self.tips[name]
+
+    def _commits_of(self, name: str) -> list[RecordedCommit]:
+        found, edits = [], list[RecordedStep]()
+        for step in self.records[name].steps:
+            if step.name == "edit":
+                edits.append(step)
+            elif step.name == "commit":
+                text = step.more
+                found.append(RecordedCommit(step.value, text["message"], text.get("summary", ""), tuple(edits)))
+                edits = []
+        return found
+
+    def _edited(self, done: RecordedCommit) -> dict[str, str | bytes | None]:
+        """Return the files as they are after the edits of a commit; each edit fits exactly once."""
+        texts: dict[str, str] = {}
+        for step in done.edits:
+            text = texts.get(step.value) or (self.project.root / step.value).read_text()
+            assert text.count(step.more["old"]) == 1, (done.title, step.value)
+            texts[step.value] = text.replace(step.more["old"], step.more["new"])
+        return dict(texts)
 
     def begin_integrating(self) -> None:
         """Write that all work is being put together."""
@@ -105,32 +160,82 @@ class LarderSweep:
         self.append(happened.Integrating(branches=len(FIXES)))
 
     def integrate(self) -> None:
-        """Make the integrated branch, and say so."""
+        """Make the integrated branch as the demo's integrator does, and say so."""
         self.project.git("switch", "--quiet", "--create", self.branch)
-        ranking = []
-        commits: dict[str, str] = {}
-        for name, others, broken in FIXES:
-            made = [self.tests[known] for known in (name, *others)]
-            commit = self._commit(name, made)
-            commits |= {test.branch: commit for test in made}
-            turned = [test.test for test in made]
-            ranking.append(
-                {
-                    "commit": commit,
-                    "turned_green": turned,
-                    "broken": [f"tests/e2e/{broken}"] if broken else [],
-                    "is_measured": True,
-                    "why": f"turns {len(turned)} test{'s' * (len(turned) > 1)} green"
-                    + (", breaks 1" if broken else f", {len(made)} agents made it" if others else ""),
-                    "branches": [test.branch for test in made],
-                }
-            )
-        tip = self._commit_built_on()
+        squashed, commits = self._squash()
+        ranking = [self._fix(name, number, others) for name, number, others in FIXES]
+        hashes: dict[str, str] = {}
+        for entry in ranking:
+            for branch in entry["branches"]:
+                hashes.setdefault(branch, entry["commit"])
+        left = self.tests[LEFT_OUT]
+        reason = f"conflicts in larder/amounts.py with '[FIX_IMPL] {ranking[1]['title']}' of {self.tests[SUMS].agent}"
         self.project.git("switch", "--quiet", "main")
         self.folder.integrator.mkdir(parents=True, exist_ok=True)
-        outcome = {"impl_priority": list(commits), "impl_commit_hashes": commits, "ranking": ranking}
+        outcome = {
+            "squashed_branches": list(dict.fromkeys(commit.source.branch for commit in commits)),
+            "squashed_commit_hash": squashed,
+            "squashed_commits": [{"branch": commit.source.branch, "commit": commit.commit} for commit in commits],
+            "impl_priority": list(hashes),
+            "impl_commit_hashes": hashes,
+            "failed": [{"branch": left.branch, "commit": self.tips[LEFT_OUT], "reason": reason}],
+            "ranking": ranking,
+        }
         (self.folder.integrator / INTEGRATOR_OUTCOME_FILE).write_text(json.dumps(outcome))
-        self.append(happened.Integrated(branch=self.branch, tip=tip, fixes=len(FIXES) + 1), happened.EngineEnded())
+        tip = self.project.git("rev-parse", self.branch)
+        self.append(happened.Integrated(branch=self.branch, tip=tip, fixes=len(FIXES)), happened.EngineEnded())
+
+    def _squash(self) -> tuple[str, list[AgentCommit]]:
+        """Put all tests and docs into one commit; return it and what is in it."""
+        branches = tuple(
+            BranchInput(
+                agent=test.agent,
+                test=test.test,
+                branch=test.branch,
+                tip=self.tips[name],
+                weaker=self.weaker.get(name, ""),
+            )
+            for name, test in self.tests.items()
+            if name in self.tips and name != LEFT_OUT
+        )
+        person = PersonInput(name="Ada Lovelace", email="ada@example.org")
+        inputs = IntegratorInputs(
+            sweep=SWEEP,
+            repository=str(self.project.root),
+            base=self.base,
+            branch=self.branch,
+            committer=person,
+            branches=branches,
+        )
+        commits, _ = read_branches(self.repository, inputs)
+        self.project.git("cherry-pick", "--no-commit", *(commit.commit for commit in commits))
+        self.project.now += 60.0
+        return self.project.commit(squash_message(commits, SWEEP)), commits
+
+    def _fix(self, name: str, number: int, others: tuple[str, ...]) -> dict[str, Any]:
+        """Put one fix on the branch; return its entry in the integrator's ranking."""
+        done = [commit for commit in self._commits_of(name) if commit.kind == "FIX_IMPL"]
+        made = [self.tests[known] for known in (name, *others)]
+        trailers = "\n".join([*(f"Agent: {test.agent}" for test in made), f"Sweep: {SWEEP}"])
+        self.project.now += 60.0
+        title, summary = done[number].title, done[number].summary
+        commit = self.project.commit(f"[FIX_IMPL] {title}\n\n{summary}\n\n{trailers}\n", self._edited(done[number]))
+        green = [] if number else [test.test for test in made]
+        if (name, number) in ALSO_GREEN:
+            green.append(self.tests[ALSO_GREEN[name, number]].test)
+        broken = [BREAKS[name, number]] if (name, number) in BREAKS else []
+        parts = [f"turns {len(green)} test{'' if len(green) == 1 else 's'} green"]
+        parts += ["breaks 1"] if broken else [f"{len(made)} agents made it"] if others else []
+        parts += [f"builds on {done[number - 1].title!r}"] if number else []
+        return {
+            "commit": commit,
+            "title": title,
+            "turned_green": green,
+            "broken": broken,
+            "is_measured": True,
+            "why": ", ".join(parts),
+            "branches": [test.branch for test in made],
+        }
 
     def decide(self, verdicts: dict[int, Verdict]) -> None:
         """Return verdicts to fixes, by their rank."""
@@ -142,26 +247,9 @@ class LarderSweep:
     def branch(self) -> str:
         return f"swarm/{SWEEP}/integrated"
 
-    def _commit(self, name: str, made: list[SweptTest]) -> str:
-        record = self.records[name]
-        done = next(step for step in record.steps if step.name == "commit")
-        files: dict[str, str | bytes | None] = {}
-        for step in record.steps:
-            if step.name == "edit":
-                text = (self.project.root / step.value).read_text()
-                assert text.count(step.more["old"]) == 1, (name, step.value)
-                files[step.value] = text.replace(step.more["old"], step.more["new"])
-        trailers = "\n".join([*(f"Agent: {test.agent}" for test in made), f"Sweep: {SWEEP}"])
-        self.project.now += 60.0
-        message = f"[FIX_IMPL] {done.more['message']}\n\n{done.more['summary']}\n\n{trailers}\n"
-        return self.project.commit(message, files)
-
-    def _commit_built_on(self) -> str:
-        title, old, new = BUILT_ON
-        text = (self.project.root / "larder/amounts.py").read_text()
-        assert text.count(old) == 1
-        self.project.now += 60.0
-        return self.project.commit(f"[FIX_IMPL] {title}", {"larder/amounts.py": text.replace(old, new)})
+    @cached_property
+    def repository(self) -> Repository:
+        return Repository.open(self.project.root)
 
     def append(self, *events: happened.EventBase) -> None:
         """Write events into the journal."""
@@ -193,7 +281,7 @@ def begin_larder(root: Path) -> LarderSweep:
             mngr=MngrSettings(path=""),
         )
     )
-    sweep = LarderSweep(project, folder, records, dict(zip(records, swept, strict=True)))
+    sweep = LarderSweep(project, base, folder, records, dict(zip(records, swept, strict=True)))
     sweep.append(
         happened.EngineStarted(pid=1, slots=6),
         *(happened.Queued(test=test.test, agent=test.agent, branch=test.branch, file=test.file) for test in swept),

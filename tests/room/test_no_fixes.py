@@ -81,9 +81,9 @@ async def test_the_fixes_come_by_themselves_when_the_sweep_is_integrated(tmp_pat
             sweep.begin_integrating()
             await shows(pilot, "All work is put together on one branch")
             sweep.integrate()
-            await shows(pilot, "7 fixes · 0 keep · 0 revert · 7 open", "+ return now <= best", "plan clean")
+            await shows(pilot, "8 fixes · 0 keep · 0 revert · 8 open", "+ return now <= best", "plan clean")
             await pilot.press("y")
-            await shows(pilot, "7 fixes · 1 keep")
+            await shows(pilot, "8 fixes · 1 keep")
     finally:
         lock.release()
 
@@ -95,7 +95,7 @@ async def test_a_failed_integration_says_why_and_is_over_when_it_is_repeated(tmp
     async with room_on(sweep.folder, Scene("fixes", ("3",), 100, 30)) as (_, pilot):
         await shows(pilot, "no space left on the device")
         sweep.integrate()
-        await shows(pilot, "7 fixes · 0 keep")
+        await shows(pilot, "8 fixes · 0 keep")
 
 
 async def shows(pilot: Pilot[str], *words: str) -> None:

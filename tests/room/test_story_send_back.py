@@ -22,7 +22,7 @@ def test_a_fix_is_sent_back_with_a_comment(e2e: E2eSession) -> None:
     sweep.begin_integrating()
     sweep.integrate()
     terminal = e2e.tmux(f"cd larder && {sys.executable} -m swarm_tui fixes", width=120, height=35)
-    terminal.wait_for("7 fixes · 0 keep")
+    terminal.wait_for("8 fixes · 0 keep")
     terminal.send_keys("r")
     terminal.wait_for("Message to 1 agent")
     terminal.type_text("Only where it is a date.")
@@ -34,7 +34,7 @@ def test_a_fix_is_sent_back_with_a_comment(e2e: E2eSession) -> None:
     asked = json.loads(line)
     assert (asked["kind"], asked["text"]) == ("revise", "Only where it is a date.")
     assert asked["tests"] == [sweep.tests["soon_includes_today"].test]
-    assert asked["fix"] == sweep.project.git("rev-list", "--reverse", f"main..{sweep.branch}").split("\n")[0]
+    assert asked["fix"] == sweep.project.git("rev-list", "--reverse", f"main..{sweep.branch}").split("\n")[1]
 
 
 @pytest.mark.parametrize("is_there", [False, True])
@@ -43,7 +43,7 @@ def test_the_list_says_where_a_fix_is_that_was_sent_back(e2e: E2eSession, is_the
     sweep.work()
     sweep.begin_integrating()
     sweep.integrate()
-    first, second = sweep.project.git("rev-list", "--reverse", f"main..{sweep.branch}").split("\n")[:2]
+    first, second = sweep.project.git("rev-list", "--reverse", f"main..{sweep.branch}").split("\n")[1:3]
     comment = "Only where it is a date."
     if is_there:
         path = sweep.folder.integrator / INTEGRATOR_OUTCOME_FILE
@@ -54,7 +54,7 @@ def test_the_list_says_where_a_fix_is_that_was_sent_back(e2e: E2eSession, is_the
         sent = Revision(fix=first, comment=comment, by="ada", tip=first)
         sweep.append(happened.EngineStarted(pid=1, slots=6), happened.Queued(test=test, revision=sent))
     terminal = e2e.tmux(f"cd larder && {sys.executable} -m swarm_tui fixes", width=120, height=40)
-    terminal.wait_for("7 fixes · 0 keep")
+    terminal.wait_for("8 fixes · 0 keep")
     terminal.wait_for("1 new" if is_there else "1 sent")
     terminal.wait_for("came back from its author" if is_there else "sent back by ada: its author is at it")
     terminal.wait_for(comment)

@@ -37,6 +37,8 @@ class AgentCommit:
     lines: int
     patch_id: str
     patch: str
+    place: int = 0
+    """Its number among the commits of its branch."""
 
     @property
     def subject(self) -> str:
@@ -55,11 +57,11 @@ def read_branch(repository: Repository, source: BranchInput, inputs: IntegratorI
     listed = repository.run("log", *_LOG_OPTIONS, f"--format={_FORMAT}", f"{inputs.base}..{tip}", "--")
     entries = listed.stdout.decode("utf-8", "replace").split("\x00\x01")[:-1]
     test_files = {test.file for test in inputs.tests if test.file}
-    return [
-        commit
-        for entry in entries
-        if (commit := _read_commit(repository, source, entry.lstrip("\n"), test_files, inputs.tutorial)) is not None
-    ]
+    read = (
+        _read_commit(repository, source, place, entry.lstrip("\n"), test_files, inputs.tutorial)
+        for place, entry in enumerate(entries)
+    )
+    return [commit for commit in read if commit is not None]
 
 
 def _find_tip(repository: Repository, source: BranchInput) -> str:
@@ -82,7 +84,7 @@ def _find_tip(repository: Repository, source: BranchInput) -> str:
 
 
 def _read_commit(
-    repository: Repository, source: BranchInput, entry: str, test_files: Collection[str], tutorial: str
+    repository: Repository, source: BranchInput, place: int, entry: str, test_files: Collection[str], tutorial: str
 ) -> AgentCommit | None:
     commit, tree, parents, name, email, date, message = entry.split("\x00")[:7]
     parent = parents.split(" ")[0]
@@ -108,6 +110,7 @@ def _read_commit(
         # A patch of empty or binary files may have no id; then only the very same trees are the same.
         patch_id=identified or f"{parent_tree}-{tree}",
         patch=patch.decode("utf-8", "replace"),
+        place=place,
     )
 
 

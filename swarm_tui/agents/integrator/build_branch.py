@@ -26,6 +26,7 @@ KIND_NAMES: Final = {
     ChangeKind.FIX_TUTORIAL: ("tutorial fix", "tutorial fixes"),
 }
 MESSAGE_LIMIT: Final = 20_000
+WEAKER_KIND: Final = ("weaker test", "weaker tests")
 OTHER_KIND: Final = ("other change", "other changes")
 _TRAILERS: Final = re.compile(r"(?:[A-Za-z][A-Za-z0-9-]*: [^\n]+\n?)+")
 
@@ -97,10 +98,14 @@ class BranchBuilder:
         made = self._space.commit(tree, [base.commit], message.encode(), author=author)
         return Tip(made, tree), squashed, rejected
 
-    def tree_with_fix(self, start: Tip, fix: DistinctFix) -> str | None:
-        """Return the tree with this fix alone on top of `start`, or None when it conflicts there."""
-        merge = self._merge(start.tree, fix.chosen)
-        return merge.tree if merge.is_clean else None
+    def tree_with(self, tree: str, commits: Sequence[AgentCommit]) -> str | None:
+        """Return a tree with these commits picked on it, or None when one of them conflicts there."""
+        for commit in commits:
+            merge = self._merge(tree, commit)
+            if not merge.is_clean:
+                return None
+            tree = merge.tree
+        return tree
 
     def add_fixes(self, start: Tip, ranked: Sequence[RankedFix]) -> tuple[Tip, BranchFixes]:
         """Pick the fixes in their order; what conflicts is tried again after the others, then left out."""
@@ -167,17 +172,23 @@ def squash_message(commits: Sequence[AgentCommit], sweep: str) -> str:
     counts: dict[tuple[str, str], int] = {}
     lines = []
     for commit in commits:
-        kinds = kinds_of(commit.message)
-        name = KIND_NAMES.get(kinds[0], OTHER_KIND) if len(kinds) == 1 else OTHER_KIND
+        name = _kind_name(commit)
         counts[name] = counts.get(name, 0) + 1
         lines.append(f"* {without_marks(commit.subject)}\n  {plain(commit.source.test, 300)}")
-    found = ((name, counts[name]) for name in (*KIND_NAMES.values(), OTHER_KIND) if name in counts)
+    found = ((name, counts[name]) for name in (*KIND_NAMES.values(), WEAKER_KIND, OTHER_KIND) if name in counts)
     title = ", ".join(f"{count} {many if count > 1 else one}" for (one, many), count in found)
     authors = dict.fromkeys(str(commit.author) for commit in commits)
     trailers = [f"Co-authored-by: {author}" for author in authors] if len(authors) > 1 else []
     trailers += [f"Agent: {agent}" for agent in dict.fromkeys(commit.source.agent for commit in commits)]
     body = "\n".join(lines)
     return f"{SQUASH_PREFIX} {title}\n\n{body}\n\n" + "\n".join([*trailers, f"Sweep: {sweep}"]) + "\n"
+
+
+def _kind_name(commit: AgentCommit) -> tuple[str, str]:
+    kinds = kinds_of(commit.message)
+    if kinds == (ChangeKind.IMPROVE_TEST,) and commit.source.weaker:
+        return WEAKER_KIND
+    return KIND_NAMES.get(kinds[0], OTHER_KIND) if len(kinds) == 1 else OTHER_KIND
 
 
 def fix_message(entry: RankedFix, sweep: str) -> str:

@@ -86,6 +86,16 @@ def distinct_fixes(commits: Sequence[AgentCommit]) -> list[DistinctFix]:
     return [_fix_of(group) for group, _ in groups]
 
 
+def earlier_on_its_branch(fix: DistinctFix, fixes: Sequence[DistinctFix]) -> list[AgentCommit]:
+    """Return the fixes that the agent of a fix made before it, in their order."""
+    branch, place = fix.chosen.source.branch, fix.chosen.place
+    earlier = (commit for other in fixes for commit in other.commits)
+    return sorted(
+        (commit for commit in earlier if commit.source.branch == branch and commit.place < place),
+        key=lambda commit: commit.place,
+    )
+
+
 def _fix_of(group: list[AgentCommit]) -> DistinctFix:
     # The patch that most agents wrote stands for all; among equals the shortest.
     votes = Counter(commit.patch_id for commit in group)

@@ -34,6 +34,8 @@ class BranchInput(Frozen):
     bundle: str = ""
     summary: str = ""
     is_passing_after: bool | None = None
+    weaker: str = ""
+    """How the test became weaker on this branch."""
 
 
 class TestInput(Frozen):

@@ -34,6 +34,23 @@ class FixTree:
 
     fix: DistinctFix
     tree: str
+    before: str = ""
+    """The tree without it, where it builds on other fixes; else it is the one without any fix."""
+    builds_on: str = ""
+    """The title of the fix that it builds on."""
+
+
+@dataclass(frozen=True, slots=True)
+class FixRuns:
+    """The same tests without and with a fix."""
+
+    entry: FixTree
+    before: TestRun
+    after: TestRun
+
+    @property
+    def fix(self) -> DistinctFix:
+        return self.entry.fix
 
 
 class FixMeasurement:
@@ -65,30 +82,38 @@ class FixMeasurement:
         before, why_not = await self._run_before(tests)
         if why_not:
             return {entry.fix.chosen.commit: reported_effect(entry.fix, why_not) for entry in self._fixes}
-        runs = await asyncio.gather(*(self._run_with(number, tests) for number in range(len(self._fixes))))
-        made = [(entry, run) for entry, run in zip(self._fixes, runs, strict=True) if isinstance(run, TestRun)]
+        results = await asyncio.gather(*(self._run_with(number, tests) for number in range(len(self._fixes))))
+        made = list[FixRuns]()
+        effects = {}
+        for entry, run in zip(self._fixes, results, strict=True):
+            # What a fix builds on is another fix, so that its tree was just measured.
+            known = await self._run_on(entry.before, tests) if entry.before and not isinstance(run, str) else before
+            if isinstance(run, str) or isinstance(known, str):
+                why_not = run if isinstance(run, str) else str(known)
+                effects[entry.fix.chosen.commit] = reported_effect(entry.fix, why_not)
+            else:
+                made.append(FixRuns(entry, known, run))
         flaky = self._flaky = await self._find_flaky(before, made)
         if flaky:
             self._progress(f"{len(flaky)} flaky: {', '.join(sorted(flaky))}")
-        effects = {}
-        for entry, run in zip(self._fixes, runs, strict=True):
-            chosen = entry.fix.chosen
-            if isinstance(run, str):
-                effects[chosen.commit] = reported_effect(entry.fix, run)
-                continue
-            own = [test for test in entry.fix.tests if test in flaky and run.is_green(test)]
-            steadied = set(own) - await self._find_varying(entry.tree, own, run, STEADY_RUNS)
-            effect = effects[chosen.commit] = compare_runs(before, run, flaky=flaky, steadied=steadied)
-            self._progress(f"{chosen.subject}: turns {_count(len(effect.turned_green))} green")
+        for runs in made:
+            effect = effects[runs.fix.chosen.commit] = await self._effect(runs)
+            self._progress(f"{runs.fix.chosen.subject}: turns {_count(len(effect.turned_green))} green")
         return effects
 
-    async def _find_flaky(self, before: TestRun, runs: Sequence[tuple[FixTree, TestRun]]) -> set[str]:
+    async def _effect(self, runs: FixRuns) -> Effect:
+        own = [test for test in runs.fix.tests if test in self._flaky and runs.after.is_green(test)]
+        steadied = set(own) - await self._find_varying(runs.entry.tree, own, runs.after, STEADY_RUNS)
+        effect = compare_runs(runs.before, runs.after, flaky=self._flaky, steadied=steadied)
+        return replace(effect, builds_on=runs.entry.builds_on)
+
+    async def _find_flaky(self, before: TestRun, made: Sequence[FixRuns]) -> set[str]:
         """Return the tests whose result varies: those with an unexpected result are run again on the same tree."""
-        unexpected = unexpected_changes(before, [(entry.fix, run) for entry, run in runs])
+        unexpected = unexpected_changes(made)
         searches = [self._find_varying(self._tree_before, list(unexpected), before, FLAKY_RUNS)]
-        for number, (entry, run) in enumerate(runs):
+        for number, runs in enumerate(made):
             tests = [test for test, place in unexpected.items() if place == number]
-            searches.append(self._find_varying(entry.tree, tests, run, FLAKY_RUNS))
+            searches.append(self._find_varying(runs.entry.tree, tests, runs.after, FLAKY_RUNS))
         return set[str]().union(*await asyncio.gather(*searches))
 
     async def add_breakages(
@@ -148,10 +173,13 @@ class FixMeasurement:
         foreign = {test.test for test in self._inputs.tests if test.has_foreign_imports}
         if foreign.intersection(entry.fix.tests):
             return "its tests ran against the user's checkout"
-        if number >= MAX_FIXES or self._seconds_left <= 0:
+        return await self._run_on(entry.tree, tests) if number < MAX_FIXES else "there was no time left"
+
+    async def _run_on(self, tree: str, tests: Sequence[str]) -> TestRun | str:
+        if self._seconds_left <= 0:
             return "there was no time left"
         try:
-            after = await self._copies.run(entry.tree, tests, self._seconds_left)
+            after = await self._copies.run(tree, tests, self._seconds_left)
         except SwarmError as error:
             return plain(error.message, 200)
         return after if after.outcomes else after.complaint or "pytest reported no test"
@@ -189,23 +217,25 @@ def tests_that_may_turn_green(inputs: IntegratorInputs, fixes: Sequence[Distinct
     return sorted(tests, key=lambda test: test not in own)[:MAX_RED_TESTS]
 
 
-def unexpected_changes(before: TestRun, runs: Sequence[tuple[DistinctFix, TestRun]]) -> dict[str, int]:
+def unexpected_changes(made: Sequence[FixRuns]) -> dict[str, int]:
     """Return the tests whose results may be luck, each with the place of the first run that suggests it.
 
     Unexpected is a change with a fix that has nothing to do with the test, and a test that is green without its fix.
     That a fix turns the test of another one is expected when both change the same file.
     """
     paths: dict[str, set[str]] = {}
-    for fix, _ in runs:
-        for test in fix.tests:
-            paths.setdefault(test, set()).update(fix.chosen.paths)
+    for runs in made:
+        for test in runs.fix.tests:
+            paths.setdefault(test, set()).update(runs.fix.chosen.paths)
     unexpected: dict[str, int] = {}
-    for place, (fix, run) in enumerate(runs):
+    for place, runs in enumerate(made):
+        fix, before = runs.fix, runs.before
         for test in before.outcomes:
-            is_changed = before.is_green(test) != run.is_green(test)
+            is_changed = before.is_green(test) != runs.after.is_green(test)
             is_own = test in fix.tests
             is_related = not paths.get(test, set()).isdisjoint(fix.chosen.paths)
-            if (is_changed and not is_own and not is_related) or (is_own and before.is_green(test)):
+            is_green_without = is_own and before.is_green(test) and not runs.entry.builds_on
+            if (is_changed and not is_own and not is_related) or is_green_without:
                 unexpected.setdefault(test, place)
     return unexpected
 

@@ -14,7 +14,7 @@ from swarm_tui.adapters.git.objects import ObjectSpace
 from swarm_tui.agents.contract import BUNDLE_FILE, OUTPUT_FOLDER
 from swarm_tui.agents.integrator.branches import read_branches
 from swarm_tui.agents.integrator.build_branch import BranchBuilder, Tip
-from swarm_tui.agents.integrator.duplicates import DistinctFix, distinct_fixes
+from swarm_tui.agents.integrator.duplicates import DistinctFix, distinct_fixes, earlier_on_its_branch
 from swarm_tui.agents.integrator.inputs import IntegratorInputs, read_inputs
 from swarm_tui.agents.integrator.measure import FixMeasurement, FixTree, Progress
 from swarm_tui.agents.integrator.ranking import Effect, rank_fixes, reported_effect
@@ -76,14 +76,19 @@ async def integrate(
 def _trees_with_one_fix(
     builder: BranchBuilder, start: Tip, fixes: Sequence[DistinctFix]
 ) -> tuple[list[FixTree], dict[str, Effect]]:
-    """Return a tree with each fix alone, and the reported effects of those that do not fit alone."""
+    """Return a tree with each fix, and the reported effects of those that fit neither alone nor on their own branch."""
     trees, effects = [], {}
     for fix in fixes:
-        tree = builder.tree_with_fix(start, fix)
-        if tree is None:
-            effects[fix.chosen.commit] = reported_effect(fix, "alone it conflicts with the test and doc fixes")
+        if (alone := builder.tree_with(start.tree, [fix.chosen])) is not None:
+            trees.append(FixTree(fix, alone))
+            continue
+        earlier = earlier_on_its_branch(fix, fixes)
+        before = builder.tree_with(start.tree, earlier)
+        tree = builder.tree_with(before, [fix.chosen]) if earlier and before is not None else None
+        if before is not None and tree is not None:
+            trees.append(FixTree(fix, tree, before, builds_on=earlier[-1].subject))
         else:
-            trees.append(FixTree(fix, tree))
+            effects[fix.chosen.commit] = reported_effect(fix, "alone it conflicts with the test and doc fixes")
     return trees, effects
 
 

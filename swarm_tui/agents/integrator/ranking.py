@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from swarm_tui.agents.integrator.duplicates import DistinctFix
+from swarm_tui.model.commit_kinds import without_marks
 from swarm_tui.model.formatting import counted
 
 NOT_MEASURED: Final = "not measured"
@@ -21,6 +22,8 @@ class Effect:
     why_not_measured: str = ""
     flaky: tuple[str, ...] = ()
     """Tests among the turned ones that failed now and then without the fix, and do not with it."""
+    builds_on: str = ""
+    """The title of its agent's earlier fix on top of which this was measured; "" for one that stands alone."""
 
     @property
     def is_measured(self) -> bool:
@@ -77,6 +80,8 @@ def reason_for_rank(fix: DistinctFix, effect: Effect) -> str:
         parts.append(f"breaks {len(effect.broken)}")
     if effect.flaky:
         parts.append("that was flaky" if len(effect.flaky) == 1 else f"{len(effect.flaky)} of them were flaky")
+    if effect.builds_on:
+        parts.append(f"builds on {without_marks(effect.builds_on)!r}")
     if len(fix.agents) > 1:
         parts.append(f"{len(fix.agents)} agents made it ({fix.why_same})")
     parts.append(counted(fix.chosen.lines, "line"))

@@ -140,7 +140,8 @@ class RecordPlayer:
         self.edited.clear()
         if finished.code == 0:
             self.presence.write_message(f"Committed: {message}")
-            self.changes[kind] = _change("SUCCEEDED", more.get("summary", ""))
+            earlier = self.changes.get(kind, {}).get("summary_markdown", "")
+            self.changes[kind] = _change("SUCCEEDED", f"{earlier} {more.get('summary', '')}".strip())
         else:
             self.presence.write_message("There was nothing to commit.")
             self.changes[kind] = _change("FAILED", "Nothing had changed, so there was nothing to commit.")
