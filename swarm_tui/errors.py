@@ -8,6 +8,7 @@ SwarmError               exit 1: something failed
  └─ AdapterError            an outside program failed
      ├─ ProgramMissing   it is not there, or too old
      ├─ ProgramTimeout   it did not answer in time
+     ├─ LimitExceeded    it used more than it may, and was ended
      ├─ AgentExists      an agent of that name is there already
      └─ NoTmuxServer     no tmux server answers where one was named
 """
@@ -62,6 +63,10 @@ class ProgramMissing(AdapterError):
 
 class ProgramTimeout(AdapterError):
     """An outside program did not answer in time."""
+
+
+class LimitExceeded(AdapterError):
+    """A program used more than it may, and was ended."""
 
 
 class AgentExists(AdapterError):

@@ -52,6 +52,7 @@ PROGRAMS: Final[Mapping[str, OutsideProgram]] = {
     "npm": OutsideProgram(("npm",), apt="npm"),
     "zsh": OutsideProgram(("zsh",), apt="zsh"),
     "fish": OutsideProgram(("fish",), apt="fish"),
+    "bwrap": OutsideProgram(("bwrap",), apt="bubblewrap"),
     "jq": OutsideProgram(("jq",), apt="jq"),
     "Chromium": OutsideProgram(
         ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"), apt="chromium"

@@ -6,7 +6,9 @@ import os
 import shutil
 from typing import Final
 
-_APT: Final = {"git": "git", "tmux": "tmux", "ps": "procps", "rsync": "rsync", "ssh": "openssh-client"}
+_APT: Final = {
+    "git": "git", "tmux": "tmux", "ps": "procps", "rsync": "rsync", "ssh": "openssh-client", "bwrap": "bubblewrap",
+}  # fmt: skip
 _BREW: Final = {"git": "git", "tmux": "tmux", "rsync": "rsync"}
 _OTHER: Final = {
     "mngr": "`swarm-tui doctor --fix` puts it into an environment of its own",

@@ -16,7 +16,9 @@ from typing import IO, Final
 
 from swarm_tui.adapters.environment import scrubbed_environment
 from swarm_tui.adapters.process_group import communicate, end_group, start_group
-from swarm_tui.errors import AdapterError, ProgramTimeout
+from swarm_tui.adapters.run_watch import RunWatch
+from swarm_tui.adapters.threads import finish_in_thread
+from swarm_tui.errors import AdapterError, LimitExceeded, ProgramTimeout
 from swarm_tui.regular_file import appending_descriptor
 
 OUTPUT_LIMIT: Final = 16 * 1024 * 1024
@@ -55,10 +57,12 @@ async def run_process(
     stdin: bytes | None = None,
     timeout: float = 60.0,
     output_limit: int = OUTPUT_LIMIT,
+    process_limit: int | None = None,
 ) -> Finished:
     """Run a program to its end; when it overstays or we are cancelled, its whole process group is ended.
 
-    Each of the two outputs is kept up to `output_limit` bytes; the rest is read and dropped.
+    Each of the two outputs is kept up to `output_limit` bytes; the rest is read and dropped. With a `process_limit`,
+    more processes than that end it with LimitExceeded, and whatever it has started is ended with it.
     """
     started = time.monotonic()
     popen = start_group(
@@ -68,6 +72,7 @@ async def run_process(
         stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
     )
     process = _RunningProcess(popen, stdin, output_limit)
+    watch = RunWatch(popen, process_limit) if process_limit is not None else None
     try:
         async with asyncio.timeout(timeout):
             await process.exited.wait()
@@ -82,6 +87,12 @@ async def run_process(
         raise
     finally:
         process.close()
+        if watch is not None:
+            await finish_in_thread(watch.end)
+    if watch is not None and watch.is_over:
+        raise LimitExceeded(
+            f"it started more than {process_limit} processes and was ended", "--process-limit allows more"
+        )
     return Finished(
         arguments=tuple(arguments),
         code=popen.wait(),

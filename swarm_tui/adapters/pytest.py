@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from swarm_tui.adapters.confinement import UNCONFINED, BoundedRunner
 from swarm_tui.adapters.environment import scrubbed_environment
-from swarm_tui.adapters.process import Finished, run_process
+from swarm_tui.adapters.process import Finished
 from swarm_tui.errors import AdapterError, ProgramMissing, UsageError
 from swarm_tui.model.text import plain, plain_lines
 from swarm_tui.regular_file import read_regular
@@ -169,6 +170,7 @@ class PytestAdapter:
         import_roots: Sequence[Path] = (),
         top: Path | None = None,
         variables: Mapping[str, str] | None = None,
+        runner: BoundedRunner = UNCONFINED,
     ) -> None:
         """`import_roots` come first on PYTHONPATH: in a copy, the copy's own code is what is collected."""
         self.python = python
@@ -176,6 +178,7 @@ class PytestAdapter:
         self._import_roots = tuple(import_roots)
         self._top = top
         self._variables = variables or {}
+        self._runner = runner
 
     async def collect(self, arguments: Sequence[str]) -> Collected:
         """Collect without running; errors in test files are part of what is returned."""
@@ -186,7 +189,9 @@ class PytestAdapter:
             words = [self.python, "-m", "pytest", "-p", "swarm_live", *cache_words(scratch, arguments), *arguments]
             words.append("--collect-only")
             environment = reporting_environment(scratch, self._import_roots, self._variables, **files)
-            finished = await run_process(words, cwd=self.folder, environment=environment, timeout=COLLECT_TIMEOUT)
+            finished = await self._runner.run(
+                words, cwd=self.folder, environment=environment, timeout=COLLECT_TIMEOUT, scratch=scratch
+            )
             try:
                 content = json.loads(read_regular(files["collect"]))
             except (OSError, ValueError):

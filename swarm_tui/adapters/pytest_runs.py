@@ -9,9 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from swarm_tui.adapters.confinement import UNCONFINED, BoundedRunner
 from swarm_tui.adapters.environment import scrubbed_environment
-from swarm_tui.adapters.process import Finished, run_process
+from swarm_tui.adapters.process import Finished
 from swarm_tui.adapters.pytest import cache_words, read_results, reporting_environment
+from swarm_tui.errors import LimitExceeded
 from swarm_tui.model.text import plain, plain_lines
 
 ARGUMENTS_LIMIT: Final = 100_000
@@ -51,6 +53,7 @@ async def run_chosen_tests(
     options: Sequence[str] = (),
     variables: Mapping[str, str] | None = None,
     timeout: float,
+    runner: BoundedRunner = UNCONFINED,
 ) -> TestRun:
     """Run the tests once, from a folder of the copy; those that the copy does not have are missing from the outcomes.
 
@@ -82,20 +85,31 @@ async def run_chosen_tests(
             part = waiting.pop()
             report.unlink(missing_ok=True)
             words = [*called, *(arguments[test] for test in part)]
-            finished = await run_process(words, cwd=copy / folder, environment=environment, timeout=timeout)
+            finished, excess = None, ""
+            try:
+                finished = await runner.run(
+                    words, cwd=copy / folder, environment=environment, timeout=timeout, scratch=scratch
+                )
+            except LimitExceeded as error:
+                excess = str(error)
             results, unfinished, texts = read_results(report)
             failures |= texts
+            if excess:
+                # The test in which it happened is known, and the others have still to be run.
+                results |= dict.fromkeys(unfinished, "failed")
+                failures |= dict.fromkeys(unfinished, excess)
+                unfinished = frozenset()
             found = _by_asked_name(results | dict.fromkeys(unfinished, _UNFINISHED), part)
             outcomes |= {test: result for test, result in found.items() if result != _UNFINISHED}
-            is_complete = is_complete and (not found or finished.code in _RAN_TO_ITS_END)
+            is_complete = is_complete and (not found or finished is None or finished.code in _RAN_TO_ITS_END)
             if len(found) == len(part) and not unfinished:
                 continue
-            complaint = _complaint(finished, unfinished)
+            complaint = excess if finished is None else _complaint(finished, unfinished)
             left = [test for test in part if test not in found]
             if found:
                 # It ended before its time: --stepwise, a crash. The others have still to be run.
                 waiting += [left] if left else []
-            elif len(left) > 1 and finished.code != _NOTHING_COLLECTED:
+            elif len(left) > 1 and finished is not None and finished.code != _NOTHING_COLLECTED:
                 # pytest runs nothing at all when one id is unknown: half of them may still be fine.
                 middle = len(left) // 2
                 waiting += [left[:middle], left[middle:]]
@@ -103,12 +117,22 @@ async def run_chosen_tests(
 
 
 async def run_command(
-    command: str, copy: Path, *, import_roots: Sequence[str], variables: Mapping[str, str], timeout: float
+    command: str,
+    copy: Path,
+    *,
+    import_roots: Sequence[str],
+    variables: Mapping[str, str],
+    timeout: float,
+    runner: BoundedRunner = UNCONFINED,
 ) -> TestRun:
     """Run a person's command in a copy as the one test of that name, which passes when the exit code is 0."""
     path = os.pathsep.join(str(copy / root) for root in import_roots)
     environment = scrubbed_environment({"PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1", **variables})
-    finished = await run_process(["/bin/sh", "-c", command], cwd=copy, environment=environment, timeout=timeout)
+    words = ["/bin/sh", "-c", command]
+    try:
+        finished = await runner.run(words, cwd=copy, environment=environment, timeout=timeout)
+    except LimitExceeded as error:
+        return TestRun({command: "failed"}, failures={command: str(error)})
     if finished.code == 0:
         return TestRun({command: "passed"})
     last = _last_line(finished.text + finished.error_text)

@@ -85,6 +85,8 @@ def run(arguments: argparse.Namespace) -> int:
         print_progress(f"they do without MCP servers that .claude/settings.json does not approve: {servers}")
     if imports := ", ".join(plain(name, 80) for name in spec.outside_imports[:10]):
         print_progress(f"they do without what CLAUDE.md imports from outside of the project: {imports}")
+    if spec.confinement is not None:
+        print_progress(f"our own test runs have {spec.confinement.words}; the agents are not confined")
     if kind.unknown_facts:
         print_progress(f"of {kind.agent_type} agents, {kind.unknown_facts} are not known")
     start_engine(folder, spec.engine_environment)

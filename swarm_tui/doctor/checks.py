@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import shutil
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -12,6 +13,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Final
 
+from swarm_tui.adapters.confinement import BWRAP, check_confinement
 from swarm_tui.adapters.environment import scrubbed_environment
 from swarm_tui.adapters.git.command import OLDEST_VERSION
 from swarm_tui.adapters.interpreters import find_interpreter
@@ -25,6 +27,7 @@ from swarm_tui.agents.kinds import DEFAULT_AGENT_TYPE, AgentKind, kind_of
 from swarm_tui.agents.login import check_home, check_login, check_program
 from swarm_tui.doctor.check import Check
 from swarm_tui.errors import AdapterError, ProgramMissing, SwarmError, UsageError
+from swarm_tui.model.limits import Confinement
 from swarm_tui.model.text import plain
 from swarm_tui.places.local_agents import list_processes
 
@@ -92,6 +95,17 @@ async def check_rsync(requirements: Requirements, machine: Machine) -> list[Chec
     except AdapterError as error:
         return [Check("rsync", not is_remote, "not installed", needed, error.hint if is_remote else "")]
     return [Check("rsync", True, plain(finished.text.split("\n")[0].replace("  ", " "), 60), needed)]
+
+
+async def check_bwrap(_: Requirements, machine: Machine) -> list[Check]:
+    needed = "only with --confine"
+    if shutil.which(BWRAP, path=machine.environment.get("PATH")) is None:
+        return [Check(BWRAP, True, "not installed", needed, how_to_get(BWRAP))]
+    try:
+        await check_confinement(Confinement())
+    except SwarmError as error:
+        return [Check(BWRAP, True, plain(error.message, 200), needed, error.hint)]
+    return [Check(BWRAP, True, "confines test runs", needed)]
 
 
 async def check_mngr(requirements: Requirements, machine: Machine) -> list[Check]:
@@ -204,6 +218,7 @@ CHECKS: Final[tuple[Callable[[Requirements, Machine], Awaitable[list[Check]]], .
     check_mngr,
     check_agent_program,
     check_rsync,
+    check_bwrap,
     check_keys,
     check_terminal,
     check_hosts,

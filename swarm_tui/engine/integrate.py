@@ -75,10 +75,7 @@ def compose_inputs(context: EngineContext) -> IntegratorInputs:
         pytest_options=spec.run_options,
         setup=spec.setup or "",
         fill=spec.fill,
-        test_timeout=spec.test_timeout,
-        memory_limit=spec.memory_limit,
-        has_own_home=spec.has_own_home,
-        cpu_limit=spec.cpu_limit,
+        limits=spec.run_limits,
         cache=str(review_of_sweep(context.folder.root).results.absolute()),
     )
     context.folder.integrator.mkdir(parents=True, exist_ok=True)

@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from swarm_tui.adapters.confinement import check_confinement
 from swarm_tui.adapters.git import Repository
 from swarm_tui.adapters.git.parts import fill_commands
 from swarm_tui.adapters.mngr import Mngr, current_settings, mngr_environment
@@ -40,7 +41,6 @@ from swarm_tui.errors import JournalError, ProgramMissing, UsageError
 from swarm_tui.journal.folder import SweepFolder, runs_folder
 from swarm_tui.model.baseline import Baseline
 from swarm_tui.model.hosts import LOCAL_HOST, HostAccess
-from swarm_tui.model.limits import RunLimits
 from swarm_tui.model.options import OPTIONS, RunOptions, check_options
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.sweep import MngrSettings, SweepSpec, SweptTest, derive_tests
@@ -97,6 +97,8 @@ async def check_preconditions(order: Order) -> Preconditions:
 async def _open_project(order: Order) -> _Project:
     """Check all of an order that takes no time."""
     check_order(order)
+    if order.confinement is not None:
+        await check_confinement(order.confinement)
     check_provider_options(order)
     _check_hosts(order)
     repository = await asyncio.to_thread(Repository.open, order.folder)
@@ -181,9 +183,8 @@ def _trial_wishes(order: Order, fill: tuple[str, ...]) -> TrialWishes | None:
         raise UsageError("--no-trial leaves no baseline", "leave it out, or --only and --baseline")
     if order.is_trial_skipped:
         return None
-    limits = RunLimits(order.test_timeout, order.memory_limit, order.has_own_home, order.cpu_limit)
     known = (order.records,) if order.records is not None else ()
-    return TrialWishes(order.pytest_arguments, order.setup or "", fill, limits, runs, known)
+    return TrialWishes(order.pytest_arguments, order.setup or "", fill, order.run_limits, runs, known)
 
 
 async def _find(order: Order, repository: Repository, progress: Progress) -> Found:

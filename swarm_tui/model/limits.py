@@ -25,6 +25,24 @@ COPIES_NUMBER: Final = 1000
 """The number of the first copy in which we run tests ourselves; agents are not that many."""
 
 
+PROCESS_LIMIT: Final = 500
+"""So many processes may live in one run of tests where nobody says another number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Confinement:
+    """What confined runs of tests may do beyond the copy that they work in."""
+
+    has_network: bool = False
+    readable: tuple[str, ...] = ()
+    """Files and folders that they may read, beside the system and the project's Python."""
+
+    @property
+    def words(self) -> str:
+        network = "the network, and no home" if self.has_network else "no home and no network"
+        return f"{network}{''.join(f', may read {path}' for path in self.readable)}"
+
+
 @dataclass(frozen=True, slots=True)
 class RunLimits:
     """What one run of tests may use."""
@@ -33,6 +51,9 @@ class RunLimits:
     memory_limit: int | None = None
     has_own_home: bool = False
     cpu_limit: int | None = None
+    process_limit: int = PROCESS_LIMIT
+    confinement: Confinement | None = None
+    """None: a run may read and change what the user may."""
 
     @property
     def variables(self) -> dict[str, str]:

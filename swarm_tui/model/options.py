@@ -14,6 +14,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeVar, get_type_hints
 from swarm_tui.errors import UsageError
 from swarm_tui.model.alarm import is_possible_threshold, parse_alike
 from swarm_tui.model.budget import is_possible_budget, parse_dollars
+from swarm_tui.model.limits import PROCESS_LIMIT, Confinement, RunLimits
 
 Value = TypeVar("Value")
 
@@ -79,6 +80,15 @@ def parse_size(text: str) -> int:
     return int(float(match.group(1)) * _BYTES[match.group(2).upper()])
 
 
+def parse_confinement(text: str) -> Confinement:
+    """Return what "network,/a/folder,~/another" allows; raise ValueError for other words."""
+    words = [word for word in text.split(",") if word]
+    for word in words:
+        if word != "network" and not word.startswith(("/", "~/")):
+            raise ValueError(f"{word!r} is neither `network` nor a path that begins with / or ~/")
+    return Confinement("network" in words, tuple(word for word in words if word != "network"))
+
+
 def parse_label(text: str) -> tuple[str, str]:
     """Return the key and the value of a label."""
     key, separator, value = text.partition("=")
@@ -91,11 +101,21 @@ _SLOTS: Final = Rule(lambda slots: slots >= 1, "would let no agent work", "give 
 _TIME: Final = Rule(lambda seconds: seconds > 0, "is no time to work in", "give a time above 0, such as 30m")
 _RUNS: Final = Rule(lambda runs: 1 <= runs <= 100, "is no number of runs", "give 1 to 100; 3 tells flaky tests too")
 _PROCESSORS: Final = Rule(lambda count: count >= 1, "is no number of processors", "give 1 or more")
+_PROCESSES: Final = Rule(lambda count: count >= 10, "is too few for a pytest", "give 10 or more")
 _MEMORY: Final = Rule(lambda size: size >= 1 << 26, "is too little for a Python", "give 64M or more, such as 2G")
 _SPEED: Final = Rule(lambda speed: 0 < speed <= 1e6, "is no speed", "give a number above 0; 10 is ten times as fast")
 _DOLLARS: Final = Rule(is_possible_budget, "is no budget", "give dollars, from 0.01 to 1,000,000")
 _ALIKE: Final = Rule(
     is_possible_threshold, "is no number of tests", "give 2 or more, a share such as 10%, or 0 for never"
+)
+_CONFINE: Final = Flag(
+    "--confine",
+    "our own test runs see no home, no network and no files but the copy and the system (by bwrap, on Linux); ALLOWED: "
+    "`network`, paths that may be read, split by commas",
+    "ALLOWED",
+    group=TESTS,
+    parse=parse_confinement,
+    bare=Confinement(),
 )
 _LABEL: Final = Flag("--label", "a label for all agents", "KEY=VALUE", commands=_RUN, parse=parse_label)
 
@@ -228,6 +248,15 @@ class RunOptions:
     cpu_limit: int | None = _option(
         None, "--cpu-limit", "processors for a test run (on Linux)", "N", group=TESTS, parse=int, rule=_PROCESSORS
     )
+    process_limit: int = _option(
+        PROCESS_LIMIT,
+        "--process-limit",
+        "processes of a test run of ours, which is ended beyond (default %(default)s; on Linux)",
+        "N",
+        group=TESTS,
+        rule=_PROCESSES,
+    )
+    confinement: Confinement | None = field(default=None, metadata={"flag": _CONFINE})
     has_own_home: bool = _option(False, "--own-home", "tests see an empty HOME instead of yours", group=TESTS)
     alone: tuple[str, ...] = _option(
         (), "--alone", "agents on tests that fit are never at work side by side", "GLOB", group=TESTS, commands=_RUN
@@ -277,6 +306,11 @@ class RunOptions:
     """As they were given, selection and all."""
     is_private: bool = False
     """The mngr home and tmux server were made for this sweep alone, so `clean` removes them whole."""
+
+    @property
+    def run_limits(self) -> RunLimits:
+        """What one run of tests may use."""
+        return RunLimits(**{limit.name: getattr(self, limit.name) for limit in fields(RunLimits)})
 
 
 class Option(NamedTuple):

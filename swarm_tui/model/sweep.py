@@ -9,7 +9,6 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from swarm_tui.model.baseline import Baseline
 from swarm_tui.model.hosts import HostAccess
-from swarm_tui.model.limits import RunLimits
 from swarm_tui.model.node_ids import name_of_test
 from swarm_tui.model.options import RunOptions
 
@@ -109,11 +108,6 @@ class SweepSpec(BaseModel, RunOptions, frozen=True, extra="allow"):
     labels: dict[str, str] = Field(default_factory=dict)
     source: str = "swarm"
     """Who made it: "tmr" for a run of `mngr tmr`, which can be looked at and reviewed only."""
-
-    @property
-    def run_limits(self) -> RunLimits:
-        """What one run of tests may use."""
-        return RunLimits(self.test_timeout, self.memory_limit, self.has_own_home, self.cpu_limit)
 
     @property
     def has_budget(self) -> bool:

@@ -13,18 +13,18 @@ import os
 import shutil
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, Self
 
+from swarm_tui.adapters.confinement import BoundedRunner, make_box
 from swarm_tui.adapters.environment import scrubbed_environment
 from swarm_tui.adapters.git.checkouts import change_tree, check_out_tree, restore_settings, settings_of
 from swarm_tui.adapters.git.objects import ObjectSpace
 from swarm_tui.adapters.git.repository import Repository
 from swarm_tui.adapters.git.scratch import ScratchFolder
 from swarm_tui.adapters.own_venv import activation, make_own_venv
-from swarm_tui.adapters.process import run_process
-from swarm_tui.adapters.pytest import COPY_VARIABLE, NAMED_IN_VARIABLE, Collected, PytestAdapter
+from swarm_tui.adapters.pytest import COPY_VARIABLE, NAMED_IN_VARIABLE, PLUGIN_FOLDER, Collected, PytestAdapter
 from swarm_tui.adapters.pytest_runs import TestRun, run_chosen_tests, run_command
 from swarm_tui.adapters.set_up import CHECKOUT_VARIABLE, SetUpFailed
 from swarm_tui.adapters.threads import finish_in_thread
@@ -150,7 +150,7 @@ class TestCopies:
         made = await self.run_uncached(tree, wanted, self.settings.timeout if timeout is None else timeout)
         if made.is_complete:
             self._cache.add(tree, made.outcomes)
-        return TestRun(_only({**known, **made.outcomes}, tests), made.complaint, made.is_complete)
+        return TestRun(_only({**known, **made.outcomes}, tests), made.complaint, made.is_complete, made.failures)
 
     async def run_uncached(
         self,
@@ -168,8 +168,14 @@ class TestCopies:
         async with self._checked_out(tree) as copy:
             if self.settings.command:
                 roots, given = self.settings.import_roots, self._variables(copy)
-                command = self.settings.command
-                return await run_command(command, copy.folder, import_roots=roots, variables=given, timeout=timeout)
+                return await run_command(
+                    self.settings.command,
+                    copy.folder,
+                    import_roots=roots,
+                    variables=given,
+                    timeout=timeout,
+                    runner=await self._runner(copy),
+                )
             return await run_chosen_tests(
                 await self._python_in(copy),
                 copy.folder,
@@ -179,6 +185,7 @@ class TestCopies:
                 options=self.settings.options,
                 variables={**self._variables(copy), **(variables(copy.folder) if variables else {})},
                 timeout=timeout,
+                runner=await self._runner(copy, *first_on_path),
             )
 
     async def collect(self, tree: str, arguments: Sequence[str], top: Path | None = None) -> tuple[Path, Collected]:
@@ -187,8 +194,8 @@ class TestCopies:
         async with self._checked_out(tree) as copy:
             roots = [copy.folder / root for root in settings.import_roots]
             folder = copy.folder / settings.folder
-            python = await self._python_in(copy)
-            adapter = PytestAdapter(python, folder, roots, top=top, variables=self._variables(copy))
+            python, runner = await self._python_in(copy), await self._runner(copy)
+            adapter = PytestAdapter(python, folder, roots, top=top, variables=self._variables(copy), runner=runner)
             return copy.folder, await adapter.collect(arguments)
 
     async def results(self, tree: str, tests: Sequence[str]) -> AsyncIterator[TestResult]:
@@ -235,6 +242,16 @@ class TestCopies:
         if os.path.isabs(python):
             return str(await asyncio.to_thread(make_own_venv, copy.venv, python)) if self.settings.setup else python
         return str(copy.folder / python) if os.sep in python else python
+
+    async def _runner(self, copy: _Copy, *readable: str) -> BoundedRunner:
+        """Return what runs programs within the limits; confined ones see the folders of this copy, and `readable`."""
+        limits, settings = self.settings.limits, self.settings
+        if limits.confinement is None:
+            return BoundedRunner(limits.process_limit)
+        shown: list[str | Path] = [PLUGIN_FOLDER, *self._space.object_folders, *filter(None, readable)]
+        box = await asyncio.to_thread(make_box, limits.confinement, settings.python, settings.checkout, shown)
+        writable = (copy.folder, copy.venv, own_folder(str(self.folder), copy.number))
+        return BoundedRunner(limits.process_limit, replace(box, writable=tuple(map(str, writable))))
 
     # Copies
 
@@ -287,10 +304,14 @@ class TestCopies:
             environment = scrubbed_environment(variables)
             if Path(await self._python_in(copy)).is_relative_to(copy.venv):
                 environment |= activation(copy.venv, environment)
-            finished = await run_process(words, cwd=copy.folder, environment=environment, timeout=SETUP_TIMEOUT)
+            runner = await self._runner(copy, self.settings.checkout)
+            finished = await runner.run(words, cwd=copy.folder, environment=environment, timeout=SETUP_TIMEOUT)
             if finished.code:
                 await asyncio.to_thread(shutil.rmtree, copy.folder, ignore_errors=True)
-                raise SetUpFailed(finished.code, finished.text + finished.error_text)
+                output = finished.text + finished.error_text
+                if runner.box is not None and not runner.box.has_network:
+                    output += "\nit had no network: --confine=network allows that"
+                raise SetUpFailed(finished.code, output)
 
     def _variables(self, copy: _Copy) -> dict[str, str]:
         named = {NAMED_IN_VARIABLE: self.settings.checkout} if self.settings.checkout else {}

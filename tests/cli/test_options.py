@@ -15,7 +15,7 @@ from swarm_tui.cli.sweep_options import add_options, order_of
 from swarm_tui.engine.collect import Found
 from swarm_tui.engine.order import Preconditions, compose_spec
 from swarm_tui.journal.folder import SweepFolder
-from swarm_tui.model.options import OPTIONS, Option, parse_duration
+from swarm_tui.model.options import OPTIONS, Option, parse_confinement, parse_duration
 from swarm_tui.model.sweep import MngrSettings, SweepSpec
 from tests.git_project import GitProject
 
@@ -45,6 +45,8 @@ def words_and_value(option: Option) -> tuple[list[str], Any]:
         return [flag.name, "some/file"], str(Path.cwd() / "some/file")
     if flag.parse is parse_duration:
         return [flag.name, "90m"], 5400.0
+    if flag.parse is parse_confinement:
+        return [flag.name, "network,/data"], {"has_network": True, "readable": ("/data",)}
     is_number = {int, float} & {kind, *get_args(kind)}
     return [flag.name, "7"], 7 if is_number else "7"
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swarm_tui.model.limits import COPIES_NUMBER, RunLimits, free_number, own_variables
-from swarm_tui.model.options import parse_size
+from swarm_tui.model.options import parse_confinement, parse_size
 
 
 @given(st.sets(st.integers(1, 200)))
@@ -29,6 +29,13 @@ def test_ports_and_folders_are_of_one_agent_each(numbers: set[int]) -> None:
     assert all(given["SWARM_OWN_HOME"].startswith(given["TMPDIR"] + "/") for given in variables)
     longest = "/pytest-of-somebody/pytest-12/test_a_name_that_is_cut_at_thi0/socket"
     assert all(len(given["TMPDIR"] + longest) < 107 for given in variables)
+
+
+def test_what_is_allowed_is_read_and_said() -> None:
+    assert parse_confinement("").words == "no home and no network"
+    assert parse_confinement("network,~/a,/b").words == "the network, and no home, may read ~/a, may read /b"
+    with pytest.raises(ValueError, match="'tests/e2e' is neither `network` nor a path that begins with / or ~/"):
+        parse_confinement("network,tests/e2e")
 
 
 def test_limits_are_told_only_when_there_are_some() -> None:

@@ -8,7 +8,7 @@ from typing import Final
 from pydantic import BaseModel, ConfigDict
 
 from swarm_tui.errors import JournalError
-from swarm_tui.model.limits import RunLimits
+from swarm_tui.model.limits import NO_LIMITS, RunLimits
 from swarm_tui.model.outcome import ChangeStatus
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.states import Result, State
@@ -87,10 +87,7 @@ class IntegratorInputs(Frozen):
     setup: str = ""
     fill: tuple[str, ...] = ()
     """Shell commands that bring into a copy what git leaves out."""
-    test_timeout: float | None = None
-    memory_limit: int | None = None
-    has_own_home: bool = False
-    cpu_limit: int | None = None
+    limits: RunLimits = NO_LIMITS
     measure_seconds: float = 600.0
     """How long measuring the effects may take altogether; 0 measures nothing."""
     cache: str = ""
@@ -106,7 +103,7 @@ class IntegratorInputs(Frozen):
             self.setup,
             checkout=self.repository,
             fill=self.fill,
-            limits=RunLimits(self.test_timeout, self.memory_limit, self.has_own_home, self.cpu_limit),
+            limits=self.limits,
         )
 
 
