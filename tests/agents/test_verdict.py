@@ -7,7 +7,11 @@ from typing import Any
 
 import pytest
 
-from swarm_tui.agents.live.swarm_live.verdict import ReportSum
+from swarm_tui.agents.live.swarm_live.verdict import ReportSum, failure_line
+
+
+def crash(message: str) -> Any:
+    return SimpleNamespace(reprcrash=SimpleNamespace(path="/somewhere/shop/base.py", lineno=34, message=message))
 
 
 def report(when: str, outcome: str, **more: Any) -> Any:
@@ -69,6 +73,19 @@ def test_the_word_of_a_test(reports: list[Any], outcome: str, text: str) -> None
     assert verdict.outcome == outcome
     assert text in verdict.text
     assert verdict.is_green == (outcome in ("passed", "xfailed", "xpassed"))
+
+
+@pytest.mark.parametrize(
+    ("message", "line"),
+    [
+        ("shop.base.StockError: too few\nof them", "base.py:34: StockError: too few"),
+        ("shop.base.StockError", "base.py:34: StockError"),
+        ("assert shop.name == 3", "base.py:34: assert shop.name == 3"),
+        ("shop.base.count == 3", "base.py:34: shop.base.count == 3"),
+    ],
+)
+def test_a_failure_is_named_without_the_modules_of_its_exception(message: str, line: str) -> None:
+    assert failure_line(report("call", "failed", text=crash(message))) == line
 
 
 def test_runs_that_did_not_count_are_counted() -> None:

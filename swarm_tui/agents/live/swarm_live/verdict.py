@@ -1,9 +1,12 @@
 """What pytest reports of one test, put together to one word. Python 3.6, the standard library only."""
 
 import os
+import re
 from typing import Any
 
 FAILURE_LIMIT = 400
+# The modules of an exception's name: in a row of a list they would leave no place for what it says.
+_QUALIFIED = re.compile(r"^(?:\w+\.)+(?=\w+(?:: |$))")
 
 
 class ReportSum:
@@ -70,7 +73,7 @@ def failure_line(report: Any) -> str:
     crash: Any = getattr(longrepr, "reprcrash", None)
     message = getattr(crash, "message", None)
     if message:
-        line = str(message).strip().split("\n")[0]
+        line = _QUALIFIED.sub("", str(message).strip().split("\n")[0])
         return f"{os.path.basename(str(crash.path))}:{crash.lineno}: {line}"[:FAILURE_LIMIT]
     lines = [line for line in long_text(report).split("\n") if line.strip()]
     marked = [line[1:].strip() for line in lines if line.startswith("E ")]
