@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from swarm_tui.doctor.check import Check
+    from swarm_tui.model.shapes import ShownCheck, ShownChecks
 
 MIN_COLUMNS: Final = 60
 
@@ -68,7 +69,8 @@ def print_checks(checks: Sequence[Check], *, is_json: bool) -> int:
     """Print findings and return the exit code."""
     is_well = all(check.ok for check in checks)
     if is_json:
-        print(json.dumps({"ok": is_well, "checks": [_as_json(check) for check in checks]}, indent=2))
+        shown: ShownChecks = {"ok": is_well, "checks": [_as_json(check) for check in checks]}
+        print(json.dumps(shown, indent=2))
     else:
         print(checks_as_text(checks))
         print("all is well" if is_well else "something is missing: see the lines marked with ✗")
@@ -81,7 +83,7 @@ def checks_as_text(checks: Sequence[Check]) -> str:
     return "\n".join(_as_text(check, width) for check in checks)
 
 
-def _as_json(check: Check) -> dict[str, str | bool]:
+def _as_json(check: Check) -> ShownCheck:
     return {"name": check.name, "ok": check.ok, "found": check.found, "needed": check.needed, "fix": check.fix}
 
 

@@ -7,10 +7,11 @@ import asyncio
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from swarm_tui.adapters.mngr_hosts import MngrHost
+    from swarm_tui.model.shapes import ShownMachine
     from swarm_tui.model.sweep import MngrSettings
 
 DESCRIPTION = """\
@@ -82,7 +83,7 @@ def _list(*, is_json: bool) -> int:
     return 0
 
 
-def _as_json(host: MngrHost) -> dict[str, Any]:
+def _as_json(host: MngrHost) -> ShownMachine:
     target = host.target
     return {
         "name": host.shown,

@@ -6,13 +6,15 @@ import argparse
 import json
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from swarm_tui.model.text import plain
 
 if TYPE_CHECKING:
     from swarm_tui.insight.inbox import Item, ItemGroup
     from swarm_tui.journal.open import OpenedSweep
+    from swarm_tui.model.asks import AskedQuestion
+    from swarm_tui.model.shapes import ShownInbox, ShownItem, ShownQuestion
 
 DESCRIPTION = """Lists what needs a person, most urgent first: what agents ask, dialogs, what is stuck, blocked or
 failed, and fixes to review. What is alike is one group. `swarm-tui answer` answers what has an id in
@@ -58,7 +60,7 @@ def pending_groups(opened: OpenedSweep) -> list[ItemGroup]:
     return find_groups(opened.state, now, PutOff(opened.folder).items(), decided)
 
 
-def _described(opened: OpenedSweep, groups: Iterable[ItemGroup]) -> dict[str, Any]:
+def _described(opened: OpenedSweep, groups: Iterable[ItemGroup]) -> ShownInbox:
     return {
         "sweep": opened.folder.name,
         "has_engine": opened.has_running_engine,
@@ -78,7 +80,7 @@ def _described(opened: OpenedSweep, groups: Iterable[ItemGroup]) -> dict[str, An
     }
 
 
-def _described_item(item: Item) -> dict[str, Any]:
+def _described_item(item: Item) -> ShownItem:
     ask = item.ask
     return {
         "id": item.id,
@@ -92,7 +94,16 @@ def _described_item(item: Item) -> dict[str, Any]:
         "tool": ask.tool if ask is not None else "",
         "subject": ask.subject if ask is not None else "",
         "options": list(item.options),
-        "questions": [question.model_dump() for question in ask.questions] if ask is not None else [],
+        "questions": [_described_question(question) for question in ask.questions] if ask is not None else [],
+    }
+
+
+def _described_question(question: AskedQuestion) -> ShownQuestion:
+    return {
+        "key": question.key,
+        "text": question.text,
+        "options": list(question.options),
+        "is_many": question.is_many,
     }
 
 

@@ -7,8 +7,12 @@ import json
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from swarm_tui.cli.sweeps import add_repository_option
+
+if TYPE_CHECKING:
+    from swarm_tui.model.shapes import ShownPage
 
 DESCRIPTION = """Make the page of a sweep: its numbers and timeline, every test with its tries, changes, transcripts and
 recordings, what needs a person, the integrated branch with verdicts. The folder is static: it opens without a
@@ -44,8 +48,15 @@ def run(arguments: argparse.Namespace) -> int:
     tests = len(sweep.state.records)
     print(f"{tests:,} tests, {written.files:,} files, {written.size / 1e6:.1f} MB in {seconds:.1f} s", file=sys.stderr)
     if arguments.json:
-        result = {"sweep": sweep.spec.sweep, "page": str(written.page), "tests": tests, "files": written.files}
-        print(json.dumps(result | {"bytes": written.size, "seconds": round(seconds, 3)}), flush=True)
+        result: ShownPage = {
+            "sweep": sweep.spec.sweep,
+            "page": str(written.page),
+            "tests": tests,
+            "files": written.files,
+            "bytes": written.size,
+            "seconds": round(seconds, 3),
+        }
+        print(json.dumps(result), flush=True)
     elif arguments.serve is None:
         print(written.page)
     if arguments.serve is not None:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 from swarm_tui.cli.sweeps import add_repository_option
 from swarm_tui.model.baseline import BASELINE_WORDS
@@ -20,6 +20,18 @@ if TYPE_CHECKING:
     from swarm_tui.journal.open import OpenedSweep
     from swarm_tui.model.alarm import PatternAlarm
     from swarm_tui.model.outcome import Escalation
+    from swarm_tui.model.shapes import (
+        ShownAlarm,
+        ShownCost,
+        ShownDial,
+        ShownHost,
+        ShownPattern,
+        ShownSweep,
+        ShownTest,
+        ShownTokens,
+        ShownTrouble,
+    )
+    from swarm_tui.model.spending import ModelTokens
     from swarm_tui.model.state import TestRecord
 
 _TRY_SIGNS = {"runs": ".", "passed": "✓", "skipped": "⊘", "failed": "✗"}
@@ -53,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def describe_sweep(opened: OpenedSweep, records: Iterable[TestRecord] | None = None) -> dict[str, Any]:
+def describe_sweep(opened: OpenedSweep, records: Iterable[TestRecord] | None = None) -> ShownSweep:
     """Return a sweep as data for JSON."""
     from swarm_tui.insight.patterns import find_patterns
     from swarm_tui.journal.doubts import doubts_of
@@ -71,7 +83,7 @@ def describe_sweep(opened: OpenedSweep, records: Iterable[TestRecord] | None = N
         "agent": spec.agent_type,
         "slots": state.slots or spec.slots,
         "open_slots": state.open_slots or spec.slots,
-        "dial": asdict(state.access.dial),
+        "dial": cast("ShownDial", asdict(state.access.dial)),
         "login_lost": state.access.lost_reason if state.access.lost else None,
         **cost_of(opened),
         "started": state.started_at,
@@ -90,7 +102,7 @@ def describe_sweep(opened: OpenedSweep, records: Iterable[TestRecord] | None = N
     }
 
 
-def describe_hosts(opened: OpenedSweep) -> list[dict[str, Any]]:
+def describe_hosts(opened: OpenedSweep) -> list[ShownHost]:
     """Return the hosts of a sweep as data for JSON, those with trouble first."""
     from swarm_tui.insight.host_lines import host_lines
 
@@ -113,7 +125,7 @@ def describe_hosts(opened: OpenedSweep) -> list[dict[str, Any]]:
     ]
 
 
-def _describe_pattern(pattern: Pattern, opened: OpenedSweep) -> dict[str, Any]:
+def _describe_pattern(pattern: Pattern, opened: OpenedSweep) -> ShownPattern:
     from swarm_tui.insight.costs import spending_of
 
     spent = spending_of(opened.state.records[test] for test in pattern.tests)
@@ -126,7 +138,7 @@ def _describe_pattern(pattern: Pattern, opened: OpenedSweep) -> dict[str, Any]:
     }
 
 
-def cost_of(opened: OpenedSweep) -> dict[str, Any]:
+def cost_of(opened: OpenedSweep) -> ShownCost:
     """Return what all agents of a sweep have used, the integrator included; None where none of them says it."""
     from swarm_tui.triage.store import count_kept, review_of_sweep
 
@@ -135,7 +147,7 @@ def cost_of(opened: OpenedSweep) -> dict[str, Any]:
     return {
         "dollars": rounded(spent.known_dollars),
         "tokens": spent.tokens if spent.is_known else None,
-        "models": [tokens._asdict() for tokens in spent.models],
+        "models": _describe_tokens(spent.models),
         "unpriced_agents": spent.unpriced,
         "estimated_dollars": [rounded(dollars) for dollars in opened.spec.estimated_cost or ()] or None,
         "kept_fixes": kept,
@@ -147,17 +159,28 @@ def cost_of(opened: OpenedSweep) -> dict[str, Any]:
     }
 
 
+def _describe_tokens(models: Iterable[ModelTokens]) -> list[ShownTokens]:
+    return [cast("ShownTokens", tokens._asdict()) for tokens in models]
+
+
 def rounded(dollars: float | None) -> float | None:
     """Return dollars without the noise of a sum."""
     return None if dollars is None else round(dollars, 6)
 
 
-def _describe_alarm(alarm: PatternAlarm, records: Mapping[str, TestRecord]) -> dict[str, Any]:
+def _describe_alarm(alarm: PatternAlarm, records: Mapping[str, TestRecord]) -> ShownAlarm:
     from swarm_tui.insight.alarm import still_held
 
     held = [record.test for record in still_held(alarm, records)]
-    shared = {"shared": alarm.shared, "held": held, "why_held": alarm.why_held, "is_released": alarm.is_released}
-    return {"cause": alarm.cause, "at": alarm.at, "tests": list(alarm.tests), **shared}
+    return {
+        "cause": alarm.cause,
+        "at": alarm.at,
+        "tests": list(alarm.tests),
+        "shared": alarm.shared,
+        "held": held,
+        "why_held": alarm.why_held,
+        "is_released": alarm.is_released,
+    }
 
 
 def hard_to_use(opened: OpenedSweep) -> list[tuple[str, Escalation]]:
@@ -181,7 +204,7 @@ def hard_to_use_lines(opened: OpenedSweep) -> list[str]:
     return lines
 
 
-def describe_test(record: TestRecord) -> dict[str, Any]:
+def describe_test(record: TestRecord) -> ShownTest:
     """Return a test as data for JSON."""
     return {
         "test": record.test,
@@ -209,13 +232,13 @@ def describe_test(record: TestRecord) -> dict[str, Any]:
         "since": record.since,
         "dollars": rounded(record.spending.known_dollars),
         "tokens": record.spending.tokens if record.spending.is_known else None,
-        "models": [tokens._asdict() for tokens in record.spending.models],
+        "models": _describe_tokens(record.spending.models),
         "is_over_budget": record.over_budget_at is not None,
         "options": list(record.options),
         "condition": record.condition,
         "stuck": record.stuck,
         "commits": record.commits,
-        "trouble": record.trouble.model_dump(mode="json") if record.trouble is not None else None,
+        "trouble": cast("ShownTrouble", record.trouble.model_dump(mode="json")) if record.trouble else None,
         "question": record.question,
         "branch": record.branch,
         "tip": record.harvest.tip,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from swarm_tui.insight.since import Changes, change_words
 from swarm_tui.journal.fold import SweepState
@@ -14,6 +14,9 @@ from swarm_tui.model.masking import mask_secrets
 from swarm_tui.model.states import Result, State
 from swarm_tui.model.sweep import SweepSpec
 from swarm_tui.model.text import plain
+
+if TYPE_CHECKING:
+    from swarm_tui.model.shapes import ShownNotice
 
 NAMED: Final = 20
 """How many events are told one by one; the others are counted."""
@@ -91,7 +94,7 @@ def message_of(notices: Sequence[Notice], changes: Changes) -> str:
 _SAID_IN_FULL: Final = frozenset({"alert", "stuck", "login-lost", "host-lost"})
 
 
-def describe_notices(spec: SweepSpec, state: SweepState, notices: Iterable[Notice], text: str) -> dict[str, Any]:
+def describe_notices(spec: SweepSpec, state: SweepState, notices: Iterable[Notice], text: str) -> ShownNotice:
     """Return a message as data for a command or a webhook."""
     told = list(notices)
     return {

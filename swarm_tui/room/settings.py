@@ -113,6 +113,9 @@ def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
     config, config_path = read_config(environment), config_file(environment)
     state_file = state_folder(environment) / "room.json"
     room = config_table(config, "room", config_path)
+    unknown = [name for name in room if name not in ("theme", "notify")]
+    if unknown:
+        raise UsageError(f"{config_path}: [room] knows no {unknown[0]!r}", "it has theme and notify")
     notify = room.get("notify", "bell")
     if notify not in NOTICES:
         raise UsageError(f"{config_path}: room.notify is {notify!r}", f"it can be {', '.join(NOTICES)}")

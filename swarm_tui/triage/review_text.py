@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from swarm_tui.model.fixes import Fix, IntegratedBranch, Preview
 from swarm_tui.model.text import plain
 from swarm_tui.model.verdicts import Verdict
+
+if TYPE_CHECKING:
+    from swarm_tui.model.shapes import ShownReview
 
 Verdicts = Mapping[str, Verdict]
 
 
 def review_as_json(
     branch: IntegratedBranch, verdicts: Verdicts, preview: Preview, parts: Sequence[Fix] = ()
-) -> dict[str, Any]:
+) -> ShownReview:
     """Return the review as it is printed with --json."""
     return {
         "base": branch.base,

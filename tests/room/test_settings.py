@@ -82,3 +82,8 @@ def test_the_config_sets_theme_notices_and_keys(tmp_path: Path) -> None:
 def test_what_cannot_be_understood_is_told(tmp_path: Path, text: str, told: str) -> None:
     with pytest.raises(UsageError, match=told):
         read_settings(write_config(tmp_path, text))
+
+
+def test_a_setting_of_the_room_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"\[room\] knows no 'thme': it has theme and notify"):
+        read_settings(write_config(tmp_path, '[room]\nthme = "nord"\n'))

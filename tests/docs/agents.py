@@ -1,0 +1,123 @@
+"""The page for authors of other agents, made from the contract, the models of outcomes and the prompt itself."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Iterator
+from enum import StrEnum
+from types import ModuleType
+from typing import Final
+
+from swarm_tui.agents import contract
+from swarm_tui.agents.kinds import AgentKind
+from swarm_tui.agents.prompting import MAPPER_TEMPLATE, render_prompt
+from swarm_tui.agents.task import Task
+from swarm_tui.model import outcome
+from swarm_tui.model.outcome import ChangeKind, ChangeStatus, EscalationKind, Outcome
+from swarm_tui.model.trouble import TroubleKind
+from tests.docs import table
+
+_TASK: Final = Task(
+    sweep="20261118-061200",
+    test="tests/test_share.py::test_two_people",
+    agent="swarm-20261118-061200-two-people-0",
+    branch="swarm/20261118-061200/two-people-0",
+    base="4b825dc642cb6eb9a060e54bf8d69288fbee4904",
+    repository="/home/somebody/project",
+    file="tests/test_share.py",
+    rest="test_two_people",
+    folder="",
+    pytest=("/home/somebody/project/.venv/bin/python", "-m", "pytest", "tests/test_share.py::test_two_people"),
+    outcome=".test_output/testing_agent_outcome.json",
+)
+
+
+def agents_page() -> str:
+    """Return the page as Markdown."""
+    lines = [
+        "# For authors of other agents",
+        "",
+        "`swarm-tui run --agent TYPE` takes any type of agent that mngr knows. An agent gets a copy of the repository,",
+        "a prompt, and a plugin in its pytest that reports every try by itself. It hands in commits, an outcome file,",
+        "and one archive with both; nothing of it is believed that pytest, git or its process says better. What is",
+        "special about a type (its session files, its login, what it asks) is one module in `swarm_tui/agents/kinds`:",
+        "",
+        f"> {' '.join((AgentKind.__doc__ or '').split())}",
+        "",
+        "## Names that both sides know",
+        "",
+        *table(("name", "value", "meaning"), _constants(contract)),
+        "",
+        "## The task file",
+        "",
+        f"JSON, at the path in `{contract.TASK_VARIABLE}`:",
+        "",
+        *table(("key", "meaning"), _attributes(Task)),
+        "",
+        "## The outcome",
+        "",
+        f"`{outcome.OUTCOME_FILE}` in `{contract.OUTPUT_FOLDER}`, at most {outcome.OUTCOME_SIZE_LIMIT:,} bytes; its",
+        "[schema](schemas/outcome.json). Keys that are missing have defaults, keys that are not known are kept.",
+        "",
+        *table(("key", "default"), _fields()),
+        "",
+        f"`changes` maps {_words(ChangeKind)} to a `status` ({_words(ChangeStatus)}) and a `summary_markdown`.",
+        "An escalation has a `kind`, a `description_markdown` whose first line is its title, and `locations`:",
+        "",
+        *table(("kind", "meaning"), _members(EscalationKind)),
+        "",
+        f"Why a model does not answer (`{contract.CONDITION_PATH}`) is one of {_words(TroubleKind)}.",
+        "",
+        "## The prompt",
+        "",
+        "What an agent is told, on a test of the demo's kind; `run --mapper-prompt FILE` takes another template.",
+        "",
+        "````markdown",
+        render_prompt(MAPPER_TEMPLATE, _TASK).rstrip(),
+        "````",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _words(words: type[StrEnum]) -> str:
+    return ", ".join(f"`{word.value}`" for word in words)
+
+
+def _constants(module: ModuleType) -> Iterator[tuple[str, str, str]]:
+    """Yield the constants of a module with their values and what is written below them."""
+    for name, text in _documented(ast.parse(inspect.getsource(module)).body):
+        yield f"`{name}`", f"`{getattr(module, name)}`", text
+
+
+def _attributes(of: type) -> Iterator[tuple[str, str]]:
+    body = ast.parse(inspect.getsource(of)).body[0]
+    assert isinstance(body, ast.ClassDef)
+    yield from ((f"`{name}`", text) for name, text in _documented(body.body))
+
+
+def _members(words: type[StrEnum]) -> Iterator[tuple[str, str]]:
+    body = ast.parse(inspect.getsource(words)).body[0]
+    assert isinstance(body, ast.ClassDef)
+    yield from ((f"`{name}`", text) for name, text in _documented(body.body))
+
+
+def _documented(body: list[ast.stmt]) -> Iterator[tuple[str, str]]:
+    """Yield what is assigned in a body, and the string below it."""
+    for statement, below in zip(body, [*body[1:], None], strict=True):
+        if isinstance(statement, ast.AnnAssign):
+            target: ast.expr = statement.target
+        elif isinstance(statement, ast.Assign):
+            target = statement.targets[0]
+        else:
+            continue
+        is_text = isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant)
+        text = str(below.value.value) if is_text else ""  # type: ignore[union-attr]
+        if isinstance(target, ast.Name):
+            yield target.id, " ".join(text.split())
+
+
+def _fields() -> Iterator[tuple[str, str]]:
+    for name, field in Outcome.model_fields.items():
+        if name != "unknown_changes":
+            yield f"`{name}`", f"`{field.get_default(call_default_factory=True)!r}`"
