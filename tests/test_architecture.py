@@ -70,7 +70,7 @@ IMPURE_CALLS: Final = frozenset(
 READS_ITS_OWN: Final = (
     "agents/live/", "agents/offline/play.py", "report/page.py", "places/ssh_link.py", "places/ssh_recording.py",
     "adapters/machine.py", "adapters/marked_processes.py", "adapters/driven_terminal.py", "tutorial/slash_command.py",
-    "agents/prompting.py",
+    "agents/prompting.py", "adapters/file_notices.py",
 )  # fmt: skip
 """Modules that read parts of our package, of the kernel, or of folders that nobody else knows."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import time
 from collections.abc import Coroutine, Sequence
 from typing import Any, Final, Protocol
@@ -26,6 +25,7 @@ from swarm_tui.engine.live_agents import LiveAgents
 from swarm_tui.engine.messages import MessageSender
 from swarm_tui.engine.names import integrator_of, recorded_address
 from swarm_tui.engine.new_hosts import NewHosts
+from swarm_tui.engine.news import News
 from swarm_tui.engine.one_test_task import OneTestTask
 from swarm_tui.engine.pattern_guard import PatternGuard
 from swarm_tui.engine.revise import take_left_over, take_revision
@@ -74,8 +74,7 @@ class SweepRunner:
         """The task of the integrator while it is under way."""
         self.is_stopping = False
         self.stop_reason = ""
-        self._tick = tick
-        self._slot_freed = asyncio.Event()
+        self._news = News(context, tick)
         self._stopper = Stopper(context, self.live_agents)
         self.messages = MessageSender(context, self.live_agents)
         self._pattern_guard = PatternGuard(context)
@@ -111,6 +110,7 @@ class SweepRunner:
     async def run(self, inbox: Requests) -> None:
         """Run until no work is left, or until the sweep is stopped."""
         await take_left_over(self.context)
+        self._news.begin()
         async with asyncio.TaskGroup() as self.group:
             while True:
                 now = time.monotonic()
@@ -134,15 +134,15 @@ class SweepRunner:
                 if is_last and not self._is_integrating and not any(part.is_busy for part in parts):
                     break
                 await self._pause()
+        self._news.close()
         if self.new_hosts is not None:
             await self.new_hosts.end()
 
     async def _pause(self) -> None:
-        """Wait for the next round, or until a slot becomes free."""
-        self._slot_freed.clear()
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(self._tick):
-                await self._slot_freed.wait()
+        """Wait for the next round, and read meanwhile what agents write."""
+        next_round = self._news.next_round()
+        while await self._news.come_before(next_round):
+            await self._read_files(time.monotonic())
 
     def _are_tests_done(self) -> bool:
         under_way = self.live_agents.watches.keys() | self._busy.keys() | self._to_stop.keys()
@@ -209,15 +209,16 @@ class SweepRunner:
 
     def _end(self, test: str) -> None:
         self._busy.pop(test, None)
-        self._slot_freed.set()
+        self._news.wake()
 
     async def _read_files(self, now: float) -> None:
-        """Record what is new in the files of all living agents; begin to harvest those that are done or overdue."""
-        lost, busy = self.hosts.lost, self._busy
+        """Record what is new in the files of living agents; begin to harvest those that are done or overdue."""
+        lost, busy, told = self.hosts.lost, self._busy, self._news.take(now)
         watches = [
             watch
             for test, watch in self.live_agents.watches.items()
             if test not in busy and watch.address.host not in lost
+            if told is None or watch.is_unread or watch.address.agent_id in told
         ]
         await self._record_new_events(watches, now)
         clock = time.time()

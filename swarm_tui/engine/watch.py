@@ -70,6 +70,8 @@ class Watch:
     """Where the transcript is kept, if its file is not on this machine, or not one file."""
     handed_in_at: float | None = None
     """When the agent's archive was seen first."""
+    is_unread: bool = True
+    """Nothing of it has been read yet, so that nobody is told what it writes."""
     _tries: FileTail = field(init=False)
     _reader: TryReader = field(init=False)
     _commit_log: CommitLog = field(init=False)
@@ -184,6 +186,7 @@ class Watch:
     def new_events(self, slices: Sequence[FileSlice | None], now: float) -> list[KnownEvent]:
         """Return the events that follow from the answers to `read_requests`."""
         rest = iter(slices)
+        self.is_unread = False
         has_archive = next(rest) is not None
         self.handed_in_at = (self.handed_in_at or now) if has_archive else None
         events: list[KnownEvent] = list(self._reader.read(self._tries.read_lines(next(rest))))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
@@ -26,6 +26,8 @@ class FollowedFile:
     key: str
     path: str
     kind: Kind
+    agent: str
+    """The id of the agent whose file it is."""
     start: int = 0
     content: bytearray = field(default_factory=bytearray)
     size: int = -1
@@ -81,6 +83,8 @@ class HostMirror:
         self._unsent: list[dict[str, Any]] = []
         self.probe: dict[str, Any] | None = None
         """The last answer on agents, terminals and processes."""
+        self.tell: Callable[[str], object] = lambda agent: None
+        """Is called with the id of an agent of which a host says something new."""
 
     def files(self, requests: Sequence[ReadRequest]) -> list[FileSlice | None]:
         """Return the slices as far as they were said; what is asked for the first time will be followed."""
@@ -131,6 +135,7 @@ class HostMirror:
                     file = self._by_key.get(key)
                     if isinstance(file, FollowedFile):
                         file.take(int(size), int(offset), base64.b64decode(content))
+                        self.tell(file.agent)
             case "found":
                 for key, files in said["folders"].items():
                     folder = self._by_key.get(key)
@@ -145,7 +150,7 @@ class HostMirror:
         file = self._files.get((path, kind))
         if file is None or (kind == "tail" and request.offset < file.start):
             if file is None:
-                file = FollowedFile(self._new_key(), path, kind)
+                file = FollowedFile(self._new_key(), path, kind, request.file.agent.agent_id)
                 self._files[path, kind] = self._by_key[file.key] = file
             file.start, file.told, file.content = request.offset, request.offset, bytearray()
             new[file.key] = [path, request.offset, kind]

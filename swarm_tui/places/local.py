@@ -6,7 +6,7 @@ import asyncio
 import fnmatch
 import os
 import stat
-from collections.abc import Awaitable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
@@ -21,6 +21,7 @@ from swarm_tui.model.hosts import LOCAL_HOST
 from swarm_tui.model.sweep import MngrSettings
 from swarm_tui.places.attach import Attacher
 from swarm_tui.places.local_agents import AgentRecords, has_live_pane, list_processes
+from swarm_tui.places.local_news import LocalNews
 from swarm_tui.places.mngr_agents import ProcessTable, decide_state, expected_process, is_at_prompt
 from swarm_tui.places.place import (
     AgentAddress,
@@ -58,6 +59,7 @@ class LocalPlace:
         self._host_dir = Path(settings.host_dir).expanduser() if settings.host_dir else home / ".mngr"
         self._records = AgentRecords(self._host_dir)
         self._agent_types = AgentTypes(self._host_dir, repository)
+        self._news = LocalNews()
 
     def host_dir_of(self, host: str) -> str:
         return str(self._host_dir)
@@ -143,8 +145,15 @@ class LocalPlace:
     async def find_files(self, agents: Sequence[AgentAddress], patterns: Sequence[str]) -> list[list[FoundFile]]:
         return [[file for pattern in patterns for file in _find_files(agent.state_dir, pattern)] for agent in agents]
 
+    def on_news(self, tell: Callable[[str], object]) -> None:
+        self._news.tell = tell
+
+    def tells_all_news(self) -> bool:
+        return self._news.is_complete
+
     async def latest_files(self, requests: Sequence[ReadRequest]) -> list[FileSlice | None]:
-        return await self.read_files(requests)
+        self._news.follow((request.file.agent.agent_id, _path(request.file)) for request in requests)
+        return [_read_slice(request) for request in requests]
 
     async def latest_found(self, agents: Sequence[AgentAddress], patterns: Sequence[str]) -> list[list[FoundFile]]:
         return await self.find_files(agents, patterns)
@@ -221,7 +230,7 @@ class LocalPlace:
         await record_pane(self.tmux, agent.session, cast)
 
     async def close(self) -> None:
-        """Do nothing: there is no connection."""
+        self._news.close()
 
     def attacher(self, host: str = LOCAL_HOST, own: Mapping[str, str] | None = None) -> Attacher:
         return Attacher(self, self.tmux, self._settings, self._repository, own)

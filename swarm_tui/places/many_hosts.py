@@ -37,6 +37,7 @@ class ManyHosts:
     def __init__(self, places: Mapping[str, Place]) -> None:
         self.places = dict(places)
         """By the names of the hosts; this machine is LOCAL_HOST."""
+        self._tell: Callable[[str], object] | None = None
 
     def of(self, host: str) -> Place:
         """Return the place of one host."""
@@ -47,6 +48,8 @@ class ManyHosts:
     def add(self, host: str, place: Place) -> None:
         """Take in a host that was made."""
         self.places.setdefault(host, place)
+        if self._tell is not None:
+            self.places[host].on_news(self._tell)
 
     async def remove(self, host: str) -> None:
         """Forget a host, which ends."""
@@ -90,6 +93,14 @@ class ManyHosts:
 
     async def latest_found(self, agents: Sequence[AgentAddress], patterns: Sequence[str]) -> list[list[FoundFile]]:
         return await self._each(agents, _host_of_agent, lambda place, asked: place.latest_found(asked, patterns))
+
+    def on_news(self, tell: Callable[[str], object]) -> None:
+        self._tell = tell
+        for place in self.places.values():
+            place.on_news(tell)
+
+    def tells_all_news(self) -> bool:
+        return all(place.tells_all_news() for place in self.places.values())
 
     async def read_files(self, requests: Sequence[ReadRequest]) -> list[FileSlice | None]:
         return await self._each(requests, _host_of_request, lambda place, asked: place.read_files(asked))

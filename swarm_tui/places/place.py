@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
@@ -176,6 +176,17 @@ class Place(Protocol):
 
     async def latest_found(self, agents: Sequence[AgentAddress], patterns: Sequence[str]) -> list[list[FoundFile]]:
         """Return what `find_files` would, as far as it is known."""
+        ...
+
+    def on_news(self, tell: Callable[[str], object]) -> None:
+        """Call `tell` with an agent's id, in the event loop, when a file that `latest_files` returns may have changed.
+
+        It is a hint, and called often: who is told looks now and then all the same.
+        """
+        ...
+
+    def tells_all_news(self) -> bool:
+        """Return whether every such change is told; else one has to look again and again."""
         ...
 
     async def read_files(self, requests: Sequence[ReadRequest]) -> list[FileSlice | None]:

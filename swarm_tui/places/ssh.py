@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -122,6 +122,12 @@ class SshPlace:
         return AgentStatuses(agents, tuple(map(str, probe["unreadable"])))
 
     # Their files.
+
+    def on_news(self, tell: Callable[[str], object]) -> None:
+        self.link.mirror.tell = tell
+
+    def tells_all_news(self) -> bool:
+        return True
 
     async def latest_files(self, requests: Sequence[ReadRequest]) -> list[FileSlice | None]:
         slices = self.link.mirror.files(requests)

@@ -50,7 +50,7 @@ class FarPlace(QuietPlace):
         return await super().read_files(requests)
 
     async def latest_files(self, requests: Sequence[ReadRequest]) -> list[FileSlice | None]:
-        return await super().read_files(requests) if self.is_there else [None for _ in requests]
+        return await super().latest_files(requests) if self.is_there else [None for _ in requests]
 
     def _check(self) -> None:
         if not self.is_there:

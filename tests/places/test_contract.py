@@ -283,3 +283,37 @@ async def test_an_agent_is_seen_with_its_terminal(lively: Place, tmp_path: Path)
     await place.protect_session(agent)
     await place.record_terminal(agent, tmp_path / "agent.cast")
     assert (tmp_path / "agent.cast").is_file()
+
+
+async def test_what_an_agent_writes_is_told_and_what_another_writes_is_not(home: Inhabited) -> None:
+    told: list[str] = []
+    home.place.on_news(told.append)
+    file = home.write("plugin/swarm/tries.jsonl", b"1\n")
+
+    async def is_read(expected: FileSlice | None, request: ReadRequest) -> bool:
+        return await home.place.latest_files([request]) == [expected]
+
+    await eventually(lambda: is_read(FileSlice(2, 0, b"1\n"), ReadRequest(file, 0, 100)), "the first line")
+    assert home.place.tells_all_news()
+    told.clear()
+    home.write("plugin/other", b"of nobody's interest")
+    home.write("plugin/swarm/tries.jsonl", b"1\n2\n")
+    await eventually(lambda: told, "the news of the second line")
+    assert set(told) == {home.agent.agent_id}
+    await eventually(lambda: is_read(FileSlice(4, 2, b"2\n"), ReadRequest(file, 2, 100)), "the second line")
+    await home.place.close()
+
+
+async def test_an_agent_whose_folders_are_not_there_yet_is_told_of(home: Inhabited) -> None:
+    told: list[str] = []
+    home.place.on_news(told.append)
+    request = ReadRequest(AgentFile(home.agent, "plugin/swarm/tries.jsonl"), 0, 100)
+
+    async def is_read() -> bool:
+        return await home.place.latest_files([request]) == [FileSlice(2, 0, b"1\n")]
+
+    assert await home.place.latest_files([request]) == [None]
+    home.write("plugin/swarm/tries.jsonl", b"1\n")
+    await eventually(lambda: told, "the news of the file")
+    await eventually(is_read, "the line")
+    await home.place.close()

@@ -1,0 +1,244 @@
+"""Says at once when files change, by the notices of Linux (inotify); where there are none, one has to look.
+
+A notice is a hint. It is missing for what other machines write to a network disk, and where the system's limits are
+reached or it is no Linux: then `is_noticed` of a file is false. One who is told looks now and then all the same.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from asyncinotify import Event, Inotify, Watch
+
+NETWORK_DISKS: Final = frozenset(
+    {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "lustre", "glusterfs", "beegfs", "gpfs", "vboxsf"}
+)
+_LOCAL_FUSE: Final = frozenset({"fuseblk", "fuse.fuse-overlayfs"})
+_MOUNTS: Final = Path("/proc/self/mountinfo")
+
+
+@dataclass(eq=False, slots=True)
+class NoticedFile:
+    """A file that somebody wants to hear of; it need not be there yet."""
+
+    path: str
+    call: Callable[[], object]
+    pause: float
+    _notices: FileNotices
+    _folder: str = ""
+    """The folder that is watched for it: its own, or the nearest one above that is there."""
+    _is_local: bool = True
+    _called_at: float = float("-inf")
+    _later: asyncio.TimerHandle | None = None
+
+    @property
+    def is_noticed(self) -> bool:
+        """Whether all changes of it are noticed."""
+        return bool(self._folder) and self._is_local
+
+    def close(self) -> None:
+        self._notices.forget(self)
+
+
+@dataclass(slots=True)
+class _WatchedFolder:
+    watch: Watch
+    is_local: bool
+    files: dict[str, list[NoticedFile]] = field(default_factory=dict)
+    """By the name in this folder that leads to them."""
+
+
+class FileNotices:
+    """Watches the folders of files for one event loop: one descriptor for all of them, and no thread."""
+
+    def __init__(self) -> None:
+        self._inotify: Inotify | None = None
+        self._reading: asyncio.Task[None] | None = None
+        self._folders: dict[str, _WatchedFolder] = {}
+        self._paths: dict[int, str] = {}
+        """The watched folders by the numbers of their watches."""
+        self._devices: dict[int, bool] = {}
+        self._is_refused = not sys.platform.startswith("linux")
+
+    def follow(self, path: str | Path, call: Callable[[], object], *, pause: float = 0.0) -> NoticedFile:
+        """Call back when a file may have changed: at once, and then at most once in `pause` seconds."""
+        file = NoticedFile(str(path), call, pause, self)
+        self._place(file)
+        return file
+
+    def forget(self, file: NoticedFile) -> None:
+        """Do not call back for a file any more."""
+        if file._later is not None:
+            file._later.cancel()
+            file._later = None
+        self._take_out(file)
+
+    def close(self) -> None:
+        """Forget all files."""
+        for folder in list(self._folders.values()):
+            for file in [file for files in folder.files.values() for file in files]:
+                self.forget(file)
+        if self._reading is not None:
+            self._reading.cancel()
+        if self._inotify is not None:
+            self._inotify.close()
+        self._inotify = self._reading = None
+
+    # Where each file is watched.
+
+    def _place(self, file: NoticedFile) -> None:
+        """Watch the folder of a file; while that is not there, the nearest one above it."""
+        while True:
+            folder, name = os.path.split(os.path.abspath(file.path))
+            is_own = os.path.isdir(folder)
+            while not os.path.isdir(folder) and folder != os.path.dirname(folder):
+                folder, name = os.path.split(folder)
+            real = os.path.realpath(folder)
+            watched = self._watched(real)
+            if watched is None:
+                return
+            watched.files.setdefault(name, []).append(file)
+            file._folder, file._is_local = real, watched.is_local
+            # Nobody will be told of a folder that has come before the watch.
+            if is_own or not os.path.isdir(os.path.join(folder, name)):
+                return
+            self._take_out(file)
+
+    def _take_out(self, file: NoticedFile) -> None:
+        path, file._folder = file._folder, ""
+        folder = self._folders.get(path)
+        if folder is None:
+            return
+        for name, files in list(folder.files.items()):
+            if file in files:
+                files.remove(file)
+                if not files:
+                    del folder.files[name]
+        if not folder.files:
+            self._end_watch(path)
+
+    def _watched(self, path: str) -> _WatchedFolder | None:
+        folder = self._folders.get(path)
+        if folder is None and (inotify := self._opened()) is not None:
+            from asyncinotify import Mask
+
+            wanted = Mask.MODIFY | Mask.CREATE | Mask.MOVE | Mask.DELETE | Mask.DELETE_SELF | Mask.MOVE_SELF
+            try:
+                is_local = self._is_local(os.stat(path).st_dev)
+                watch = inotify.add_watch(path, wanted | Mask.ONLYDIR)
+            except OSError:
+                return None
+            if watch.wd in self._paths:
+                # The same folder, which is watched already, is mounted in two places.
+                return None
+            folder = self._folders[path] = _WatchedFolder(watch, is_local)
+            self._paths[watch.wd] = path
+        return folder
+
+    def _end_watch(self, path: str) -> None:
+        folder = self._folders.pop(path)
+        if self._paths.get(folder.watch.wd) == path:
+            del self._paths[folder.watch.wd]
+            if self._inotify is not None:
+                with contextlib.suppress(OSError):
+                    self._inotify.rm_watch(folder.watch)
+
+    def _opened(self) -> Inotify | None:
+        if self._inotify is None and not self._is_refused:
+            try:
+                from asyncinotify import Inotify
+
+                # The C library may not know of it, and a person has 128 of them as a rule.
+                self._inotify = Inotify(cache_size=64)
+            except (ImportError, RuntimeError, OSError):
+                self._is_refused = True
+                return None
+            self._reading = asyncio.get_running_loop().create_task(self._read(self._inotify))
+        return self._inotify
+
+    def _is_local(self, device: int) -> bool:
+        if device not in self._devices:
+            self._devices[device] = not is_on_network(device, _mount_lines())
+        return self._devices[device]
+
+    # What the system tells.
+
+    async def _read(self, inotify: Inotify) -> None:
+        async for event in inotify:
+            self._take(event)
+
+    def _take(self, event: Event) -> None:
+        from asyncinotify import Mask
+
+        if Mask.Q_OVERFLOW in event.mask:
+            self._call_all(file for folder in self._folders.values() for file in _files(folder))
+            return
+        watch = event.watch
+        if watch is None or (path := self._paths.get(watch.wd)) is None:
+            return
+        if event.name is None or Mask.IGNORED in event.mask:
+            # The folder itself is gone, or has another name now.
+            self._place_again(_files(self._folders[path]))
+            return
+        files = self._folders[path].files.get(str(event.name), ())
+        if Mask.ISDIR in event.mask:
+            self._place_again(files)
+        else:
+            self._call_all(files)
+
+    def _place_again(self, files: Iterable[NoticedFile]) -> None:
+        files = list(files)
+        for file in files:
+            self._take_out(file)
+        for file in files:
+            self._place(file)
+        self._call_all(files)
+
+    def _call_all(self, files: Iterable[NoticedFile]) -> None:
+        loop = asyncio.get_running_loop()
+        for file in list(files):
+            if file._later is not None:
+                continue
+            due = file._called_at + file.pause
+            if due <= loop.time():
+                self._call(file)
+            else:
+                file._later = loop.call_at(due, self._call, file)
+
+    def _call(self, file: NoticedFile) -> None:
+        file._later = None
+        file._called_at = asyncio.get_running_loop().time()
+        file.call()
+
+
+def _files(folder: _WatchedFolder) -> list[NoticedFile]:
+    return [file for files in folder.files.values() for file in files]
+
+
+def _mount_lines() -> list[str]:
+    try:
+        return _MOUNTS.read_text(errors="replace").splitlines()
+    except OSError:
+        return []
+
+
+def is_on_network(device: int, mounts: Iterable[str]) -> bool:
+    """Return whether the lines of `mountinfo` show a device as one that other machines may write to.
+
+    What a program outside of the kernel shows, such as sshfs, counts as one of a network.
+    """
+    wanted = f"{os.major(device)}:{os.minor(device)}"
+    for line in mounts:
+        before, _, after = line.partition(" - ")
+        if before.split()[2:3] == [wanted] and after:
+            kind = after.split()[0]
+            return kind in NETWORK_DISKS or (kind.startswith("fuse") and kind not in _LOCAL_FUSE)
+    return False
