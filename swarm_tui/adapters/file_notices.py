@@ -69,7 +69,10 @@ class FileNotices:
         self._is_refused = not sys.platform.startswith("linux")
 
     def follow(self, path: str | Path, call: Callable[[], object], *, pause: float = 0.0) -> NoticedFile:
-        """Call back when a file may have changed: at once, and then at most once in `pause` seconds."""
+        """Call back when a file may have changed: at once, and then at most once in `pause` seconds.
+
+        A path that ends in `/*` stands for whatever comes into a folder, and changes there.
+        """
         file = NoticedFile(str(path), call, pause, self)
         self._place(file)
         return file
@@ -188,7 +191,8 @@ class FileNotices:
             # The folder itself is gone, or has another name now.
             self._place_again(_files(self._folders[path]))
             return
-        files = self._folders[path].files.get(str(event.name), ())
+        names = self._folders[path].files
+        files = [*names.get(str(event.name), ()), *names.get("*", ())]
         if Mask.ISDIR in event.mask:
             self._place_again(files)
         else:

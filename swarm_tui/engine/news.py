@@ -12,9 +12,9 @@ from swarm_tui.engine.context import EngineContext
 
 TICKS_OF_ROUND: Final = 5
 """A round comes after so many ticks where whatever happens is told, for it has only clocks to look at."""
-TICKS_OF_LOOK: Final = 10
+TICKS_OF_LOOK: Final = 20
 """All files are looked at after so many ticks all the same."""
-PAUSE: Final = 0.01
+PAUSE: Final = 0.005
 """What many agents write within so many seconds is read at once."""
 
 

@@ -7,7 +7,7 @@ import fnmatch
 import os
 import stat
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import islice, takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
@@ -156,6 +156,8 @@ class LocalPlace:
         return [_read_slice(request) for request in requests]
 
     async def latest_found(self, agents: Sequence[AgentAddress], patterns: Sequence[str]) -> list[list[FoundFile]]:
+        searched = {_searched_first(pattern) for pattern in patterns}
+        self._news.follow((agent.agent_id, f"{agent.state_dir}/{path}") for agent in agents for path in searched)
         return await self.find_files(agents, patterns)
 
     async def fetch_file(self, file: AgentFile, target: Path, *, limit: int) -> bool:
@@ -296,8 +298,19 @@ def _find_files(root: str, pattern: str) -> Iterator[FoundFile]:
             yield FoundFile(path, status.st_size, status.st_mtime)
 
 
+def _searched_first(pattern: str) -> str:
+    """Return the part of a pattern up to its first folder of unknown names, which all count: `logs/*`."""
+    parts = pattern.split("/")
+    known = list(takewhile(lambda part: not _is_open(part), parts))
+    return "/".join(known if len(known) == len(parts) else [*known, "*"])
+
+
+def _is_open(part: str) -> bool:
+    return bool(set(part) & set("*?["))
+
+
 def _names(folder: str, part: str) -> list[str]:
-    if not set(part) & set("*?["):
+    if not _is_open(part):
         return [part]
     try:
         with os.scandir(folder) as entries:

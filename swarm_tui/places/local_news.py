@@ -26,14 +26,11 @@ class LocalNews:
         self._files: dict[str, tuple[NoticedFile, float]] = {}
         """By path, each with the time when it was asked for last."""
         self._swept_at = 0.0
-
-    @property
-    def is_complete(self) -> bool:
+        self.is_complete = True
         """Whether every change is told."""
-        return all(file.is_noticed for file, _ in self._files.values())
 
     def follow(self, files: Iterable[tuple[str, str]]) -> None:
-        """Follow files, given with the ids of their agents."""
+        """Follow files, given with the ids of their agents; a path that ends in `/*` is all of a folder."""
         if self.tell is None:
             return
         loop = asyncio.get_running_loop()
@@ -44,11 +41,13 @@ class LocalNews:
         for agent, path in files:
             known = self._files.get(path)
             file = known[0] if known is not None else self._notices.follow(path, partial(self.tell, agent), pause=PAUSE)
+            self.is_complete = self.is_complete and file.is_noticed
             self._files[path] = file, now
         if now >= self._swept_at + FORGOTTEN_AFTER:
             self._swept_at = now
             for path in [path for path, (_, asked_at) in self._files.items() if asked_at < now - FORGOTTEN_AFTER]:
                 self._files.pop(path)[0].close()
+            self.is_complete = all(file.is_noticed for file, _ in self._files.values())
 
     def close(self) -> None:
         if self._notices is not None and self._loop is not None and not self._loop.is_closed():

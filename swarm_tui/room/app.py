@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import os
 import sys
@@ -20,6 +21,7 @@ from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
+from swarm_tui.adapters.file_notices import FileNotices, NoticedFile
 from swarm_tui.agents.kinds import kind_of_sweep
 from swarm_tui.journal.personal_files import state_folder
 from swarm_tui.model.formatting import counted
@@ -44,6 +46,10 @@ if TYPE_CHECKING:
     from swarm_tui.triage.review import Review
 
 FLUSH_SECONDS = 0.1
+"""How often the journal is looked at where nobody says when it grows, and how often much is shown."""
+PART_FOR_CHANGES = 0.1
+"""Showing what changed takes this part of the time at most, so that keys find the room at rest."""
+SHORTEST_PAUSE = 0.015
 
 
 class RoomApp(App[str]):
@@ -107,6 +113,9 @@ class RoomApp(App[str]):
         self._history: list[str] = []
         self._engine_checked_at = 0.0
         self._flushed_at = 0.0
+        self.file_notices = FileNotices()
+        self._has_news = asyncio.Event()
+        store.wake = self._has_news.set
         self._is_absence_read = False
         self.theme = self._first_theme()
         self.theme_styles = ThemeStyles(self, is_ascii)
@@ -264,19 +273,32 @@ class RoomApp(App[str]):
         self.call_after_refresh(self.run_worker, self._follow, group="follow", name="follow the journal")
 
     async def _follow(self) -> None:
-        is_frozen = False
+        journal: NoticedFile | None = None
         while True:
+            began = time.thread_time()
             has_more = self.store.read_new_events()
             now = time.monotonic()
             if not has_more or now - self._flushed_at > FLUSH_SECONDS:
                 self._flush_changes(now)
-            if not has_more and not is_frozen:
+            if has_more:
+                await asyncio.sleep(0)
+                continue
+            if journal is None:
                 # The garbage collector would take 70 ms for ten thousand records, which are never garbage.
-                is_frozen = True
                 gc.collect()
                 gc.freeze()
                 gc.enable()
-            await asyncio.sleep(0 if has_more else FLUSH_SECONDS)
+                journal = self.file_notices.follow(self.store.folder.events, self._has_news.set)
+            await self._wait_for_news(time.thread_time() - began, is_told=journal.is_noticed)
+
+    async def _wait_for_news(self, spent: float, *, is_told: bool) -> None:
+        """Wait until the journal grows or a second is over; the more a look takes of the processor, the rarer it is."""
+        await asyncio.sleep(min(max(SHORTEST_PAUSE, spent / PART_FOR_CHANGES), FLUSH_SECONDS))
+        left = self._engine_checked_at + 1.0 - time.monotonic()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(left if is_told else min(left, FLUSH_SECONDS)):
+                await self._has_news.wait()
+        self._has_news.clear()
 
     def _flush_changes(self, now: float) -> None:
         is_second = now - self._engine_checked_at >= 1.0
@@ -392,6 +414,7 @@ class RoomApp(App[str]):
             self.call_later(self.key_queue.go_on)
 
     def on_unmount(self) -> None:
+        self.file_notices.close()
         if self._is_absence_read:
             self.absence.keep()
         if self.current_test is not None and self.given_review is None:

@@ -110,6 +110,8 @@ class Store:
         self.is_loaded = False
         self.pending: dict[str, PendingRequest] = {}
         self.room_log: list[LogLine] = []
+        self.wake: Callable[[], object] = lambda: None
+        """Is called when there is something to drain that no event of the journal brings."""
         self._scopes: set[ChangeScope] = {ChangeScope.EVERYTHING}
         self._answers: list[Answer] = []
         self._slice = SLICE
@@ -325,6 +327,7 @@ class Store:
         self.room_log.append(LogLine(self.clock(), level, text, test))
         del self.room_log[:-1000]
         self._scopes.add(ChangeScope.JOURNAL)
+        self.wake()
 
     def _collect_answers(self) -> None:
         for name in [name for name in self.pending if name in self.state.answers]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from swarm_tui.model.state import TestRecord
@@ -24,6 +25,12 @@ class TranscriptEnd:
         self._room = room
         self._record: TestRecord | None = None
         self._tail: MergedTail | None = None
+        self._path: Path | None = None
+
+    @property
+    def path(self) -> Path | None:
+        """The file that is followed."""
+        return self._path if self._tail is not None else None
 
     def lines_of(self, record: TestRecord | None) -> list[str]:
         """Return the last lines that an agent has written; none without a transcript on this machine."""
@@ -49,6 +56,7 @@ class TranscriptEnd:
         except (ValueError, OSError):
             # An agent's name or folder that cannot be one: there is nothing to read.
             path = None
+        self._path = path
         if path is not None:
             self._tail = MergedTail({record.test: FileSource(path)}, time.monotonic())
 

@@ -91,6 +91,16 @@ async def test_a_file_is_told_of_that_is_put_in_the_place_of_another(notices: Fi
     await eventually(lambda: calls.counts, "a notice that it is gone")
 
 
+async def test_a_folder_is_told_of_when_anything_comes_into_it(notices: FileNotices, tmp_path: Path) -> None:
+    calls = Calls()
+    notices.follow(tmp_path / "asks/*", calls.of("asks"))
+    (tmp_path / "asks").mkdir()
+    await eventually(lambda: calls.counts, "a notice of the folder")
+    calls.counts.clear()
+    append(tmp_path / "asks/1.json")
+    await eventually(lambda: calls.counts, "a notice of what came into it")
+
+
 async def test_a_busy_file_is_told_of_at_once_and_then_once_in_a_pause(notices: FileNotices, tmp_path: Path) -> None:
     calls, end = Calls(), tmp_path / "end"
     busy = notices.follow(tmp_path / "busy", calls.of("busy"), pause=1000.0)

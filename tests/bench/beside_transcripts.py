@@ -112,10 +112,9 @@ def main() -> None:
     table = Table(COLUMNS)
     with tempfile.TemporaryDirectory(prefix="swarm-bench-") as folder:
         place = Path(folder)
-        transcript = place / "transcript.jsonl"
-        write_transcript(transcript, arguments.mb)
         sweep = make_sweep(place, ("one",))
-        sweep.transcript("one").hardlink_to(transcript)
+        transcript = sweep.transcript("one")
+        write_transcript(transcript, arguments.mb)
         size = transcript.stat().st_size
         print(f"a transcript of {size / 1e6:.0f} MB; {machine()}", flush=True)
         room = Program("room", [sys.executable], "")

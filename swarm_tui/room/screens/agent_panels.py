@@ -39,7 +39,6 @@ class AgentTranscript:
     def update(self, record: TestRecord, folder: Path | None) -> None:
         """Open the transcript when there is one, or another one than before."""
         agents = self._screen.room.agents
-        self.lines.set_live(not record.is_finished)
         path = find_transcript(record.state_dir_here, folder, agents.kind.transcript_sources, record.agent_id)
         if path is not None:
             if path != self._source:
@@ -50,6 +49,7 @@ class AgentTranscript:
         if isinstance(self._source, MemorySource):
             if bytes(self._source.content) != content:
                 self._source.replace(content)
+                self.lines.read_new()
             return
         self._source = MemorySource(content)
         self.lines.open(self._source)

@@ -12,6 +12,7 @@ from swarm_tui.model.states import State
 from swarm_tui.model.text import plain_lines
 from swarm_tui.room.draw.parts import Line, Part, cut_text, wrap_text
 from swarm_tui.room.draw.side import draw_side, side_title
+from swarm_tui.room.followed_files import FollowedFiles
 from swarm_tui.room.screens.services import ScreenServices
 from swarm_tui.room.transcript_end import TranscriptEnd
 from swarm_tui.room.widgets.lines import TextLines
@@ -19,6 +20,8 @@ from swarm_tui.room.widgets.lines import TextLines
 REST_AFTER_TROUBLE: Final = 30.0
 """Without a tmux server there is nothing to see for a while; the agent's own screen shows the reason."""
 LINES_WORTH_IT: Final = 3
+LOOK_SECONDS: Final = 0.2
+NEWS_PAUSE: Final = 0.03
 ROWS_FOR_END: Final = 16
 """In a lower panel there is no room for more than what is known of the test."""
 
@@ -84,6 +87,7 @@ class SidePanel:
         self.lines = TextLines(id="side")
         self._tail = ScreenTail(screen, self._draw)
         self._end: TranscriptEnd | None = None
+        self._followed = FollowedFiles(self.lines, self.follow_transcript, pause=NEWS_PAUSE, look_seconds=LOOK_SECONDS)
         self._said: list[str] = []
 
     @property
@@ -117,16 +121,20 @@ class SidePanel:
 
     def follow_transcript(self) -> None:
         """Read what the agent has written; the panel shows the end of it where there is room."""
-        if not self.is_wanted or not self.lines.display or self.lines.visible_rows < ROWS_FOR_END:
+        is_shown = self.is_wanted and self.lines.display and self.lines.visible_rows >= ROWS_FOR_END
+        if not is_shown or not self.lines.is_seen:
+            self._followed.show(())
             return
         if self._end is None:
             self._end = TranscriptEnd(self._screen.room)
         said = self._end.lines_of(self._record)
+        self._followed.show([self._end.path] if self._end.path is not None else ())
         if said != self._said:
             self._said = said
             self._draw()
 
     def close(self) -> None:
+        self._followed.close()
         if self._end is not None:
             self._end.close()
 

@@ -33,7 +33,6 @@ LINES_FOR_ALL = 30
 SIDE_AFTER_MOVE = 0.02
 """The cursor is drawn first, alone and thus at once; the panel about its test follows when it rests for so long."""
 CAPTURE_SECONDS = 1.0
-FOLLOW_SECONDS = 0.2
 PRELOAD_AFTER = 1.0
 
 
@@ -75,7 +74,7 @@ class SweepScreen(RoomScreen):
 
     def on_mount(self) -> None:
         self.set_interval(CAPTURE_SECONDS, self._capture_screen)
-        self.set_interval(FOLLOW_SECONDS, self._follow_transcript)
+        self.side.follow_transcript()
         self.set_timer(PRELOAD_AFTER, self._preload)
 
     def _preload(self) -> None:
@@ -85,10 +84,6 @@ class SweepScreen(RoomScreen):
 
     def on_unmount(self) -> None:
         self.side.close()
-
-    def _follow_transcript(self) -> None:
-        if self.is_current:
-            self.side.follow_transcript()
 
     def _capture_screen(self) -> None:
         if self.is_current:

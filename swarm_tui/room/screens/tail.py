@@ -12,6 +12,7 @@ from swarm_tui.room.actions import Action
 from swarm_tui.room.draw.cells import short_name
 from swarm_tui.room.draw.parts import Line
 from swarm_tui.room.draw.streams import draw_tail_line
+from swarm_tui.room.followed_files import FollowedFiles
 from swarm_tui.room.screens.stream import StreamLines, StreamScreen
 from swarm_tui.room.store import SweepChanged
 from swarm_tui.room.widgets.lines import Lines
@@ -20,7 +21,8 @@ from swarm_tui.transcripts.locate import find_transcript
 from swarm_tui.transcripts.merged import MergedEntry, MergedTail
 from swarm_tui.transcripts.window import FileSource
 
-POLL_SECONDS: Final = 0.2
+LOOK_SECONDS: Final = 0.2
+NEWS_PAUSE: Final = 0.05
 AGENTS_AT_MOST: Final = 300
 """Each has a file open."""
 
@@ -50,6 +52,7 @@ class TailScreen(StreamScreen[MergedEntry]):
         self._tests: tuple[str, ...] = ()
         self._left_out = 0
         self._is_errors_only = False
+        self._followed = FollowedFiles(self, self._read_new, pause=NEWS_PAUSE, look_seconds=LOOK_SECONDS)
 
     def own_actions(self) -> tuple[Action, ...]:
         agent = self.agent_commands
@@ -60,10 +63,8 @@ class TailScreen(StreamScreen[MergedEntry]):
             Action("tail.errors_only", ("!",), "", "Only lines with errors; again: all", self.switch_errors_only),
         )  # fmt: skip
 
-    def on_mount(self) -> None:
-        self.set_interval(POLL_SECONDS, self._poll)
-
     def on_unmount(self) -> None:
+        self._followed.close()
         if self._tail is not None:
             self._tail.close()
 
@@ -98,9 +99,10 @@ class TailScreen(StreamScreen[MergedEntry]):
                 sources[record.test] = FileSource(path)
                 self.names[record.test] = short_name(record)
         self._tail = MergedTail(sources, time.monotonic())
+        self._followed.show(source.path for source in sources.values())
         self._show()
 
-    def _poll(self) -> None:
+    def _read_new(self) -> None:
         if self.is_current and self._tail is not None and self._tail.poll(time.monotonic()):
             self._show()
             self.draw_title()

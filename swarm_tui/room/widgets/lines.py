@@ -119,6 +119,11 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
         self._strips.clear()
         self.count_changed()
 
+    @property
+    def is_seen(self) -> bool:
+        """Whether its screen is the one that is shown, and has room for it."""
+        return self.screen.is_current and self.size.height > 0
+
     def title(self, title: str, subtitle: str = "") -> None:
         """Set the facts in the panel's border. They are text, never markup."""
         self._titles = (title, subtitle)

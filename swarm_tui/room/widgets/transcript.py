@@ -11,18 +11,18 @@ from textual.message import Message
 
 from swarm_tui.room.draw.parts import Line
 from swarm_tui.room.draw.transcript import draw_transcript_line
+from swarm_tui.room.followed_files import FollowedFiles
 from swarm_tui.room.widgets.lines import Lines
 from swarm_tui.transcripts.entries import Role
 from swarm_tui.transcripts.filters import ERRORS, EntryFilter, SearchStep
 from swarm_tui.transcripts.layout import Density
 from swarm_tui.transcripts.pager import PageLine, Pager
-from swarm_tui.transcripts.window import ByteSource, MemorySource, Window, WindowChange
+from swarm_tui.transcripts.window import ByteSource, FileSource, MemorySource, Window, WindowChange
 
 SEARCH_SLICE = 0.012
 SEARCH_PAUSE = 0.004
-POLL_SECONDS = 0.04
-REST_SECONDS = 0.5
-"""How often a file is read whose panel is hidden or whose agent has ended: nothing is likely to come."""
+LOOK_SECONDS = 0.04
+NEWS_PAUSE = 0.008
 
 
 class TranscriptLines(Lines):
@@ -45,8 +45,7 @@ class TranscriptLines(Lines):
         self._search: Iterator[SearchStep] | None = None
         self._search_end = ""
         self._is_search_running = False
-        self._is_live = True
-        self._next_poll: asyncio.TimerHandle | None = None
+        self._followed = FollowedFiles(self, self.read_new, pause=NEWS_PAUSE, look_seconds=LOOK_SECONDS)
 
     def open(self, source: ByteSource, *, is_file: bool = False) -> None:
         """Show another transcript, or a plain file, at its end."""
@@ -61,6 +60,7 @@ class TranscriptLines(Lines):
             self.pager.set_filter(choice)
         self.cursor = 0
         self._show_page(is_at_end=True)
+        self._follow_file()
 
     # What the base draws.
 
@@ -77,22 +77,14 @@ class TranscriptLines(Lines):
     # Following.
 
     def on_mount(self) -> None:
-        self._poll()
+        self._follow_file()
+
+    def _follow_file(self) -> None:
+        source = self.pager.window.source
+        self._followed.show([source.path] if isinstance(source, FileSource) else [])
 
     def on_unmount(self) -> None:
-        if self._next_poll is not None:
-            self._next_poll.cancel()
-
-    def set_live(self, is_live: bool) -> None:
-        """Set whether more may come any moment."""
-        self._is_live = is_live
-
-    def _poll(self) -> None:
-        # By the loop's own clock: a timer of Textual's would cost more than the look, 25 times a second.
-        self.read_new()
-        is_watched = self._is_live and self.display and self.is_seen
-        seconds = POLL_SECONDS if is_watched else REST_SECONDS
-        self._next_poll = asyncio.get_running_loop().call_later(seconds, self._poll)
+        self._followed.close()
 
     def read_new(self) -> None:
         """Read what was appended."""
@@ -125,10 +117,6 @@ class TranscriptLines(Lines):
                 await asyncio.sleep(SEARCH_PAUSE)
         finally:
             self._is_search_running = False
-
-    @property
-    def is_seen(self) -> bool:
-        return self.screen.is_current and self.size.height > 0
 
     def follow(self) -> None:
         self.pager.go_to_end()
