@@ -48,6 +48,17 @@ class CommandParser(argparse.ArgumentParser):
         raise UsageError(message, hint)
 
 
+def _join_moment(words: Sequence[str]) -> list[str]:
+    """Return the words of a command with `--at -10m` as one word: alone, `-10m` would be taken for an option."""
+    joined: list[str] = []
+    for word in words:
+        if joined and joined[-1] == "--at" and word[:1] == "-" and word[1:2].isdigit():
+            joined[-1] = f"--at={word}"
+        else:
+            joined.append(word)
+    return joined
+
+
 def run_command_line(words: Sequence[str]) -> int:
     """Run the command that the words name and return its exit code."""
     for stream in (sys.stdout, sys.stderr):
@@ -112,7 +123,7 @@ def _dispatch(words: list[str]) -> int:
     module = cast(CommandModule, importlib.import_module(command.module))
     parser = build_parser(name, module)
     try:
-        arguments = parser.parse_args(rest)
+        arguments = parser.parse_args(_join_moment(rest))
     except SystemExit as exit_request:
         # After --help, which argparse prints itself.
         return int(exit_request.code or 0)

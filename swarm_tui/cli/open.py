@@ -12,11 +12,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from swarm_tui.cli.sweeps import add_repository_option
+from swarm_tui.cli.sweeps import add_moment_option, add_repository_option
 from swarm_tui.errors import UsageError
 
 if TYPE_CHECKING:
     from swarm_tui.journal.folder import SweepFolder
+    from swarm_tui.journal.history import JournalHistory
 
 DESCRIPTION = """\
 Open the room on a sweep: every test in one grid, live. Without a name, on the newest sweep of this repository.
@@ -37,6 +38,7 @@ EXAMPLES = """\
   swarm-tui open 20261118                the sweep whose id begins so
   swarm-tui open ./copied/20261118-0612  a folder, also from another machine
   swarm-tui open ./tmr_20260514184215    what a run of `mngr tmr` left behind, or is doing
+  swarm-tui open --at 12:04              as it was then; `[` and `]` go on from there
   swarm-tui open --plain                 the same as lines, without signs or colours"""
 
 
@@ -44,23 +46,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("sweep", nargs="?", metavar="SWEEP|FOLDER", help="an id, the beginning of one, or a folder")
     parser.add_argument("--ascii", action="store_true", help="draw with ASCII signs only")
     parser.add_argument("--plain", action="store_true", help="print what the room shows as plain lines, and end")
+    add_moment_option(parser)
     add_repository_option(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from swarm_tui.cli.sweeps import chosen_sweep, repository_root, run_of_tmr
+    from swarm_tui.cli.sweeps import chosen_sweep, moment_in, repository_root, run_of_tmr
     from swarm_tui.journal.folder import list_sweeps
 
     here = repository_root(Path.cwd())
-    is_first_run = arguments.sweep is None and not list_sweeps(here) and not arguments.plain
+    is_first_run = arguments.sweep is None and not list_sweeps(here) and not arguments.plain and not arguments.at
     folder = None if is_first_run else chosen_sweep(arguments.sweep, Path.cwd(), arguments.repository)
+    moment = moment_in(folder, arguments.at) if folder is not None and arguments.at is not None else None
     if arguments.plain and folder is not None:
-        return _print_plain(folder)
+        return _print_plain(folder, moment)
     require_terminal()
     if folder is None:
         return _first_run(arguments.ascii)
     with _following(run_of_tmr(arguments.sweep), folder, arguments.repository):
-        return show_room(folder, is_ascii=arguments.ascii)
+        return show_room(folder, is_ascii=arguments.ascii, at=moment[1] if moment else None)
 
 
 @contextlib.contextmanager
@@ -82,19 +86,24 @@ def _following(run: Path | None, sweep: SweepFolder, repository: Path | None) ->
             os.kill(process, signal.SIGTERM)
 
 
-def _print_plain(folder: SweepFolder) -> int:
+def _print_plain(folder: SweepFolder, moment: tuple[JournalHistory, float] | None) -> int:
     from swarm_tui.room.plain import plain_lines_of
-    from swarm_tui.room.store import Store
+    from swarm_tui.room.store import PastMoment, Store
 
     store = Store(folder)
-    while store.read_new_events():
-        pass
+    if moment is not None:
+        history, at = moment
+        offset = history.moment_at(at)
+        store.show(PastMoment(offset, at, history.state_at(offset)))
+    else:
+        while store.read_new_events():
+            pass
     print("\n".join(plain_lines_of(store)))
     return 0
 
 
-def show_room(folder: SweepFolder, *, is_ascii: bool = False) -> int:
-    """Open the room on a sweep."""
+def show_room(folder: SweepFolder, *, is_ascii: bool = False, at: float | None = None) -> int:
+    """Open the room on a sweep, now or at an earlier moment."""
     from swarm_tui.room.splash import splash
 
     # Collecting garbage among imported modules only costs time; the room enables it again when it has started.
@@ -102,7 +111,7 @@ def show_room(folder: SweepFolder, *, is_ascii: bool = False) -> int:
     with splash(folder.name, is_ascii=is_ascii):
         from swarm_tui.room.entry import open_room
 
-        return open_room(folder.root, ascii=is_ascii)
+        return open_room(folder.root, ascii=is_ascii, at=at)
 
 
 def _first_run(is_ascii: bool) -> int:

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from swarm_tui.cli.sweeps import add_repository_option
+from swarm_tui.cli.sweeps import add_moment_option, add_repository_option
 from swarm_tui.model.baseline import BASELINE_WORDS
 from swarm_tui.model.states import MARKS
 from swarm_tui.model.text import plain, plain_lines
@@ -39,21 +39,27 @@ DESCRIPTION = """Shows where every test of a sweep stands. Looking changes nothi
 EXAMPLES = """\
   swarm-tui status                         the newest sweep of this repository
   swarm-tui status 20261118 --json         a sweep by the beginning of its id, for a script
-  swarm-tui status --only blocked,failed   those that need a look"""
+  swarm-tui status --only blocked,failed   those that need a look
+  swarm-tui status --at -10m               as it was ten minutes ago"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("sweep", nargs="?", metavar="SWEEP", help="an id, the beginning of one, or a sweep folder")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--only", metavar="STATE,...", help="only tests in these states or with these results")
+    add_moment_option(parser)
     add_repository_option(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from swarm_tui.cli.sweeps import opened_sweep
+    from swarm_tui.cli.sweeps import chosen_sweep, moment_in, opened_sweep
     from swarm_tui.errors import UsageError
 
-    opened = opened_sweep(arguments.sweep, Path.cwd(), arguments.repository)
+    if arguments.at is not None:
+        history, at = moment_in(chosen_sweep(arguments.sweep, Path.cwd(), arguments.repository), arguments.at)
+        opened = history.opened_at(at)
+    else:
+        opened = opened_sweep(arguments.sweep, Path.cwd(), arguments.repository)
     wanted = set(arguments.only.replace("-", "_").split(",")) if arguments.only else set(MARKS)
     if not wanted <= set(MARKS):
         raise UsageError(f"--only {arguments.only} names no state", f"there are {', '.join(MARKS)}")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from swarm_tui.journal.folder import SweepFolder
+    from swarm_tui.journal.history import JournalHistory
     from swarm_tui.journal.open import OpenedSweep
 
 _QUIET_TIME: Final = 0.5
@@ -20,6 +21,31 @@ def add_repository_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--repository", type=Path, metavar="PATH", help="of a folder of mngr tmr: the repository of its commits"
     )
+
+
+def add_moment_option(parser: argparse.ArgumentParser) -> None:
+    """Add the option that shows a sweep as it was."""
+    parser.add_argument(
+        "--at", metavar="TIME", help="as it was then: 12:04, 12:04:31, 2026-11-19T12:04, or -10m from now or its end"
+    )
+
+
+def moment_in(folder: SweepFolder, words: str) -> tuple[JournalHistory, float]:
+    """Return the history of a sweep, and the time in it that is meant; raise UsageError for any other words."""
+    from swarm_tui.errors import UsageError
+    from swarm_tui.journal.append import engine_process_id
+    from swarm_tui.journal.history import JournalHistory
+    from swarm_tui.model.moments import parse_moment
+
+    history = JournalHistory(folder, folder.read_spec())
+    first, last = history.span
+    if not last:
+        raise UsageError(f"nothing has happened in {folder.name} yet")
+    try:
+        is_running = engine_process_id(folder.lock) is not None
+        return history, parse_moment(words, first, max(last, time.time()) if is_running else last)
+    except ValueError as error:
+        raise UsageError(f"--at {error}") from None
 
 
 def repository_root(folder: Path) -> Path:

@@ -13,7 +13,7 @@ from swarm_tui.journal.fold import SweepState
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.recover import Repair, repair_journal
 from swarm_tui.journal.seal import SealWatch, sealer_of
-from swarm_tui.journal.snapshot import take_snapshot, write_snapshot
+from swarm_tui.journal.snapshot import Snapshot, keep_former_snapshot, take_snapshot, write_snapshot
 from swarm_tui.model.events import AgentsStopped, Event, Noted, Queued
 from swarm_tui.model.sweep import SweepSpec
 
@@ -82,5 +82,9 @@ class JournalKeeper:
         """Write a snapshot; one that cannot be written is missed by nobody, as the journal has all of it."""
         size, snapshot = self._writer.size, take_snapshot(self._state)
         self._kept_size = size
+        await asyncio.to_thread(self._replace, size, snapshot)
+
+    def _replace(self, size: int, snapshot: Snapshot) -> None:
+        keep_former_snapshot(self._folder.snapshot, self._folder.former_snapshots)
         with contextlib.suppress(JournalError, OSError):
-            await asyncio.to_thread(write_snapshot, self._folder.snapshot, self._folder.events, size, snapshot)
+            write_snapshot(self._folder.snapshot, self._folder.events, size, snapshot)

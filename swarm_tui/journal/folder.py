@@ -56,6 +56,11 @@ class SweepFolder:
         return self.root / "snapshot.json"
 
     @property
+    def former_snapshots(self) -> Path:
+        """The folder of snapshots of earlier moments."""
+        return self.root / "snapshots"
+
+    @property
     def engine_log(self) -> Path:
         return self.root / "engine.log"
 

@@ -30,6 +30,8 @@ class OpenedSweep:
     state: SweepState
     follower: EventFollower
     bad_lines: list[BadLine] = field(default_factory=list)
+    is_of_past: bool = False
+    """Whether the state is that of an earlier moment."""
 
     def read_new_events(self, limit: int = LINE_LIMIT) -> bool:
         """Apply the events since the last call; return whether the journal was replaced, and the state with it."""
@@ -69,7 +71,9 @@ class OpenedSweep:
 
     @property
     def has_running_engine(self) -> bool:
-        """Whether an engine on this machine works on the sweep now."""
+        """Whether an engine on this machine works on the sweep now, or at the earlier moment worked on it."""
+        if self.is_of_past:
+            return self.state.started_at is not None and self.state.ended_why is None
         return engine_process_id(self.folder.lock) is not None
 
     def find_test(self, name: str) -> TestRecord:

@@ -2,13 +2,17 @@
 
 A snapshot is only a cache. It holds an offset in the journal and a digest of the bytes before it, and its own size and
 digest in its first line. One that is in any way not as it was written is left aside, and the journal itself is read.
+
+Of those that later ones replaced some are kept, compressed: from them the state at an earlier moment is soon folded.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import json
+import zlib
 from collections import Counter
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -30,6 +34,8 @@ from swarm_tui.regular_file import open_regular, read_regular
 
 SNAPSHOT_VERSION: Final = 4
 SIZE_LIMIT: Final = 1 << 29
+FORMER_KEPT: Final = 64
+_FORMER_SUFFIX: Final = ".json.z"
 _DIGESTED: Final = 4096
 
 
@@ -96,7 +102,7 @@ def write_snapshot(path: Path, journal: Path, offset: int, state: SweepState | S
 def read_snapshot(path: Path, journal: Path) -> tuple[SweepState, int]:
     """Return the state of a snapshot and its offset in the journal; a new state and 0 when none can be believed."""
     try:
-        first, _, content = read_regular(path, SIZE_LIMIT).partition(b"\n")
+        first, _, content = _read(path).partition(b"\n")
         header = json.loads(first[:1000])
         expected = _header(content)
         if {name: header[name] for name in expected} != expected:
@@ -104,10 +110,42 @@ def read_snapshot(path: Path, journal: Path) -> tuple[SweepState, int]:
         offset = header["offset"]
         if type(offset) is not int or offset < 0 or header["journal"] != _digest(journal, offset):
             return SweepState(), 0
-        return _restored_state(_adapter().validate_json(content)), offset
-    except (OSError, ValueError, KeyError, TypeError, RecursionError, JournalError):
+        return restore_state(_adapter().validate_json(content)), offset
+    except (OSError, ValueError, KeyError, TypeError, RecursionError, JournalError, zlib.error):
         # No error: the journal itself will be read.
         return SweepState(), 0
+
+
+def keep_former_snapshot(path: Path, folder: Path) -> None:
+    """Keep the present snapshot, which is about to be replaced, in a folder of former ones."""
+    try:
+        content = read_regular(path, SIZE_LIMIT)
+        offset = int(json.loads(content[: content.index(b"\n")])["offset"])
+        folder.mkdir(exist_ok=True)
+        write_beside(folder / f"{offset}{_FORMER_SUFFIX}", zlib.compress(content, 1))
+    except (OSError, ValueError, KeyError, TypeError, JournalError):
+        # Without it, the journal is read from an earlier one on.
+        return
+    offsets = sorted(former_snapshots(folder))
+    if len(offsets) > FORMER_KEPT:
+        for needless in offsets[1::2]:
+            with contextlib.suppress(OSError):
+                (folder / f"{needless}{_FORMER_SUFFIX}").unlink()
+
+
+def former_snapshots(folder: Path) -> dict[int, Path]:
+    """Return the kept snapshots by their offsets in the journal, as their names tell them."""
+    try:
+        found = [path for path in folder.iterdir() if path.name.endswith(_FORMER_SUFFIX)]
+    except OSError:
+        return {}
+    named = ((path.name.removesuffix(_FORMER_SUFFIX), path) for path in found)
+    return {int(name): path for name, path in named if name.isascii() and name.isdigit() and len(name) < 16}
+
+
+def _read(path: Path) -> bytes:
+    content = read_regular(path, SIZE_LIMIT)
+    return zlib.decompressobj().decompress(content, SIZE_LIMIT) if path.name.endswith(_FORMER_SUFFIX) else content
 
 
 def is_cut_short(path: Path, journal: Path) -> bool:
@@ -121,7 +159,8 @@ def is_cut_short(path: Path, journal: Path) -> bool:
         return False
 
 
-def _restored_state(snapshot: Snapshot) -> SweepState:
+def restore_state(snapshot: Snapshot) -> SweepState:
+    """Return a state as it was when the snapshot of it was taken."""
     state = SweepState()
     for name in _PLAIN_FIELDS:
         setattr(state, name, getattr(snapshot, name))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 
 def duration(seconds: float) -> str:
     """Return a time span: `41s`, `6m12s`, `2h05m`, `3d04h`."""
@@ -35,6 +37,11 @@ def clock(seconds: float) -> str:
     if whole < 3600:
         return f"{whole // 60:02}:{whole % 60:02}"
     return f"{whole // 3600}:{whole % 3600 // 60:02}:{whole % 60:02}"
+
+
+def wall_clock(at: float) -> str:
+    """Return the time of day of a moment: `12:04:31`."""
+    return datetime.fromtimestamp(at).strftime("%H:%M:%S")
 
 
 def money(dollars: float | None) -> str:

@@ -6,6 +6,8 @@ from enum import StrEnum
 
 from pydantic import BaseModel, ConfigDict
 
+from swarm_tui.model.budget import limit_text
+from swarm_tui.model.formatting import counted
 from swarm_tui.model.rules import AnswerRule
 
 
@@ -47,3 +49,24 @@ class Request(BaseModel):
     rule: AnswerRule | None = None
     fix: str | None = None
     """The fix, a commit of the integrated branch, that is sent back to its author."""
+
+
+def request_words(request: Request) -> str:
+    """Return a request in a few words: `stop 3 tests`."""
+    match request.kind:
+        case RequestKind.SLOTS:
+            return f"{request.slots} slots"
+        case RequestKind.BUDGET | RequestKind.BUDGET_EACH:
+            each = " for each agent" if request.kind is RequestKind.BUDGET_EACH else ""
+            return f"budget{each} {limit_text(request.dollars or 0.0)}"
+        case RequestKind.STOP_SWEEP:
+            return "stop the sweep"
+        case RequestKind.ANSWER:
+            return f"answer {counted(len(request.items), 'agent')}"
+        case RequestKind.MAKE_RULE | RequestKind.END_RULE:
+            return "a rule" if request.kind is RequestKind.MAKE_RULE else f"rule {request.text} taken back"
+        case RequestKind.HOLD | RequestKind.RELEASE if not request.tests:
+            return f"{request.kind.value} the queue"
+        case _:
+            number = len(request.tests)
+            return f"{request.kind.value} {counted(number, 'test')}" if number else request.kind.value

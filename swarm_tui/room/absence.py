@@ -32,7 +32,7 @@ class Absence:
         """What has happened in one line; empty when nothing has."""
         if self.since is None or self.changes.is_nothing:
             return ""
-        return since_line(self.since.at, self._store.clock(), self.changes)
+        return since_line(self.since.at, self._store.live_clock(), self.changes)
 
     def why_nothing(self) -> str:
         """Return why there is nothing to show; empty when there is something."""
@@ -42,7 +42,7 @@ class Absence:
 
     async def read(self) -> None:
         """Find out what has happened; the journal is folded in small steps, between which keys are handled."""
-        now = moment_of(self._store.state)
+        now = moment_of(self._store.live_state)
         if self.since is None or now.seq <= self.since.seq:
             return
         before = await self._moment_at(self.since.seq)
@@ -62,14 +62,14 @@ class Absence:
         """Return whether it is time to keep how far the sweep is seen."""
         if self._personal is None:
             return False
-        seq, now = self._store.state.last_seq, self._store.clock()
+        seq, now = self._store.live_state.last_seq, self._store.live_clock()
         # A clock that was set back makes it due too.
         return seq > self._written.seq and not 0 <= now - self._written.at < WRITTEN_EVERY
 
     def keep(self) -> None:
         """Keep how far the sweep is seen; what cannot be kept, as on a full disk, is not tried again."""
-        if self._personal is None or not self._store.state.last_seq:
+        if self._personal is None or not self._store.live_state.last_seq:
             return
-        self._written = SeenUpTo(self._store.state.last_seq, self._store.clock())
+        self._written = SeenUpTo(self._store.live_state.last_seq, self._store.live_clock())
         if not write_seen(self._personal, self._store.folder, self._written):
             self._personal = None

@@ -40,6 +40,8 @@ class Action(NamedTuple):
     """Its place in the footer, where the last ones fall away when the line is short."""
     is_always_ready: bool = False
     """Whether it acts on nothing that a screen loads, as going to another screen."""
+    is_of_now: bool = False
+    """Whether it acts on agents as they are now, and is refused while the room shows an earlier moment."""
 
 
 class ScreenEntry(NamedTuple):

@@ -37,6 +37,7 @@ from swarm_tui.room.screens.base import RoomScreen
 from swarm_tui.room.settings import TERMINAL_THEME, Settings, first_theme
 from swarm_tui.room.store import Store, SweepChanged
 from swarm_tui.room.suspend import leave_on_signals
+from swarm_tui.room.time_travel import TimeTravel
 
 GRID = "sweep"
 if TYPE_CHECKING:
@@ -50,6 +51,8 @@ FLUSH_SECONDS = 0.1
 PART_FOR_CHANGES = 0.1
 """Showing what changed takes this part of the time at most, so that keys find the room at rest."""
 SHORTEST_PAUSE = 0.015
+ONLY_NOW = frozenset({"fixes", "tail"})
+"""Screens that show files and commits: of an earlier moment they know nothing."""
 
 
 class RoomApp(App[str]):
@@ -72,6 +75,7 @@ class RoomApp(App[str]):
         home: str = GRID,
         given_review: Callable[[], Review] | None = None,
         test_command: str = "",
+        at: float | None = None,
     ) -> None:
         # Without colours: none at all, where Textual would give shades of grey.
         is_colourless = os.environ.get("NO_COLOR") is not None
@@ -82,6 +86,8 @@ class RoomApp(App[str]):
         """Opens the review of a branch that no sweep made; then the merge view is the whole room."""
         self.test_command = test_command
         """What the merge view runs in place of pytest."""
+        self.first_moment = at
+        """The earlier moment that is shown first; None for now."""
         self.settings = settings
         self.is_ascii = is_ascii
         self.marks = Marks()
@@ -122,6 +128,7 @@ class RoomApp(App[str]):
         self.set_class(is_ascii, "-ascii")
         self.set_class(self.no_color, "-colourless")
         self.absence = Absence(store, settings.personal_folder)
+        self.time_travel = TimeTravel(self)
         self.notices = Notices(self.write_to_terminal, settings.notify, store.opened.spec.sweep)
 
     def _first_theme(self) -> str:
@@ -151,6 +158,10 @@ class RoomApp(App[str]):
             return
         if self.given_review is not None and name != self.home:
             here.show_message("this is the review of a branch: there is no sweep to show")
+            return
+        if self.store.past is not None and name in ONLY_NOW:
+            entry = screen_entry(name)
+            here.show_message(f"{entry.title} is of now only: Esc leads back to now, then {entry.key}", "warning")
             return
         self._history = [*[seen for seen in self._history if seen != name][-20:], here.NAME]
         self._bring_up(name)
@@ -217,7 +228,7 @@ class RoomApp(App[str]):
         return getattr(screen, "review_state", None)
 
     def leave(self) -> None:
-        state = self.store.state
+        state = self.store.live_state
         is_simulated = kind_of_sweep(self.store.opened.spec).is_simulated
         if state.ended_why is not None or not state.records or is_simulated:
             self.exit("")
@@ -247,7 +258,7 @@ class RoomApp(App[str]):
     def agents(self) -> AgentAccess:
         from swarm_tui.room.agent_access import AgentAccess
 
-        return AgentAccess(self.store.opened.spec, self.store.folder, lambda: self.store.state.hosts)
+        return AgentAccess(self.store.opened.spec, self.store.folder, lambda: self.store.live_state.hosts)
 
     def shown_order(self) -> list[str]:
         from swarm_tui.room.screens.sweep import SweepScreen
@@ -283,6 +294,9 @@ class RoomApp(App[str]):
             if has_more:
                 await asyncio.sleep(0)
                 continue
+            if self.first_moment is not None:
+                self.time_travel.go_to(self.first_moment)
+                self.first_moment = None
             if journal is None:
                 # The garbage collector would take 70 ms for ten thousand records, which are never garbage.
                 gc.collect()
@@ -314,7 +328,7 @@ class RoomApp(App[str]):
             screen.apply_change(change)
             self._show_answers(screen, change)
         if is_second and self.store.is_loaded:
-            if alarm := self.notices.update(self.store.state):
+            if alarm := self.notices.update(self.store.live_state):
                 screen.show_message(f"{alarm} · 4 shows it", "warning")
             self._keep_seen()
 
@@ -393,7 +407,7 @@ class RoomApp(App[str]):
 
     async def on_event(self, event: events.Event) -> None:
         if isinstance(event, events.Key) and not event.is_forwarded:
-            self.key_at = self.store.clock()
+            self.key_at = self.store.live_clock()
             if self.key_queue.held and event.key == "escape":
                 self._show_message(f"dropped: {counted(self.key_queue.held, 'key')} that waited")
                 self.key_queue.drop()

@@ -25,15 +25,15 @@ FIRST_LOOK_SECONDS: Final = 0.08
 """What can be read of the journal in this time is there with the first frame."""
 
 
-def open_room(folder: Path, *, ascii: bool = False, settings: Settings | None = None) -> int:
-    """Open the room on a sweep folder and return the exit code when it is left."""
+def open_room(folder: Path, *, ascii: bool = False, settings: Settings | None = None, at: float | None = None) -> int:
+    """Open the room on a sweep folder, now or at an earlier moment, and return the exit code when it is left."""
     # Nothing that is read at the start is garbage; collecting took a fifth of the time.
     gc.disable()
     store = Store(SweepFolder(folder))
     end = time.monotonic() + FIRST_LOOK_SECONDS
     while store.read_new_events() and time.monotonic() < end:
         pass
-    app = RoomApp(store, settings or read_settings(), is_ascii=ascii)
+    app = RoomApp(store, settings or read_settings(), is_ascii=ascii, at=at)
     return _run(app)
 
 

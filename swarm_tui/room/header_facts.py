@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from datetime import datetime
+from typing import TYPE_CHECKING, Final
 
 from swarm_tui.agents.kinds import kind_of_sweep
 from swarm_tui.insight.budget import cost_text
 from swarm_tui.model.budget import WARNED_AT, Budget
-from swarm_tui.model.formatting import age, counted
+from swarm_tui.model.formatting import age, counted, wall_clock
 from swarm_tui.model.sweep import SweepSpec
 from swarm_tui.model.text import plain
 from swarm_tui.model.trouble import dial_words
 from swarm_tui.room.draw.frame import HeaderFacts
 from swarm_tui.room.store import EngineState, Store
 
+ONE_DAY: Final = 86_400.0
 if TYPE_CHECKING:
     from swarm_tui.room.screens.base import RoomScreen
 
@@ -21,7 +23,8 @@ if TYPE_CHECKING:
 def header_facts(store: Store, screen: RoomScreen | None = None) -> HeaderFacts:
     state, spec = store.state, store.opened.spec
     status, role = _status(store)
-    end = store.clock() if store.engine is EngineState.RUNNING else state.ended_at or state.last_at
+    is_moving = store.engine in (EngineState.RUNNING, EngineState.PAST) and state.ended_at is None
+    end = store.clock() if is_moving else state.ended_at or state.last_at
     return HeaderFacts(
         sweep=plain(spec.sweep, 60),
         title=plain(spec.title, 60),
@@ -59,6 +62,10 @@ def _place(spec: SweepSpec) -> str:
 
 def _status(store: Store) -> tuple[str, str]:
     state = store.state
+    if store.past is not None:
+        at, now = store.past.at, store.live_clock()
+        day = "" if now - at < ONE_DAY else f"{datetime.fromtimestamp(at):%Y-%m-%d} "
+        return f"{day}{wall_clock(at)} · {age(now - at)} · ] later · Esc now", "accent"
     if store.problem:
         return "folder gone" if "vanished" in store.problem else "cannot be read", "error"
     if not store.is_loaded:

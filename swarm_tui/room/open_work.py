@@ -35,6 +35,8 @@ def screen_facts(store: Store, review: ReviewState | None, here: str) -> list[Sc
 
 def open_fixes(store: Store, review: ReviewState | None) -> int:
     """Return how many fixes have no verdict; before the review was opened, by the verdicts that were written."""
+    if store.past is not None and store.state.integration.state != "done":
+        return 0
     if review is not None:
         return len(review.review.open_fixes)
     integration = store.state.integration

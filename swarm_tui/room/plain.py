@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from swarm_tui.model.formatting import counted, duration
+from swarm_tui.model.formatting import counted, duration, wall_clock
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.text import plain
 from swarm_tui.room.draw.arrange import GridOptions, arrange
@@ -43,7 +43,8 @@ def plain_lines_of(store: Store) -> Iterator[str]:
 
 def _sweep(store: Store) -> Iterator[str]:
     facts = header_facts(store)
-    state = facts.status or ("running" if store.state.ended_why is None else store.state.ended_why)
+    state = f"as it was at {wall_clock(store.past.at)}" if store.past is not None else facts.status
+    state = state or ("running" if store.state.ended_why is None else store.state.ended_why)
     yield f"Sweep {facts.sweep}: {state}"
     counts = []
     for pill, marks in PILLS.items():

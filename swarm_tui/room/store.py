@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import Enum, StrEnum
 from typing import Any, Final, TypeVar, cast
 
-from swarm_tui.errors import JournalError
+from swarm_tui.errors import JournalError, UsageError
 from swarm_tui.insight.alarm import with_held
 from swarm_tui.insight.host_lines import HostLine
 from swarm_tui.insight.inbox import ItemGroup, group_items, with_open_reviews
@@ -25,9 +25,8 @@ from swarm_tui.journal.folder import SweepFolder, is_newer_format
 from swarm_tui.journal.open import open_at_snapshot
 from swarm_tui.journal.put_off import PutOff
 from swarm_tui.journal.requests import append_request
-from swarm_tui.model.budget import limit_text
-from swarm_tui.model.formatting import counted
-from swarm_tui.model.requests import Request, RequestKind
+from swarm_tui.model.formatting import wall_clock
+from swarm_tui.model.requests import Request, RequestKind, request_words
 from swarm_tui.model.rules import AnswerRule
 from swarm_tui.model.state import LogLine, TestRecord
 from swarm_tui.model.states import State
@@ -47,6 +46,18 @@ class EngineState(StrEnum):
     ENDED = "ended"
     ELSEWHERE = "elsewhere"
     """It ran on another machine, so that its lock says nothing here."""
+    PAST = "past"
+    """The room shows an earlier moment, about which no engine can be asked for anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class PastMoment:
+    """An earlier moment of the sweep, as it is shown."""
+
+    offset: int
+    """Where it is in the journal."""
+    at: float
+    state: SweepState
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +114,11 @@ class Store:
 
     def __init__(self, folder: SweepFolder, *, clock: Callable[[], float] = time.time) -> None:
         self.folder = folder
-        self.clock = clock
+        self.live_clock = clock
         self.opened = open_at_snapshot(folder)
-        self.engine = EngineState.ENDED
+        self.past: PastMoment | None = None
+        """The earlier moment that is shown in place of the present one."""
+        self._live_engine = EngineState.ENDED
         self.problem = ""
         self.is_loaded = False
         self.pending: dict[str, PendingRequest] = {}
@@ -115,8 +128,10 @@ class Store:
         self._scopes: set[ChangeScope] = {ChangeScope.EVERYTHING}
         self._answers: list[Answer] = []
         self._slice = SLICE
-        self.insights = Insights()
-        self.insights.update(self.state.tests())
+        self._live_insights = Insights()
+        self._live_insights.update(self.live_state.tests())
+        self._past_insights = Insights()
+        self._past_records: dict[str, TestRecord] = {}
         self._changed: set[str] = set()
         self.put_off = PutOff(folder)
         self._inbox: tuple[object, list[ItemGroup]] | None = None
@@ -125,7 +140,38 @@ class Store:
 
     @property
     def state(self) -> SweepState:
+        """The state that is shown."""
+        return self.opened.state if self.past is None else self.past.state
+
+    @property
+    def live_state(self) -> SweepState:
+        """The present state, whatever is shown."""
         return self.opened.state
+
+    @property
+    def engine(self) -> EngineState:
+        return self._live_engine if self.past is None else EngineState.PAST
+
+    @property
+    def insights(self) -> Insights:
+        """What follows from the state that is shown."""
+        return self._live_insights if self.past is None else self._past_insights
+
+    def clock(self) -> float:
+        """Return the time of the moment that is shown."""
+        return self.live_clock() if self.past is None else self.past.at
+
+    def show(self, past: PastMoment | None) -> None:
+        """Show an earlier moment, or the present again."""
+        self.past = past
+        if past is not None:
+            records, before = past.state.records, self._past_records
+            if not before.keys() <= records.keys():
+                self._past_insights, before = Insights(), {}
+            self._past_insights.update(record for test, record in records.items() if before.get(test) is not record)
+            self._past_records = dict(records)
+        self._insights, self._inbox = {}, None
+        self._scopes.add(ChangeScope.EVERYTHING)
 
     @property
     def is_from_newer_version(self) -> bool:
@@ -141,7 +187,7 @@ class Store:
 
     def log(self) -> list[LogLine]:
         """Return the journal's log and the room's own lines in the order of time."""
-        if not self.room_log:
+        if not self.room_log or self.past is not None:
             return list(self.state.log)
         return sorted([*self.state.log, *self.room_log], key=lambda line: line.at)
 
@@ -165,10 +211,11 @@ class Store:
         if has_moved:
             self._scopes.add(ChangeScope.JOURNAL)
         if is_restarted:
-            self._scopes.add(ChangeScope.EVERYTHING)
-            self.insights = Insights()
-        changed = self.state.drain_changed()
-        self.insights.update(self.state.records[test] for test in changed)
+            # The earlier moments of another journal are not those of this one.
+            self.show(None)
+            self._live_insights = Insights()
+        changed = self.live_state.drain_changed()
+        self._live_insights.update(self.live_state.records[test] for test in changed)
         self._changed |= changed
         has_more = size > self.opened.follower.offset
         if has_more and not has_moved and size - offset > self._slice:
@@ -190,7 +237,7 @@ class Store:
 
     def check_engine(self) -> bool:
         """Check whether the engine runs; return whether its state has changed."""
-        state = self.state
+        state = self.live_state
         if engine_process_id(self.folder.lock) is not None:
             engine = EngineState.RUNNING
         elif state.ended_why is not None or state.started_at is None:
@@ -199,8 +246,8 @@ class Store:
             engine = EngineState.ELSEWHERE
         else:
             engine = EngineState.GONE
-        is_different = engine is not self.engine
-        self.engine = engine
+        is_different = engine is not self._live_engine
+        self._live_engine = engine
         return is_different
 
     def drain(self) -> SweepChanged:
@@ -225,8 +272,13 @@ class Store:
 
     @property
     def now(self) -> float:
-        """The time, or that of the last event where no engine works any more: nothing gets older then."""
-        return self.clock() if self.engine is EngineState.RUNNING else self.state.last_at
+        """The time of what is shown; where no engine works any more that of the last event: nothing gets older then."""
+        return self.live_now if self.past is None else self.past.at
+
+    @property
+    def live_now(self) -> float:
+        """The present time, or that of the last event where no engine works any more."""
+        return self.live_clock() if self._live_engine is EngineState.RUNNING else self.live_state.last_at
 
     def decided_fixes(self) -> int:
         """Return how many fixes have a verdict in this sweep's folder, read at most once a second."""
@@ -256,11 +308,17 @@ class Store:
 
     # Requests.
 
+    def why_only_now(self) -> str:
+        """Return why agents, fixes and files cannot be reached while an earlier moment is shown, or ""."""
+        return f"you look at {wall_clock(self.past.at)}: Esc leads back to now" if self.past is not None else ""
+
     def why_no_requests(self) -> str:
         """Return the reason why the engine cannot get requests now, or ""."""
         match self.engine:
             case EngineState.RUNNING:
                 return ""
+            case EngineState.PAST:
+                return self.why_only_now()
             case EngineState.ENDED:
                 return "the sweep is over: `swarm-tui resume` goes on with it"
             case EngineState.GONE:
@@ -283,10 +341,12 @@ class Store:
         fix: str | None = None,
     ) -> Request:
         """Send a request to the engine; its answer comes with a later `drain`."""
+        if self.past is not None:
+            raise UsageError(self.why_only_now())
         request = append_request(
             self.folder, kind, tests=tests, slots=slots, dollars=dollars, text=text, items=items, rule=rule, fix=fix
         )
-        self.pending[request.id] = PendingRequest(request, self.clock())
+        self.pending[request.id] = PendingRequest(request, self.live_clock())
         return request
 
     def pending_for(self, test: str) -> RequestKind | None:
@@ -294,8 +354,8 @@ class Store:
 
         A message that has reached its agent is no longer on its way, though the engine says so only when all have it.
         """
-        record = self.state.records.get(test)
-        for pending in self.pending.values():
+        record = self.live_state.records.get(test)
+        for pending in self.pending.values() if self.past is None else ():
             is_message = pending.request.kind is RequestKind.MESSAGE
             has_moved = is_message and record is not None and record.since > pending.at
             if test in pending.request.tests and not has_moved:
@@ -304,10 +364,10 @@ class Store:
 
     def tests_of(self, name: str) -> list[str]:
         """Return the tests of this sweep that a pending request names."""
-        return [test for test in self.pending[name].request.tests if test in self.state.records]
+        return [test for test in self.pending[name].request.tests if test in self.live_state.records]
 
     def _has_moved(self, pending: PendingRequest, test: str) -> bool:
-        record, kind = self.state.records[test], pending.request.kind
+        record, kind = self.live_state.records[test], pending.request.kind
         if kind is RequestKind.STOP:
             return record.is_finished
         return kind is not RequestKind.RETRY or not record.is_finished or record.since > pending.at
@@ -319,19 +379,21 @@ class Store:
     @property
     def wanted_slots(self) -> int:
         """The number of slots when all pending requests are carried out."""
+        if self.past is not None:
+            return self.state.slots
         wanted = [pending.request.slots for pending in self.pending.values() if pending.request.slots is not None]
         return wanted[-1] if wanted else self.state.slots
 
     def note(self, level: str, text: str, test: str = "") -> None:
         """Add a line to the log of this room, such as the details of an error."""
-        self.room_log.append(LogLine(self.clock(), level, text, test))
+        self.room_log.append(LogLine(self.live_clock(), level, text, test))
         del self.room_log[:-1000]
         self._scopes.add(ChangeScope.JOURNAL)
         self.wake()
 
     def _collect_answers(self) -> None:
-        for name in [name for name in self.pending if name in self.state.answers]:
-            answer = self.state.answers[name]
+        for name in [name for name in self.pending if name in self.live_state.answers]:
+            answer = self.live_state.answers[name]
             if answer.is_done and not all(self._has_moved(self.pending[name], test) for test in self.tests_of(name)):
                 # The engine is at it: what was asked for is done when the tests show it.
                 continue
@@ -343,24 +405,3 @@ class Store:
                 text = f"{what}: {answer.detail or 'the engine could not'}"
             self._answers.append(Answer(text, answer.is_done))
             self._changed.update(pending.request.tests)
-
-
-def request_words(request: Request) -> str:
-    """Return a request in a few words: `stop 3 tests`."""
-    match request.kind:
-        case RequestKind.SLOTS:
-            return f"{request.slots} slots"
-        case RequestKind.BUDGET | RequestKind.BUDGET_EACH:
-            each = " for each agent" if request.kind is RequestKind.BUDGET_EACH else ""
-            return f"budget{each} {limit_text(request.dollars or 0.0)}"
-        case RequestKind.STOP_SWEEP:
-            return "stop the sweep"
-        case RequestKind.ANSWER:
-            return f"answer {counted(len(request.items), 'agent')}"
-        case RequestKind.MAKE_RULE | RequestKind.END_RULE:
-            return "a rule" if request.kind is RequestKind.MAKE_RULE else f"rule {request.text} taken back"
-        case RequestKind.HOLD | RequestKind.RELEASE if not request.tests:
-            return f"{request.kind.value} the queue"
-        case _:
-            number = len(request.tests)
-            return f"{request.kind.value} {counted(number, 'test')}" if number else request.kind.value

@@ -39,10 +39,13 @@ def draw_about(record: TestRecord, now: float, width: int) -> list[Line]:
     return lines
 
 
-def draw_tabs(words: Mapping[str, str], shown: str) -> Line:
+def draw_tabs(words: Mapping[str, str], shown: str, *, are_newer: bool = False) -> Line:
+    """Return the line of tabs; it says so where they show more than the moment that the rest is of."""
     parts = [Part(" ")]
     for name, word in words.items():
         parts += [Part(f" {plain(word, 60)} ", "key underline" if name == shown else "dim", f"tab:{name}"), Part(" ")]
+    if are_newer:
+        parts.append(Part("  below: as it is now", "accent"))
     return parts
 
 

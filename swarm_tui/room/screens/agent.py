@@ -89,7 +89,7 @@ class AgentScreen(RoomScreen):
             Action("agent.next_test", ("}",), "", "To the next test", partial(self._turn_test, 1)),
             Action("agent.previous_test", ("{",), "", "To the previous test", partial(self._turn_test, -1)),
             Action("agent.act", ("x",), "act", "Stop, retry, hold or release this test", self.requests.choose,
-                   lambda: "" if self._record is not None else "there is no test"),
+                   lambda: "" if self._record is not None else "there is no test", is_of_now=True),
         )  # fmt: skip
 
     def on_mount(self) -> None:
@@ -116,7 +116,8 @@ class AgentScreen(RoomScreen):
             self._searched_at = now
             self.transcript.update(record, folder)
         self.about.show(draw_about(record, self.store.clock(), self.size.width or 80))
-        self.tabs.show([draw_tabs(self._tab_words(), self.tab)])
+        are_newer = self.store.past is not None and self.tab != "tries"
+        self.tabs.show([draw_tabs(self._tab_words(), self.tab, are_newer=are_newer)])
         if self.tab == "tries" and (is_due or change.is_view):
             self.tries.update(record, folder)
         self._draw_title()

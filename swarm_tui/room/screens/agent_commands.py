@@ -35,15 +35,15 @@ class AgentCommands:
     def actions(self) -> tuple[Action, ...]:
         return (
             Action("room.attach", ("a",), "attach", "Attach to the agent's terminal; the room waits behind it",
-                   self.attach, self.why_not_attach, rank=10),
+                   self.attach, self.why_not_attach, rank=10, is_of_now=True),
             Action("room.transcript", ("t",), "transcript", "The agent's transcript, following", self.open_transcript,
                    self.why_not_transcript, rank=11),
             Action("room.changes", ("d",), "changes", "What the agent has changed, committed or not",
                    self.open_changes, self.why_not_transcript, rank=12),
             Action("room.message", ("m",), "message", "Write to this agent, or to all marked ones", self.write_message,
-                   rank=12),
+                   rank=12, is_of_now=True),
             Action("room.interact", ("i",), "", "Work in the agent's pane in place; Ctrl+\\ leaves it", self.open_pane,
-                   self.why_not_attach),
+                   self.why_not_attach, is_of_now=True),
         )  # fmt: skip
 
     # Reading.

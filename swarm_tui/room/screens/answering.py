@@ -31,18 +31,20 @@ class AnswerCommands:
     def actions(self) -> tuple[Action, ...]:
         return (
             Action("inbox.yes", ("y",), "yes", "Yes to what is under the cursor: to one agent", self.say_yes,
-                   self.why_not_yes_or_no, rank=1),
+                   self.why_not_yes_or_no, rank=1, is_of_now=True),
             Action("inbox.no", ("n",), "no", "No to what is under the cursor: to one agent", self.say_no,
-                   self.why_not_yes_or_no, rank=2),
+                   self.why_not_yes_or_no, rank=2, is_of_now=True),
             Action("inbox.answer_all", ("A",), "answer all", "Answer whole groups, from this one on: one agent first, "
-                   "then the others", self.answer_groups, self.why_no_group, rank=3),
-            Action("inbox.message", ("m",), "write", "Write the answer: to one agent", self.write_answer, rank=4),
+                   "then the others", self.answer_groups, self.why_no_group, rank=3, is_of_now=True),
+            Action("inbox.message", ("m",), "write", "Write the answer: to one agent", self.write_answer, rank=4,
+                   is_of_now=True),
             Action("inbox.later", ("l",), "later", "Later: to the end of the list until it changes; again: back",
-                   self.put_off, lambda: "" if self._screen.current_group() is not None else NOTHING_HERE, rank=5),
+                   self.put_off, lambda: "" if self._screen.current_group() is not None else NOTHING_HERE, rank=5,
+                   is_of_now=True),
             Action("inbox.make_rule", ("r",), "always", "Always yes to this, for this sweep: shows the rule first",
-                   self.make_rule, self.why_no_rule, rank=6),
+                   self.make_rule, self.why_no_rule, rank=6, is_of_now=True),
             Action("inbox.end_rule", ("u",), "", "Take the rule under the cursor back", self.end_rule,
-                   self.why_not_end_rule, rank=8),
+                   self.why_not_end_rule, rank=8, is_of_now=True),
         )  # fmt: skip
 
     # One.

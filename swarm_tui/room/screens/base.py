@@ -68,10 +68,14 @@ class RoomScreen(Screen[None], inherit_bindings=False):
     @cached_property
     def actions(self) -> tuple[Action, ...]:
         """What can be done here: the screen's own actions, then those that work everywhere."""
-        return (
+        actions = (
             *self.own_actions(),
             *self.room_commands.actions((*self.agent_commands.actions(), *self.editing.actions())),
         )
+        return tuple(self._refused_in_past(action) if action.is_of_now else action for action in actions)
+
+    def _refused_in_past(self, action: Action) -> Action:
+        return action._replace(why_not=lambda: self.store.why_only_now() or action.why_not())
 
     @cached_property
     def keys(self) -> KeyMap:
@@ -120,7 +124,10 @@ class RoomScreen(Screen[None], inherit_bindings=False):
         self.room.go_back()
 
     def escape(self) -> None:
-        """Close or clear one thing, else go back a screen; never leave the room."""
+        """Go back to now, close or clear one thing, else go back a screen; never leave the room."""
+        if self.store.past is not None:
+            self.room.time_travel.go_to_now()
+            return
         if self.close_something():
             return
         if self.room.home == self.NAME:

@@ -23,7 +23,7 @@ class BudgetCommands:
     def actions(self) -> tuple[Action, ...]:
         return (
             Action("sweep.budget", ("$",), "", "Another budget; when it is spent, nothing further is launched",
-                   self.choose, self.why_not),
+                   self.choose, self.why_not, is_of_now=True),
         )  # fmt: skip
 
     def why_not(self) -> str:

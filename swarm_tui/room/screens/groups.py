@@ -142,11 +142,11 @@ class PatternsScreen(GroupListScreen[Pattern]):
             Action("patterns.open", ("enter",), "show tests", "Show the tests of this pattern in the grid",
                    self.show_tests, self.why_no_entry, is_listed=False, rank=0),
             Action("patterns.act", ("x",), "act on all", "Stop, retry, hold or release all tests of this pattern",
-                   self.requests.choose, self.why_no_entry),
+                   self.requests.choose, self.why_no_entry, is_of_now=True),
             Action("patterns.mark", ("space",), "mark", "Mark the tests of this pattern in the grid", self.mark_tests,
                    self.why_no_entry),
             Action("patterns.release", ("r",), "release held", "Release what the breaker holds for this pattern",
-                   self.release_held, self.why_nothing_held),
+                   self.release_held, self.why_nothing_held, is_of_now=True),
         )  # fmt: skip
 
     def find_entries(self) -> Sequence[Pattern]:

@@ -30,7 +30,7 @@ class HostsScreen(GroupListScreen[HostLine]):
             Action("hosts.open", ("enter",), "show tests", "Show the tests of this host in the grid", self.show_tests,
                    self._why_no_tests, is_listed=False, rank=0),
             Action("hosts.act", ("x",), "act on all", "Stop, retry, hold or release all tests of this host",
-                   self.requests.choose, self._why_no_tests),
+                   self.requests.choose, self._why_no_tests, is_of_now=True),
             Action("hosts.group", ("b",), "group", "Show all tests in the grid, by their hosts", self.show_by_host),
         )  # fmt: skip
 

@@ -20,6 +20,7 @@ from swarm_tui.room.draw.help import HelpEntry, draw_entry, draw_help, fitting_e
 from swarm_tui.room.draw.parts import Line, Part, cut_line, pad_text
 from swarm_tui.room.screens.base import RoomScreen
 from swarm_tui.room.screens.budget_commands import budget_command
+from swarm_tui.room.screens.time_commands import time_command
 from swarm_tui.room.widgets.lines import Lines, TextLines
 
 Chosen = TypeVar("Chosen")
@@ -131,7 +132,7 @@ class PaletteEntry(NamedTuple):
 class PaletteScreen(SearchedScreen[Command]):
     """Returns what is to be done when it is closed."""
 
-    PLACEHOLDER: ClassVar[str] = "what to do; also: slots 24, budget 40, theme nord, go test_name"
+    PLACEHOLDER: ClassVar[str] = "what to do; also: slots 24, budget 40, at 12:04, theme nord, go test_name"
     HEADING: ClassVar[str] = "Everything"
 
     def __init__(self, screen: RoomScreen) -> None:
@@ -166,6 +167,8 @@ class PaletteScreen(SearchedScreen[Command]):
             return [_palette_entry(f"slots {slots}", f"Let {slots} agents work at once", width, set_slots)]
         if budget := budget_command(screen.requests, command, rest):
             return [_palette_entry(budget[0], budget[1], width, budget[2])]
+        if moment := time_command(screen, command, rest):
+            return [_palette_entry(moment[0], moment[1], width, moment[2])]
         if command == "theme":
             names = [name for name in sorted(screen.app.available_themes) if rest in name]
             return [

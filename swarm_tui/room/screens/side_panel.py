@@ -112,18 +112,22 @@ class SidePanel:
                 width,
                 store.clock(),
                 store.pending_for(record.test),
-                has_end=bool(self._said),
+                has_end=bool(self._said) and store.past is None,
                 repository=store.opened.spec.repository,
             )
             left = self.lines.visible_rows - len(lines)
             end = draw_end(self._said, width, left) or self._tail.draw(record, width, left)
-            self.lines.show([*lines, *end])
+            self.lines.show([*lines, *(end if store.past is None else [])])
 
     def follow_transcript(self) -> None:
         """Read what the agent has written; the panel shows the end of it where there is room."""
         is_shown = self.is_wanted and self.lines.display and self.lines.visible_rows >= ROWS_FOR_END
         if not is_shown or not self.lines.is_seen:
             self._followed.show(())
+            return
+        if self._screen.store.past is not None:
+            # What is in the transcript was written up to now.
+            self._said = []
             return
         if self._end is None:
             self._end = TranscriptEnd(self._screen.room)
@@ -139,5 +143,5 @@ class SidePanel:
             self._end.close()
 
     def capture_screen(self) -> None:
-        if self.is_wanted and self.lines.display and self._record is not None:
+        if self._screen.store.past is None and self.is_wanted and self.lines.display and self._record is not None:
             self._tail.capture(self._record)

@@ -23,6 +23,7 @@ from swarm_tui.room.screens.grid_commands import GridCommands
 from swarm_tui.room.screens.side_panel import SidePanel
 from swarm_tui.room.screens.sweep_commands import SweepCommands
 from swarm_tui.room.screens.tests_panel import TestsPanel
+from swarm_tui.room.screens.time_commands import TimeCommands
 from swarm_tui.room.store import VIEW_CHANGED, SweepChanged
 from swarm_tui.room.widgets.band import Band
 from swarm_tui.room.widgets.grid import TestGrid
@@ -51,6 +52,7 @@ class SweepScreen(RoomScreen):
         """What is taught at the very first start, what comes next, and what fails alike."""
         self.walk = AttentionWalk(self, self.grid)
         self.grid_commands = GridCommands(self, self.tests)
+        self.time_commands = TimeCommands(self)
         self.sweep_commands = SweepCommands(self, self.requests)
         self._side_timer: Timer | None = None
 
@@ -63,12 +65,13 @@ class SweepScreen(RoomScreen):
             Action("sweep.open", ("enter",), "open", "Open the test under the cursor", self.open_test,
                    self.grid_commands.why_no_test, is_listed=False, rank=0),
             Action("sweep.act", ("x",), "act", "Stop, retry, hold or release what is marked, or this test",
-                   self.requests.choose, self.requests.why_no_tests, rank=15),
+                   self.requests.choose, self.requests.why_no_tests, rank=15, is_of_now=True),
             Action("sweep.wanted", ("w",), "wants you", "To who wants you: waiting, then blocked, then others",
                    self.walk.go_to_next, rank=14),
             *self.grid_commands.actions(),
             Action("sweep.side", ("p",), "", "Show or hide the panel about the test under the cursor",
                    self.switch_side),
+            *self.time_commands.actions(),
             *self.sweep_commands.actions(),
         )  # fmt: skip
 

@@ -24,18 +24,18 @@ class SweepCommands:
     def actions(self) -> tuple[Action, ...]:
         return (
             Action("sweep.fewer_slots", ("<",), "", "One slot less: fewer agents at once", partial(self._add_slots, -1),
-                   self.why_not_fewer_slots),
+                   self.why_not_fewer_slots, is_of_now=True),
             Action("sweep.more_slots", (">",), "", "One slot more: more agents at once", partial(self._add_slots, 1),
-                   self._why_no_engine),
+                   self._why_no_engine, is_of_now=True),
             *BudgetCommands(self._screen, self._requests).actions(),
             Action("sweep.hold_queue", (), "", "Hold the queue: nothing further is launched",
-                   partial(self._requests.send, RequestKind.HOLD), self.why_not_hold),
+                   partial(self._requests.send, RequestKind.HOLD), self.why_not_hold, is_of_now=True),
             Action("sweep.release_queue", ("L",), "", "Release the queue; go on after a lost login or a limit",
-                   partial(self._requests.send, RequestKind.RELEASE), self.why_not_release),
+                   partial(self._requests.send, RequestKind.RELEASE), self.why_not_release, is_of_now=True),
             Action("sweep.stop_sweep", (), "", "Stop the sweep: its engine ends, what was harvested stays", self.stop,
-                   self._why_no_engine),
+                   self._why_no_engine, is_of_now=True),
             Action("sweep.resume", ("R",), "", "Resume the sweep: start an engine that goes on with it", self.resume,
-                   self.why_not_resume),
+                   self.why_not_resume, is_of_now=True),
         )  # fmt: skip
 
     def _why_no_engine(self) -> str:

@@ -80,7 +80,7 @@ class TestsPanel:
         if change.is_everything or self._shape() != self._arranged_for or len(records) != self._arranged_tests:
             self._arrange()
         elif change.tests and self.options.moves_by_state and self._stale_since is None:
-            self._stale_since = self._now()
+            self._stale_since = self._screen.store.live_clock()
         if self._stale_since is not None and self._is_time():
             self._arrange()
         else:
@@ -94,7 +94,7 @@ class TestsPanel:
         return self.options, self.grid.text_width, self.grid.size.height if is_by_height else 0
 
     def _is_time(self) -> bool:
-        now = self._now()
+        now = self._screen.store.live_clock()
         is_quiet = now - self._arranged_at > REST_SECONDS and now - self._screen.room.key_at > REST_SECONDS
         return is_quiet or (self._stale_since is not None and now - self._stale_since > STALE_SECONDS)
 
@@ -110,7 +110,7 @@ class TestsPanel:
         self.grid.table = table_of(self._screen.store.records_of(test for group in groups for test in group.tests))
         self.grid.show_layout(lay_out(groups, self.options.zoom, width, height), self.options.sort)
         self._arranged_for = self._shape()
-        self._arranged_at = self._now()
+        self._arranged_at = self._screen.store.live_clock()
         self._arranged_tests = len(records)
         self._stale_since = None
 

@@ -1,0 +1,267 @@
+"""The sweep at any earlier moment: finds moments in the journal, and folds the journal up to one of them.
+
+A moment is an offset in the journal, behind a whole line. A state is folded from the nearest that is known: one kept in
+memory here, or a snapshot in the sweep folder. The memory for those that are kept is bounded; they are densest
+around the moment that was asked for last, so that the next one, which mostly is near, is there at once.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from typing import BinaryIO, Final, NamedTuple
+
+from swarm_tui.errors import JournalError
+from swarm_tui.journal.fold import SweepState
+from swarm_tui.journal.folder import SweepFolder
+from swarm_tui.journal.follow import LINE_LIMIT, EventFollower
+from swarm_tui.journal.open import OpenedSweep
+from swarm_tui.journal.seal import SealWatch, sealer_of, split_seal
+from swarm_tui.journal.snapshot import Snapshot, former_snapshots, read_snapshot, restore_state, take_snapshot
+from swarm_tui.model import events as happened
+from swarm_tui.model.sweep import SweepSpec
+from swarm_tui.regular_file import open_regular
+
+SLICE: Final = 1 << 18
+"""A state is kept every so many bytes: folding them takes 20 ms."""
+STATES_KEPT: Final = 64
+RECORDS_KEPT: Final = 60_000
+"""So many records, half a kilobyte each, are kept in all states together."""
+WORTH_READING: Final = 1 << 20
+"""Folding fewer bytes than this is quicker than reading a snapshot of many tests."""
+BLOCK: Final = 1 << 20
+
+STEPS: Final = (
+    happened.EngineStarted, happened.EngineEnded, happened.Launched, happened.LaunchFailed, happened.Seen,
+    happened.Harvested, happened.Stopped, happened.Stuck, happened.Asked, happened.AskAnswered,
+    happened.PatternRaised, happened.QueueHeld, happened.QueueReleased, happened.SlotsChanged, happened.BudgetSpent,
+    happened.LoginLost, happened.LoginRestored, happened.HostLost, happened.HostBack, happened.HostGone,
+    happened.Integrating, happened.Integrated, happened.IntegrationFailed,
+)  # fmt: skip
+"""Events that a person who goes through the time of a sweep stops at."""
+_STEP: Final = re.compile(
+    rb'"type"\s*:\s*"(?:' + b"|".join(kind.model_fields["type"].default.encode() for kind in STEPS) + b')"'
+)
+
+
+class _KeptState(NamedTuple):
+    snapshot: Snapshot
+    records: int
+    """How many records it has for itself."""
+
+
+class JournalHistory:
+    """The earlier moments of one sweep. Nothing in its folder is changed."""
+
+    def __init__(
+        self, folder: SweepFolder, spec: SweepSpec, *, kept_every: int = SLICE, records_kept: int = RECORDS_KEPT
+    ) -> None:
+        self._kept_every, self._records_kept = kept_every, records_kept
+        self._folder = folder
+        self._spec = spec
+        self._sealer = sealer_of(spec.sweep)
+        self._kept: dict[int, _KeptState] = {}
+        self._disbelieved: set[int] = set()
+
+    # Moments.
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """The times of the first and of the last event."""
+        with self._journal() as file:
+            end = _end_of_lines(file)
+            first, last = _first_event(file, 0, end), _last_event(file, end)
+        return (first[1].at, last.at) if first is not None and last is not None else (0.0, 0.0)
+
+    def moment_at(self, at: float) -> int:
+        """Return the offset behind the last event that is not later than a time; 0 when all are."""
+        with self._journal() as file:
+            low, high = 0, _end_of_lines(file)
+            while low < high:
+                middle = (low + high) // 2
+                found = _first_event(file, middle, high)
+                if found is not None and found[1].at <= at:
+                    low = found[0]
+                else:
+                    high = middle
+            return low
+
+    def time_at(self, offset: int) -> float:
+        """Return the time of the last event before a moment; 0 without one."""
+        with self._journal() as file:
+            last = _last_event(file, offset)
+            return last.at if last is not None else 0.0
+
+    def step_before(self, offset: int) -> int | None:
+        """Return the moment one step before; None when there is none.
+
+        A moment between two steps counts as the earlier of them: nothing else is seen there.
+        """
+        with self._journal() as file:
+            steps = _steps_back(file, offset)
+            return next(steps, None) and next(steps, None)
+
+    def step_after(self, offset: int) -> int | None:
+        """Return the moment one step after; None when nothing has happened since."""
+        with self._journal() as file:
+            return _next_step(file, offset)
+
+    def _journal(self) -> BinaryIO:
+        try:
+            return open_regular(self._folder.events)
+        except OSError as error:
+            raise JournalError(f"{self._folder.events} cannot be read", error.strerror or str(error)) from error
+
+    # States.
+
+    def state_at(self, offset: int, tell: Callable[[int, int], object] = lambda done, size: None) -> SweepState:
+        """Return the state at a moment; `tell` is called with the bytes read, and of how many."""
+        opened = self._nearest(offset)
+        begin, limit = opened.follower.offset, self._kept_every
+        while (before := opened.follower.offset) < offset:
+            opened.read_new_events(min(limit, offset - before))
+            if opened.follower.offset == before:
+                if limit >= min(LINE_LIMIT, offset - before):
+                    break
+                limit *= 4
+                continue
+            limit = self._kept_every
+            self._keep(opened, offset)
+            tell(opened.follower.offset - begin, offset - begin)
+        return opened.state
+
+    def opened_at(self, at: float) -> OpenedSweep:
+        """Return the sweep as it was at a time."""
+        offset = self.moment_at(at)
+        opened = self._opened(self.state_at(offset), offset)
+        opened.is_of_past = True
+        return opened
+
+    def _nearest(self, offset: int) -> OpenedSweep:
+        """Return the sweep at the last known state that is not later."""
+        kept = max((place for place in self._kept if place <= offset), default=0)
+        written = former_snapshots(self._folder.former_snapshots)
+        for place in sorted(written, reverse=True):
+            if kept + WORTH_READING < place <= offset and place not in self._disbelieved:
+                state, found = read_snapshot(written[place], self._folder.events)
+                if found == place:
+                    self._kept[place] = _KeptState(take_snapshot(state), len(state.records))
+                    return self._opened(state, place)
+                self._disbelieved.add(place)
+        state = restore_state(self._kept[kept].snapshot) if kept else SweepState(self._spec.tests)
+        return self._opened(state, kept)
+
+    def _opened(self, state: SweepState, offset: int) -> OpenedSweep:
+        seals = SealWatch(self._sealer, is_sealed=state.is_sealed)
+        return OpenedSweep(self._folder, self._spec, state, EventFollower(self._folder.events, offset, seals))
+
+    def _keep(self, opened: OpenedSweep, wanted: int) -> None:
+        place, changed = opened.follower.offset, opened.state.drain_changed()
+        if place in self._kept:
+            return
+        self._kept[place] = _KeptState(take_snapshot(opened.state), len(changed))
+        while len(self._kept) > STATES_KEPT or sum(kept.records for kept in self._kept.values()) > self._records_kept:
+            places = sorted(self._kept)
+            if len(places) < 3:
+                return
+            gaps = zip(places, [0, *places], [*places[1:], wanted], strict=False)
+            # The one whose loss costs least: near its neighbours, and far from what is looked at.
+            _, needless = min(((after - before) / (abs(wanted - here) + SLICE), here) for here, before, after in gaps)
+            del self._kept[needless]
+
+
+def _end_of_lines(file: BinaryIO) -> int:
+    """Return the offset behind the last whole line."""
+    end = os.fstat(file.fileno()).st_size
+    while end:
+        start = max(0, end - BLOCK)
+        newline = os.pread(file.fileno(), end - start, start).rfind(b"\n")
+        if newline >= 0:
+            return start + newline + 1
+        end = start
+    return 0
+
+
+def _first_event(file: BinaryIO, start: int, end: int) -> tuple[int, happened.Event] | None:
+    """Return the first event of which the line begins in a range, and the offset behind it."""
+    file.seek(max(0, start - 1))
+    if start:
+        file.readline(LINE_LIMIT)
+    while (begin := file.tell()) < end:
+        line = file.readline(LINE_LIMIT)
+        if not line:
+            return None
+        event = _event_of(line)
+        if event is not None:
+            return begin + len(line), event
+    return None
+
+
+def _last_event(file: BinaryIO, end: int) -> happened.Event | None:
+    size = 1 << 16
+    while end:
+        start = max(0, end - size)
+        lines = os.pread(file.fileno(), end - start, start).split(b"\n")
+        for line in reversed(lines[1:] if start else lines):
+            if line and (event := _event_of(line)) is not None:
+                return event
+        if not start:
+            return None
+        size *= 4
+    return None
+
+
+def _event_of(line: bytes) -> happened.Event | None:
+    try:
+        return happened.parse_event(split_seal(line.rstrip(b"\n"))[0])
+    except ValueError:
+        return None
+
+
+def _is_step(line: bytes) -> bool:
+    return isinstance(_event_of(line), STEPS)
+
+
+def _steps_back(file: BinaryIO, end: int) -> Iterator[int]:
+    """Return the offsets behind the steps before an offset, the last first."""
+    size = BLOCK
+    while end:
+        start = max(0, end - size)
+        block = os.pread(file.fileno(), end - start, start)
+        if start:
+            # The block begins within a line, which the next one has whole.
+            cut = block.find(b"\n") + 1
+            if not cut or cut == len(block):
+                size *= 2
+                continue
+            start, block = start + cut, block[cut:]
+        for found, line in reversed(list(_candidates(block))):
+            if _is_step(line):
+                yield start + found + len(line)
+        end, size = start, BLOCK
+
+
+def _next_step(file: BinaryIO, start: int) -> int | None:
+    size = BLOCK
+    while True:
+        block = os.pread(file.fileno(), size, start)
+        end = block.rfind(b"\n") + 1
+        if not end:
+            if len(block) < size:
+                return None
+            size *= 2
+            continue
+        for found, line in _candidates(block[:end]):
+            if _is_step(line):
+                return start + found + len(line)
+        start, size = start + end, BLOCK
+
+
+def _candidates(block: bytes) -> Iterator[tuple[int, bytes]]:
+    """Return the whole lines that have the name of a step in them, with their places in the block."""
+    place = 0
+    while (match := _STEP.search(block, place)) is not None:
+        begin = block.rfind(b"\n", 0, match.start()) + 1
+        place = block.find(b"\n", match.end()) + 1 or len(block)
+        yield begin, block[begin:place]

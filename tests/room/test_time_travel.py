@@ -1,0 +1,162 @@
+"""The room at earlier moments of its sweep: what it shows is what the journal had told by then, and nothing acts."""
+
+from collections.abc import Iterator
+
+import pytest
+from textual.pilot import Pilot
+
+from swarm_tui.errors import UsageError
+from swarm_tui.journal.append import JournalWriter
+from swarm_tui.journal.fold import SweepState
+from swarm_tui.journal.folder import SweepFolder
+from swarm_tui.journal.follow import EventFollower
+from swarm_tui.journal.snapshot import take_snapshot
+from swarm_tui.model import events as happened
+from swarm_tui.model.formatting import wall_clock
+from swarm_tui.model.requests import RequestKind
+from swarm_tui.model.states import Result
+from swarm_tui.room.app import RoomApp
+from swarm_tui.room.plain import plain_lines_of
+from swarm_tui.room.store import PastMoment, Store
+from tests.room.scenes import NOW, Scene, fixed_sweep, open_store, press, room_on, text_on_screen
+from tests.waiting import eventually
+
+WIDE = Scene("wide", (), 140, 36)
+
+
+@pytest.fixture(scope="module")
+def sweep() -> Iterator[SweepFolder]:
+    with fixed_sweep(60) as folder:
+        yield folder
+
+
+@pytest.fixture
+def folder() -> Iterator[SweepFolder]:
+    with fixed_sweep(60) as folder:
+        yield folder
+
+
+async def go(app: RoomApp, pilot: Pilot[str], *keys: str) -> None:
+    for key in keys:
+        await press(pilot, key)
+        await eventually(lambda: app.time_travel.is_at_rest, "the moment to be there")
+    await pilot.pause()
+
+
+def past_of(app: RoomApp) -> PastMoment:
+    assert app.store.past is not None
+    return app.store.past
+
+
+def is_true(store: Store) -> bool:
+    """Whether what is shown is the journal up to the moment that is shown."""
+    assert store.past is not None
+    whole = SweepState(store.opened.spec.tests)
+    whole.apply_all(EventFollower(store.folder.events).read(store.past.offset).events)
+    return take_snapshot(whole) == take_snapshot(store.state)
+
+
+async def test_a_step_back_shows_the_sweep_before_the_last_change_and_says_so(sweep: SweepFolder) -> None:
+    async with room_on(sweep, WIDE) as (app, pilot):
+        now = take_snapshot(app.store.state)
+        await go(app, pilot, "left_square_bracket", "left_square_bracket")
+        past = past_of(app)
+        assert is_true(app.store)
+        assert f"{wall_clock(past.at)} · " in text_on_screen(app).split("\n")[0]
+        assert "ago · ] later · Esc now" in text_on_screen(app).split("\n")[0]
+        await go(app, pilot, "right_square_bracket")
+        assert past_of(app).offset > past.offset
+        assert is_true(app.store)
+        await go(app, pilot, "escape")
+        assert app.store.past is None
+        assert take_snapshot(app.store.state) == now
+        assert "Esc now" not in text_on_screen(app)
+
+
+async def test_steps_lead_from_now_to_the_beginning_and_back(sweep: SweepFolder) -> None:
+    async with room_on(sweep, WIDE) as (app, pilot):
+        for _ in range(21):
+            app.time_travel.large_step(-1)
+        await eventually(lambda: app.time_travel.is_at_rest, "the first moment")
+        await go(app, pilot, "left_parenthesis")
+        first = past_of(app)
+        assert first.at == app.store.live_state.started_at
+        assert app.store.state.counts["queued"] == 60
+        assert "this is the first moment" in text_on_screen(app)
+        seen = set()
+        for _ in range(30):
+            await go(app, pilot, "right_parenthesis")
+            if app.store.past is None:
+                break
+            assert is_true(app.store)
+            seen.add(past_of(app).offset)
+        assert app.store.past is None
+        assert len(seen) > 10
+        assert "this is now" in text_on_screen(app)
+
+
+async def test_many_steps_at_once_are_as_many_as_one_after_the_other(sweep: SweepFolder) -> None:
+    async with room_on(sweep, WIDE) as (app, pilot):
+        for _ in range(7):
+            app.time_travel.step(-1)
+        await eventually(lambda: app.time_travel.is_at_rest, "the moment to be there")
+        at_once = past_of(app).offset
+        await go(app, pilot, "escape", *["left_square_bracket"] * 7)
+        assert past_of(app).offset == at_once
+
+
+async def test_a_named_moment_is_shown_on_every_screen(sweep: SweepFolder) -> None:
+    async with room_on(sweep, WIDE) as (app, pilot):
+        began = app.store.state.started_at or 0.0
+        at = (began + app.store.state.last_at) / 2
+        middle = wall_clock(at)
+        await press(pilot, "colon", *"at", "space", *("colon" if sign == ":" else sign for sign in middle))
+        await go(app, pilot, "enter")
+        assert past_of(app).at == pytest.approx(at, abs=1.0)
+        assert is_true(app.store)
+        for key in ("2", "4", "5", "6", "8"):
+            await go(app, pilot, key)
+            assert middle in text_on_screen(app).split("\n")[0]
+        await go(app, pilot, "1", "3")
+        assert "Fixes is of now only: Esc leads back to now, then 3" in text_on_screen(app)
+        await go(app, pilot, "7")
+        assert "Tail is of now only" in text_on_screen(app)
+        await go(app, pilot, "2")
+        assert "below: as it is now" in text_on_screen(app)
+
+
+async def test_nothing_is_asked_of_agents_or_their_engine_from_the_past(sweep: SweepFolder) -> None:
+    async with room_on(sweep, WIDE) as (app, pilot):
+        await go(app, pilot, "left_square_bracket", "left_square_bracket")
+        reason = f"you look at {wall_clock(past_of(app).at)}: Esc leads back to now"
+        for key in ("a", "m", "i", "x", "less_than_sign", "greater_than_sign", "R", "L", "dollar_sign"):
+            await go(app, pilot, key)
+            assert reason in text_on_screen(app), key
+        await go(app, pilot, "5")
+        for key in ("y", "n", "A", "m", "l", "r", "x"):
+            await go(app, pilot, key)
+            assert reason in text_on_screen(app), key
+        with pytest.raises(UsageError):
+            app.store.send_request(RequestKind.STOP_SWEEP)
+        assert not sweep.requests.exists()
+
+
+async def test_the_present_goes_on_behind_the_past(folder: SweepFolder) -> None:
+    async with room_on(folder, WIDE) as (app, pilot):
+        await go(app, pilot, "left_square_bracket")
+        shown = take_snapshot(app.store.state)
+        test = next(record.test for record in app.store.live_state.tests() if not record.is_finished)
+        with JournalWriter(folder.events, last_seq=app.store.live_state.last_seq, last_at=NOW) as journal:
+            journal.append(happened.Harvested(test=test, result=Result.FAILED, reason="it was killed"))
+        await eventually(lambda: app.store.live_state.records[test].is_finished, "the new event")
+        assert take_snapshot(app.store.state) == shown
+        await go(app, pilot, "escape")
+        assert app.store.state.records[test].result is Result.FAILED
+
+
+def test_plain_lines_of_the_past_say_which_moment_it_is(sweep: SweepFolder) -> None:
+    store = open_store(sweep)
+    offset = store.opened.follower.offset
+    store.show(PastMoment(offset, store.state.last_at, store.state))
+    lines = list(plain_lines_of(store))
+    assert lines[0] == f"Sweep 20261118-061200: as it was at {wall_clock(store.state.last_at)}"
