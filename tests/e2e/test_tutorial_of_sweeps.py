@@ -85,6 +85,30 @@ def test_status_tells_what_needs_a_look(e2e: E2eSession) -> None:
     assert all(line.split()[0] in ("blocked", "failed", "no") for line in told if line.startswith("  "))
 
 
+def test_a_sweep_is_shown_as_it_was(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+        # the same sweep as it was a minute before its end; `open --at` shows it in the room, where [ and ] go on from there
+        swarm-tui status ./simulated --at -1m
+    """)
+    expect(e2e.run(SIMULATED)).to_succeed()
+    expect(run_block(e2e)).to_succeed()
+    counts = [
+        json.loads(e2e.run(f"swarm-tui status ./simulated --json {words}").stdout)["counts"].get("queued", 0)
+        for words in ("", "--at -1m", "--at=-2m")
+    ]
+    assert counts[0] < counts[1] < counts[2]
+    plain = e2e.run("swarm-tui open ./simulated --plain --at -2m")
+    expect(plain.stdout).to_match(r"^Sweep \S+: as it was at \d\d:\d\d:\d\d\n")
+    expect(plain.stdout).to_contain(f"{counts[2]} queued")
+    wrong = e2e.run("swarm-tui open ./simulated --plain --at yesterday")
+    expect(wrong).to_exit_with(2)
+    expect(wrong.stderr).to_contain("--at 'yesterday' is no time: write 12:04, 12:04:31, 2026-11-19T12:04, or -10m")
+    with e2e.tmux("swarm-tui open ./simulated --at -2m", width=120, height=40) as terminal:
+        terminal.wait_for("] later · Esc now", timeout=20)
+        terminal.send_keys("q")
+        assert terminal.wait_for_exit(timeout=20) == 0
+
+
 def test_a_script_waits_and_reads_what_happens(e2e: E2eSession) -> None:
     expect(e2e.run(SIMULATED)).to_succeed()
     e2e.write_tutorial_block("""
