@@ -41,7 +41,7 @@ swarm-tui open ./simulated
 # the same in words, only what needs a look
 swarm-tui status ./simulated --only blocked,failed
 
-# the same sweep as it was a minute before its end; `open --at` shows it in the room, where [ and ] go on from there
+# the same sweep a minute before its end; `open --at` shows that in the room, where [ and ] go on from there
 swarm-tui status ./simulated --at -1m
 
 # wait until something is so, as scripts do; here it is so already

@@ -18,7 +18,14 @@ from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.follow import LINE_LIMIT, EventFollower
 from swarm_tui.journal.open import OpenedSweep
 from swarm_tui.journal.seal import SealWatch, sealer_of, split_seal
-from swarm_tui.journal.snapshot import Snapshot, former_snapshots, read_snapshot, restore_state, take_snapshot
+from swarm_tui.journal.snapshot import (
+    Snapshot,
+    former_snapshots,
+    last_snapshot,
+    read_snapshot,
+    restore_state,
+    take_snapshot,
+)
 from swarm_tui.model import events as happened
 from swarm_tui.model.sweep import SweepSpec
 from swarm_tui.regular_file import open_regular
@@ -141,7 +148,7 @@ class JournalHistory:
     def _nearest(self, offset: int) -> OpenedSweep:
         """Return the sweep at the last known state that is not later."""
         kept = max((place for place in self._kept if place <= offset), default=0)
-        written = former_snapshots(self._folder.former_snapshots)
+        written = former_snapshots(self._folder.former_snapshots) | last_snapshot(self._folder.snapshot)
         for place in sorted(written, reverse=True):
             if kept + WORTH_READING < place <= offset and place not in self._disbelieved:
                 state, found = read_snapshot(written[place], self._folder.events)

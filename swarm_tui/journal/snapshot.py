@@ -123,7 +123,7 @@ def keep_former_snapshot(path: Path, folder: Path) -> None:
         offset = int(json.loads(content[: content.index(b"\n")])["offset"])
         folder.mkdir(exist_ok=True)
         write_beside(folder / f"{offset}{_FORMER_SUFFIX}", zlib.compress(content, 1))
-    except (OSError, ValueError, KeyError, TypeError, JournalError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError, JournalError):
         # Without it, the journal is read from an earlier one on.
         return
     offsets = sorted(former_snapshots(folder))
@@ -143,6 +143,16 @@ def former_snapshots(folder: Path) -> dict[int, Path]:
     return {int(name): path for name, path in named if name.isascii() and name.isdigit() and len(name) < 16}
 
 
+def last_snapshot(path: Path) -> dict[int, Path]:
+    """Return the newest snapshot by its offset in the journal, as its first line tells it; nothing without one."""
+    try:
+        with open_regular(path) as file:
+            offset = json.loads(file.readline(1000))["offset"]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return {}
+    return {offset: path} if type(offset) is int and offset > 0 else {}
+
+
 def _read(path: Path) -> bytes:
     content = read_regular(path, SIZE_LIMIT)
     return zlib.decompressobj().decompress(content, SIZE_LIMIT) if path.name.endswith(_FORMER_SUFFIX) else content
@@ -151,12 +161,10 @@ def _read(path: Path) -> bytes:
 def is_cut_short(path: Path, journal: Path) -> bool:
     """Return whether a snapshot says that its journal had more bytes than it has now."""
     try:
-        with open_regular(path) as file:
-            offset = json.loads(file.readline(1000))["offset"]
         size = journal.stat().st_size if journal.exists() else 0
-        return type(offset) is int and offset > size
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+    except OSError:
         return False
+    return any(offset > size for offset in last_snapshot(path))
 
 
 def restore_state(snapshot: Snapshot) -> SweepState:

@@ -87,7 +87,7 @@ def test_status_tells_what_needs_a_look(e2e: E2eSession) -> None:
 
 def test_a_sweep_is_shown_as_it_was(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-        # the same sweep as it was a minute before its end; `open --at` shows it in the room, where [ and ] go on from there
+        # the same sweep a minute before its end; `open --at` shows that in the room, where [ and ] go on from there
         swarm-tui status ./simulated --at -1m
     """)
     expect(e2e.run(SIMULATED)).to_succeed()

@@ -136,11 +136,16 @@ def test_former_snapshots_are_where_folding_begins_unless_they_are_damaged(tmp_p
         assert take_snapshot(state) == take_snapshot(folded(folder, offsets[250]))
         return read[0]
 
+    newest = folder.snapshot.read_bytes()
+    folder.snapshot.unlink()
     assert bytes_read(JournalHistory(folder, SPEC)) == offsets[250] - offsets[200]
     damaged = kept[offsets[200]].read_bytes()
     kept[offsets[200]].write_bytes(damaged[:-9] + b"damaged!!")
     assert bytes_read(JournalHistory(folder, SPEC)) == offsets[250] - offsets[100]
     kept[offsets[100]].write_bytes(b"")
+    folder.snapshot.write_bytes(newest)
+    assert bytes_read(JournalHistory(folder, SPEC)) == offsets[250] - offsets[200]
+    folder.snapshot.write_text("{}")
     assert bytes_read(JournalHistory(folder, SPEC)) == offsets[250]
 
 
