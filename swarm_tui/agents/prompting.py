@@ -13,6 +13,7 @@ from swarm_tui.agents.task import Task
 from swarm_tui.errors import UsageError
 from swarm_tui.model.baseline import Baseline
 from swarm_tui.model.outcome import INTEGRATOR_OUTCOME_FILE
+from swarm_tui.model.revision import Revision
 from swarm_tui.regular_file import read_regular
 
 if TYPE_CHECKING:
@@ -33,10 +34,10 @@ def render_prompt(template: Path, task: Task, *, block: str = "", baseline: Base
     return _render(template, values)
 
 
-def render_revision(task: Task, comment: str, fix: str) -> str:
-    """Return the prompt for a fix that was sent back with a comment."""
-    values = {"task": task, "test": task.test, "command": shlex.join(task.pytest), "comment": comment, "fix": fix}
-    return _render(REVISE_TEMPLATE, values)
+def render_revision(task: Task, revision: Revision, fix: str) -> str:
+    """Return the prompt for a fix that was sent back with a comment; `fix` is its title."""
+    asked = {"comment": revision.comment, "hunk": revision.hunk, "fix": fix}
+    return _render(REVISE_TEMPLATE, {"task": task, "test": task.test, "command": shlex.join(task.pytest), **asked})
 
 
 def render_tutorial_prompt(template: Path, task: Task, values: Mapping[str, object]) -> str:

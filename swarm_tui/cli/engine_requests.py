@@ -27,6 +27,7 @@ def send_request(
     text: str | None = None,
     items: Iterable[str] = (),
     fix: str | None = None,
+    hunk: str | None = None,
 ) -> str:
     """Append a request, wait until it is carried out, and return the detail of the answer; else raise SwarmError."""
     from swarm_tui.journal.requests import append_request
@@ -39,7 +40,7 @@ def send_request(
             hint = f"`swarm-tui resume {name}` takes it up again"
         raise NoEngine(f"no engine works on {name}", hint)
     request = append_request(
-        opened.folder, kind, tests=tests, slots=slots, dollars=dollars, text=text, items=items, fix=fix
+        opened.folder, kind, tests=tests, slots=slots, dollars=dollars, text=text, items=items, fix=fix, hunk=hunk
     )
     deadline = time.monotonic() + ANSWER_DEADLINE
     while time.monotonic() < deadline:

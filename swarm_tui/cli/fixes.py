@@ -36,7 +36,8 @@ EXAMPLES = """\
   swarm-tui fixes 20261118 --revert 3 --why 'too broad' --apply
                                                       make it so, on swarm/<sweep>/reviewed
   swarm-tui fixes --teeth                             which changed tests notice less than before?
-A fix is named by its rank or its commit; 0 is the commit of all test and doc fixes, 0.3 its third part.
+A fix is named by its rank or its commit; 3.2 is its second hunk (--json lists them); 0 is the commit of all test and
+doc fixes, 0.3 its third part.
 --revert and --keep count for this call, over the verdicts that were given before; with --apply they are kept as
 verdicts too. Exit code 1: the plan does not build."""
 
@@ -80,8 +81,12 @@ def run(arguments: argparse.Namespace) -> int:
 
             return print_teeth(review, _find_folder(arguments) if sweep else None, is_json=arguments.json)
         review.load_parts()
+        review.load_judged_hunks()
+        if arguments.json:
+            for fix in review.fixes:
+                review.load_hunks(fix)
         chosen = _chosen_verdicts(review, arguments)
-        verdicts = _verdicts(review) | chosen
+        verdicts = _verdicts(review, chosen)
         review.load_left_out()
         reverted = [commit for commit, verdict in verdicts.items() if verdict == "revert"]
         preview = review.preview_of([*reverted, *(fix.id for fix in review.taken)])
@@ -185,9 +190,20 @@ def _open_review(arguments: argparse.Namespace) -> Iterator[tuple[Review, str]]:
         yield review, sweep
 
 
-def _verdicts(review: Review) -> dict[str, Verdict]:
-    given = ((fix.id, review.verdict(fix)) for fix in (*review.known_parts, *review.fixes))
-    return {commit: verdict for commit, verdict in given if verdict is not None}
+def _verdicts(review: Review, chosen: dict[str, Verdict]) -> dict[str, Verdict]:
+    """Return the verdicts on all parts, fixes and hunks, with those of this call over the given ones."""
+    from swarm_tui.model.verdicts import verdict_of_hunks
+
+    found: dict[str, Verdict | None] = {part.id: review.verdict(part) for part in review.known_parts}
+    for fix in review.fixes:
+        whole = chosen.get(fix.id)
+        own = {hunk.id: whole or review.verdict(hunk) for hunk in review.known_hunks(fix)}
+        own |= {hunk: chosen[hunk] for hunk in own if hunk in chosen}
+        is_split = bool(own) and (fix.id not in chosen or len(set(own.values())) > 1)
+        found[fix.id] = verdict_of_hunks(list(own.values())) if is_split else whole or review.verdict(fix)
+        found |= own
+    found |= {commit: verdict for commit, verdict in chosen.items() if commit not in found or found[commit] is None}
+    return {commit: verdict for commit, verdict in found.items() if verdict is not None}
 
 
 def _chosen_verdicts(review: Review, arguments: argparse.Namespace) -> dict[str, Verdict]:
@@ -217,6 +233,9 @@ def _find_fix(review: Review, name: str) -> Fix:
     row = review.branch.tests
     by_rank = {str(fix.rank): fix for fix in (*review.fixes, *((row,) if row is not None else ()))}
     by_rank |= {f"0.{number}": part for number, part in enumerate(review.known_parts, 1)}
+    rank, dot, number = name.removeprefix("#").partition(".")
+    if dot and rank != "0" and number.isdecimal() and rank in by_rank:
+        return _find_hunk(review, by_rank[rank], int(number))
     found = by_rank.get(name.removeprefix("#"))
     if found is None:
         beginning = [fix for fix in review.fixes if len(name) >= 4 and fix.id.startswith(name.lower())]
@@ -229,14 +248,24 @@ def _find_fix(review: Review, name: str) -> Fix:
     raise UsageError(f"{plain(name, 80)} is none of the {len(review.fixes)} fixes", hint)
 
 
+def _find_hunk(review: Review, fix: Fix, number: int) -> Fix:
+    hunks = review.load_hunks(fix)
+    if not 1 <= number <= len(hunks):
+        listed = ", ".join(f"{fix.rank}.{place} {plain(hunk.title, 60)}" for place, hunk in enumerate(hunks[:20], 1))
+        raise UsageError(f"fix {fix.rank} has {counted(len(hunks), 'hunk')}: {listed}", f"{fix.rank} is all of it")
+    return hunks[number - 1]
+
+
 def _apply(
     review: Review, sweep: str, arguments: argparse.Namespace, chosen: dict[str, Verdict], preview: Preview
 ) -> dict[str, Any]:
     from swarm_tui.triage.apply import apply_proposal, checkout_hint, propose, reviewed_branch
+    from swarm_tui.triage.hunks import HUNK_PREFIX
 
     branch = arguments.apply or reviewed_branch(review, sweep)
-    proposal = propose(review, branch, reverted=(*preview.reverted, *preview.left_out), is_drop=arguments.drop)
-    for commit, verdict in chosen.items():
+    proposal = propose(review, branch, reverted=preview.chosen, is_drop=arguments.drop)
+    # Those on hunks last: one on the whole fix would overrule them.
+    for commit, verdict in sorted(chosen.items(), key=lambda given: given[0].startswith(HUNK_PREFIX)):
         fix = review.find(commit)
         if fix is not None and (review.verdict(fix) != verdict or arguments.why):
             review.set_verdict(fix, verdict, arguments.why)
@@ -274,15 +303,21 @@ def _print_plan(
     from swarm_tui.triage.review_text import conflict_summary, review_as_json, review_as_list
 
     if arguments.json:
-        print(json.dumps(review_as_json(review.branch, verdicts, preview, review.known_parts) | result, indent=2))
+        print(
+            json.dumps(
+                review_as_json(review.branch, verdicts, preview, review.known_parts, review.known_hunks) | result,
+                indent=2,
+            )
+        )
     elif arguments.diff:
         _print_diff(review, preview)
     else:
-        for row in review_as_list(review.branch, verdicts, review.known_parts):
+        for row in review_as_list(review.branch, verdicts, review.known_parts, review.known_hunks):
             print(row)
         if not preview.is_clean:
             print(f"the plan does not build: {conflict_summary(review.branch, preview, review.known_parts)}")
         elif preview.changes_something:
             left_out = f", {counted(len(preview.left_out), 'part')} left out" if preview.left_out else ""
-            print(f"the plan is clean: {len(preview.reverted)} reverted{left_out}, tree {preview.tree}")
+            hunks = f", {counted(len(preview.hunks), 'hunk')} of others" if preview.hunks else ""
+            print(f"the plan is clean: {len(preview.reverted)} reverted{hunks}{left_out}, tree {preview.tree}")
         print(closing_line(verdicts, [fix.id for fix in review.fixes]))

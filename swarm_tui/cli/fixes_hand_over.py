@@ -131,5 +131,4 @@ def _branch_of_plan(review: Review, preview: Preview, arguments: argparse.Namesp
     if made:
         return made
     branch = arguments.apply or reviewed_branch(review, sweep)
-    chosen = (*preview.reverted, *preview.left_out)
-    return apply_proposal(review, propose(review, branch, reverted=chosen, is_drop=True), sweep=sweep).branch
+    return apply_proposal(review, propose(review, branch, reverted=preview.chosen, is_drop=True), sweep=sweep).branch

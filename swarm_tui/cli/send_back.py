@@ -16,13 +16,14 @@ if TYPE_CHECKING:
 
 
 def send_back(review: Review, folder: SweepFolder, fix: Fix, comment: str) -> None:
-    """Ask the engine of a sweep to send a fix back to its agent, and remember why."""
+    """Ask the engine of a sweep to send a fix, or one hunk of it, back to its agent, and remember why."""
     from swarm_tui.cli.engine_requests import send_request
     from swarm_tui.engine.resume import check_continued
     from swarm_tui.engine.start import start_engine
     from swarm_tui.journal.open import open_sweep
     from swarm_tui.model.requests import RequestKind
     from swarm_tui.model.verdicts import Verdict
+    from swarm_tui.triage.revisions import hunk_text
 
     if not comment.strip():
         raise UsageError("its agent has to know what to do differently", "say it with --why")
@@ -35,6 +36,7 @@ def send_back(review: Review, folder: SweepFolder, fix: Fix, comment: str) -> No
     if not opened.has_running_engine:
         start_engine(folder, opened.spec.engine_environment)
         opened = open_sweep(folder)
-    send_request(opened, RequestKind.REVISE, tests=[made.test], text=comment.strip(), fix=fix.id)
+    commit, hunk = fix.hunk_of or fix.id, hunk_text(review, fix) or None
+    send_request(opened, RequestKind.REVISE, tests=[made.test], text=comment.strip(), fix=commit, hunk=hunk)
     review.set_verdict(fix, Verdict.LATER, comment.strip())
     print(f"#{fix.rank} is with {made.agent} again; `swarm-tui wait` waits for it", file=sys.stderr)

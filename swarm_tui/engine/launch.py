@@ -234,7 +234,7 @@ def _asked_of(context: EngineContext, record: TestRecord, around: Surroundings, 
     task = around.task(task_for(spec, record, python))
     if record.revision is not None:
         title = context.repository.run("log", "-1", "--format=%s", record.revision.fix, "--").text
-        return task, render_revision(task, record.revision.comment, plain(title, 200))
+        return task, render_revision(task, record.revision, plain(title, 200))
     template = Path(spec.mapper_prompt) if spec.mapper_prompt else MAPPER_TEMPLATE
     return task, render_prompt(template, task, block=record.block, baseline=record.baseline)
 

@@ -147,7 +147,10 @@ class RequestHandler:
         if not problem:
             record = self._context.state.record_of(test)
             number = 1 + (record.revision.number if record.revision is not None else 0)
-            revision = Revision(fix=request.fix or "", comment=comment, by=by, tip=record.harvest.tip, number=number)
+            hunk = plain_lines(request.hunk or "")[:COMMENT_LIMIT]
+            revision = Revision(
+                fix=request.fix or "", comment=comment, hunk=hunk, by=by, tip=record.harvest.tip, number=number
+            )
             self._runner.request_revision(test, f"sent back by {by}", revision)
         self._answer(request, problem=problem, detail="its agent goes on with it")
 

@@ -26,6 +26,7 @@ def append_request(
     items: Iterable[str] = (),
     rule: AnswerRule | None = None,
     fix: str | None = None,
+    hunk: str | None = None,
 ) -> Request:
     """Append a request for the engine and return it; the event that answers it has its id."""
     request = Request(
@@ -40,6 +41,7 @@ def append_request(
         items=tuple(items),
         rule=rule,
         fix=fix,
+        hunk=hunk,
     )
     lines = LineAppender(folder.requests)
     line = request.model_dump_json(exclude_none=True).encode()

@@ -70,6 +70,8 @@ class Fix:
     agents: tuple[str, ...] = ()
     tests: tuple[str, ...] = ()
     """The tests whose agents made it, where that is known without the sweep's records."""
+    hunk_of: str = ""
+    """The commit of the fix that this is one hunk of; "" of whole fixes and of parts."""
 
     @property
     def id(self) -> str:
@@ -183,6 +185,13 @@ class Preview:
     """Parts of the commit of all test and doc fixes that the plan is without."""
     taken: tuple[str, ...] = ()
     """Fixes that the integrator left out and the plan takes in."""
+    hunks: tuple[str, ...] = ()
+    """Hunks that are reverted of fixes that stay otherwise."""
+
+    @property
+    def chosen(self) -> frozenset[str]:
+        """All that the plan names; the preview of it is this one."""
+        return frozenset((*self.reverted, *self.left_out, *self.taken, *self.hunks))
 
     @property
     def is_clean(self) -> bool:
@@ -191,4 +200,4 @@ class Preview:
     @property
     def changes_something(self) -> bool:
         """Whether the plan is anything but the branch as it stands."""
-        return bool(self.reverted or self.left_out or self.taken)
+        return bool(self.chosen)

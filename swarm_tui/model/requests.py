@@ -49,6 +49,8 @@ class Request(BaseModel):
     rule: AnswerRule | None = None
     fix: str | None = None
     """The fix, a commit of the integrated branch, that is sent back to its author."""
+    hunk: str | None = None
+    """The lines of the fix that it is about, as a diff; None where it is about all of it."""
 
 
 def request_words(request: Request) -> str:

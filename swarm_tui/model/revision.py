@@ -13,6 +13,8 @@ class Revision(BaseModel):
     fix: str
     """The commit of the integrated branch that is sent back."""
     comment: str
+    hunk: str = ""
+    """The lines that it is about, as a diff; "" where it is about the whole fix."""
     by: str = ""
     tip: str
     """The agent's last commit, on which the new agent goes on."""

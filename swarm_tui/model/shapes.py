@@ -272,8 +272,18 @@ class ShownInbox(TypedDict):
     rules: list[dict[str, Any]]
 
 
+class ShownHunk(TypedDict):
+    """A hunk of a fix."""
+
+    number: str
+    title: str
+    added: int
+    removed: int
+    verdict: str | None
+
+
 class ShownFix(TypedDict):
-    """A fix of an integrated branch."""
+    """A fix of an integrated branch; of its verdict `partly` the hunks tell more."""
 
     rank: int
     commit: str
@@ -281,6 +291,7 @@ class ShownFix(TypedDict):
     branch: str
     agents: list[str]
     verdict: str | None
+    hunks: list[ShownHunk]
 
 
 class ShownPart(TypedDict):
@@ -305,6 +316,7 @@ class ShownPlan(TypedDict):
     tree: str | None
     reverted: list[str]
     left_out: list[str]
+    hunks: list[str]
     conflicts: list[ShownConflict]
 
 

@@ -11,12 +11,16 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class Verdict(StrEnum):
-    """A decision about a fix. CLEAR removes the verdict. A fix without a verdict, or with LATER, is open."""
+    """A decision about a fix. CLEAR removes the verdict. A fix without a verdict, or with LATER, is open.
+
+    PARTLY is given by nobody: it stands for a fix of which some hunks are kept and the others are reverted.
+    """
 
     KEEP = "keep"
     REVERT = "revert"
     LATER = "later"
     CLEAR = "clear"
+    PARTLY = "partly"
 
 
 class VerdictLine(BaseModel):
@@ -49,13 +53,60 @@ class VerdictChange:
 
 def parse_verdict(line: bytes) -> VerdictLine:
     """Return the verdict in a line; raise ValueError for any other line."""
-    return VerdictLine.model_validate_json(line)
+    found = VerdictLine.model_validate_json(line)
+    if found.verdict is Verdict.PARTLY:
+        raise ValueError("only verdicts on its hunks make a fix partly kept")
+    return found
+
+
+def verdict_of_hunks(verdicts: Collection[Verdict | None]) -> Verdict | None:
+    """Return the verdict on a fix that follows from those on all of its hunks; it is open while one of them is."""
+    if len(set(verdicts)) == 1:
+        return next(iter(verdicts))
+    return Verdict.PARTLY if set(verdicts) == {Verdict.KEEP, Verdict.REVERT} else None
+
+
+class VerdictFold:
+    """Takes verdicts one after the other, and has the last one on each fix, part and hunk.
+
+    A verdict on a whole fix overrules all that were given on its hunks before, until it is undone. `fix_of` maps hunks
+    to their fixes.
+    """
+
+    def __init__(self, fix_of: Mapping[str, str]) -> None:
+        self._fix_of = fix_of
+        self._last: dict[str, tuple[int, VerdictLine]] = {}
+        self._on_whole: dict[str, list[int]] = {}
+        self._place = 0
+
+    def add(self, commit: str, line: VerdictLine) -> None:
+        """Take the next verdict, which is on this commit, part or hunk."""
+        self._place += 1
+        self._last[commit] = (self._place, line)
+        whole = self._on_whole.setdefault(commit, [])
+        if line.step != "undo":
+            whole.append(self._place if line.verdict is not Verdict.LATER else 0)
+        elif whole:
+            whole.pop()
+
+    def line_of(self, commit: str) -> VerdictLine | None:
+        """Return the verdict that holds, or None where there is none of its own."""
+        place, line = self._last.get(commit, (0, None))
+        is_overruled = place < max(self._on_whole.get(self._fix_of.get(commit, ""), ()), default=0)
+        return None if line is None or is_overruled or line.verdict is Verdict.CLEAR else line
+
+    def lines(self) -> dict[str, VerdictLine]:
+        """Return all verdicts that hold."""
+        return {commit: line for commit in self._last if (line := self.line_of(commit)) is not None}
 
 
 def fold_verdicts(
-    lines: Sequence[VerdictLine], commits: Collection[str], contents: Mapping[str, str]
+    lines: Sequence[VerdictLine],
+    commits: Collection[str],
+    contents: Mapping[str, str],
+    fix_of: Mapping[str, str] | None = None,
 ) -> dict[str, VerdictLine]:
-    """Return the last verdict on each of the commits that has one.
+    """Return the verdict that holds on each of the commits that has one; `fix_of` maps hunks to their fixes.
 
     A line that names none of the commits applies to those with the same content. `contents` maps commits to contents.
     """
@@ -63,18 +114,15 @@ def fold_verdicts(
     for commit in commits:
         if commit in contents:
             commits_of_content.setdefault(contents[commit], []).append(commit)
-    verdicts: dict[str, VerdictLine] = {}
+    fold = VerdictFold(fix_of or {})
     for line in lines:
         if line.commit in commits:
             named = [line.commit]
         else:
             named = commits_of_content.get(line.content, []) if line.content else []
         for commit in named:
-            if line.verdict is Verdict.CLEAR:
-                verdicts.pop(commit, None)
-            else:
-                verdicts[commit] = line
-    return verdicts
+            fold.add(commit, line)
+    return fold.lines()
 
 
 def names_other_commits(lines: Sequence[VerdictLine], commits: Collection[str]) -> bool:
@@ -96,6 +144,7 @@ class History:
         *,
         by: str,
         inherited: int = 0,
+        fix_of: Mapping[str, str] | None = None,
     ) -> None:
         self._by_content = {contents[commit]: commit for commit in reversed(commits) if commit in contents}
         self._commits = frozenset(commits)
@@ -103,13 +152,14 @@ class History:
         self._undone: list[VerdictChange] = []
         self._last_author: dict[str, str] = {}
         self._by = by
-        current: dict[str, Verdict] = {}
+        fold = VerdictFold(fix_of or {})
         for place, line in enumerate(lines):
             fix = self._fix_of(line)
             if fix is None:
                 continue
-            before = current.get(fix, Verdict.CLEAR)
-            current[fix] = line.verdict
+            held = fold.line_of(fix)
+            before = held.verdict if held is not None else Verdict.CLEAR
+            fold.add(fix, line)
             self._last_author[fix] = line.by
             if line.by == by and place >= inherited:
                 self._apply_step(line, VerdictChange(fix, line.content, before, line.verdict, line.why))

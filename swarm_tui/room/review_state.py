@@ -76,6 +76,10 @@ class ReviewState:
             is_decided = not self.review.open_parts
         return (*((row,) if row is not None and not is_decided else ()), *self.review.open_fixes)
 
+    def fix_of(self, row: Fix) -> Fix:
+        """Return the fix that a row is a hunk of; any other row itself."""
+        return self.review.find(row.hunk_of) or row if row.hunk_of else row
+
     def sent_back(self, fix: Fix) -> TestRecord | None:
         """Return the test whose agent this very commit was sent back to; None when it was not."""
         return next(
@@ -123,8 +127,10 @@ class ReviewState:
         return [record for record in found if record is not None]
 
     def number(self, commit: str) -> str:
-        """Return a row as people name it here: `#5`, `part 0.3`, or its short id when it is none."""
+        """Return a row as people name it here: `#5`, `#5.2` a hunk, `part 0.3`, or its short id when it is none."""
         fix = self.review.find(commit)
+        if fix is not None and fix.hunk_of:
+            return f"#{fix.rank}.{fix.position + 1}"
         if fix in self.review.known_parts:
             return f"part 0.{self.review.known_parts.index(fix) + 1}"
         return f"#{fix.rank}" if fix else commit[:9]
@@ -132,11 +138,13 @@ class ReviewState:
     def fix_facts(self, fix: Fix) -> FixFacts:
         verdict = self.review.verdict(fix)
         measured = self._measured.get(fix.id)
-        in_conflict = self.preview is not None and any(item.commit == fix.id for item in self.preview.conflicts)
+        blocked = {item.commit for item in self.preview.conflicts} if self.preview is not None else set()
+        in_conflict = (fix.hunk_of or fix.id) in blocked and (not fix.hunk_of or fix.id in self.review.reverted)
         return FixFacts(
             rank=self._row_number(fix),
             title=self._row_title(fix),
             verdict=self._way_back(fix) or (verdict.value if verdict else self._verdict_of_parts(fix)),
+            hunks_reverted=len(self._hunks_reverted(fix)),
             is_part=fix in self.review.known_parts,
             is_left_out=fix in self.review.left_out,
             weaker=sum(teeth.is_weaker for teeth in self.teeth_of(fix)),
@@ -152,12 +160,18 @@ class ReviewState:
         )
 
     def name_with_commit(self, fix: Fix) -> str:
-        """Return how a row is named above its diff; a part is no commit of the branch."""
-        return self.number(fix.id) if fix in self.review.known_parts else f"#{fix.rank} {fix.id[:9]}"
+        """Return how a row is named above its diff; a part or a hunk is no commit of the branch."""
+        is_piece = bool(fix.hunk_of) or fix in self.review.known_parts
+        return self.number(fix.id) if is_piece else f"#{fix.rank} {fix.id[:9]}"
 
     def _row_number(self, fix: Fix) -> int:
         parts = self.review.known_parts
-        return parts.index(fix) + 1 if fix in parts else fix.rank
+        return parts.index(fix) + 1 if fix in parts else fix.position + 1 if fix.hunk_of else fix.rank
+
+    def _hunks_reverted(self, fix: Fix) -> tuple[Fix, ...]:
+        """Return the hunks of a fix that the plan reverts, where it keeps others."""
+        hunks = self.review.known_hunks(fix)
+        return tuple(hunk for hunk in hunks if hunk.id in self.review.reverted)
 
     def _row_title(self, fix: Fix) -> str:
         if fix is not self.review.branch.tests:
@@ -190,6 +204,7 @@ class ReviewState:
         return PlanFacts(
             total=len(self.fixes),
             kept=words.count(Verdict.KEEP),
+            partly=words.count(Verdict.PARTLY),
             reverted=reverted,
             later=words.count(Verdict.LATER),
             is_known=preview is not None,
@@ -197,7 +212,7 @@ class ReviewState:
                 " with ".join(filter(None, [self.number(item.commit), self._named(item.opponents)]))
                 for item in (preview.conflicts if preview else ())
             ),
-            commits=len(review.branch.commits) + reverted - (len(preview.unchanging) if preview else 0),
+            commits=self._commits_of_plan(),
             parts=self._parts_words(),
             branch=reviewed_branch(review, self.sweep),
             applied=self.applied,
@@ -206,6 +221,17 @@ class ReviewState:
             doubt=next(iter((*review.branch.risk_lines, *review.branch.doubts)), ""),
             cost=cost_of_each(self._state().spending, words.count(Verdict.KEEP), len(self.fixes)),
         )
+
+    def _commits_of_plan(self) -> int:
+        """Return how many commits the branch has with the plan's reverts on top."""
+        preview = self.preview
+        reverts = sum(fix.id in self.review.reverted for fix in self.fixes) + len(self.fixes_reverted_in_part)
+        return len(self.review.branch.commits) + reverts - (len(preview.unchanging) if preview else 0)
+
+    @property
+    def fixes_reverted_in_part(self) -> tuple[Fix, ...]:
+        """The fixes of which the plan reverts some hunks and keeps the others."""
+        return tuple(fix for fix in self.fixes if self._hunks_reverted(fix))
 
     def _named(self, commits: Sequence[str]) -> str:
         more = f" and {len(commits) - 3} more" if len(commits) > 3 else ""
@@ -264,7 +290,8 @@ class ReviewState:
     def conflict_of(self, fix: Fix) -> Conflict | None:
         """Return the conflict of reverting a fix within the plan, as far as it is known."""
         effect = self.known_effect(fix)
-        return next((item for item in effect.conflicts if item.commit == fix.id), None) if effect else None
+        commit = fix.hunk_of or fix.id
+        return next((item for item in effect.conflicts if item.commit == commit), None) if effect else None
 
     def effect_facts(self, fix: Fix) -> EffectFacts:
         effect = self.known_effect(fix)
@@ -278,7 +305,7 @@ class ReviewState:
             is_known=effect is not None,
             conflict_with=tuple(self.number(other) for other in conflict.opponents) if conflict else (),
             conflict_paths=conflict.paths if conflict else (),
-            is_unchanging=effect is not None and fix.id in effect.unchanging,
+            is_unchanging=effect is not None and (fix.hunk_of or fix.id) in effect.unchanging,
             tests_red=len(run.went_red) if run else None,
             tests_run=len(run.after) if run else 0,
             why_rank="" if fix.rank == 0 else f"rank {fix.rank}: {measured.why}" if measured and measured.why else "",
@@ -339,7 +366,8 @@ class ReviewState:
             runs=self._runs_of(fix),
             teeth=self.teeth_of(fix),
             sent_back=self._words_of_the_way_back(fix),
-            risks=self.review.branch.risks.get(fix.id, ()),
+            risks=self.review.branch.risks.get(fix.hunk_of or fix.id, ()),
+            hunks_reverted=tuple(f"{self.number(hunk.id)} {hunk.title}" for hunk in self._hunks_reverted(fix)),
         )
 
 

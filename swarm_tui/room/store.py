@@ -339,13 +339,15 @@ class Store:
         items: Iterable[str] = (),
         rule: AnswerRule | None = None,
         fix: str | None = None,
+        hunk: str | None = None,
     ) -> Request:
         """Send a request to the engine; its answer comes with a later `drain`."""
         if self.past is not None:
             raise UsageError(self.why_only_now())
         request = append_request(
-            self.folder, kind, tests=tests, slots=slots, dollars=dollars, text=text, items=items, rule=rule, fix=fix
-        )
+            self.folder, kind, tests=tests, slots=slots, dollars=dollars, text=text, items=items, rule=rule, fix=fix,
+            hunk=hunk,
+        )  # fmt: skip
         self.pending[request.id] = PendingRequest(request, self.live_clock())
         return request
 

@@ -64,6 +64,8 @@ class ReviewTestRunner:
 
     def _name(self, fix: Fix) -> str:
         parts = self._review.known_parts
+        if fix.hunk_of:
+            return f"#{fix.rank}.{fix.position + 1}"
         return f"part 0.{parts.index(fix) + 1}" if fix in parts else f"#{fix.rank}"
 
     def run_of_fix(self, fix: Fix) -> TestRunFacts | None:

@@ -17,16 +17,19 @@ from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.journal.append import append_line
 from swarm_tui.journal.follow import LineFollower
 from swarm_tui.model.fixes import Commit, Fix, Preview
+from swarm_tui.model.formatting import counted
 from swarm_tui.model.text import plain, plain_lines
 from swarm_tui.model.verdicts import VerdictLine
 from swarm_tui.triage.leaving_out import (
+    hunk_lines,
+    hunks_left_out,
     leaving_message,
     leaving_subject,
     message_without,
+    message_without_hunks,
     rebuilt_trees,
     subject_without,
 )
-from swarm_tui.triage.plan import reverts_in_order
 from swarm_tui.triage.review import Review
 from swarm_tui.triage.review_text import conflict_summary
 from swarm_tui.triage.store import APPLIED_FILE, ReviewFolder
@@ -97,7 +100,9 @@ def propose(review: Review, branch: str, *, reverted: Collection[str] | None = N
         )
     else:
         _check_reverts(review, rest)
-        subjects = tuple(_revert_subject(commit) for commit in _changing_reverts(review, rest))
+        subjects = tuple(
+            _revert_subject(commit, _part_reverted(review, rest, commit)) for commit in _changing_reverts(review, rest)
+        )
         subjects += (leaving_subject(review, rest),) if rest.left_out else ()
     subjects += tuple(plain(step.fix.commit.subject) for step in review.previewer.taken_steps(preview))
     return Proposal(
@@ -177,19 +182,26 @@ def _earlier_results(folder: ReviewFolder) -> set[tuple[str, str]]:
 
 
 def _changing_reverts(review: Review, preview: Preview) -> list[Commit]:
-    reverts = reverts_in_order(review.branch, preview.reverted)
-    return [commit for commit in reverts if commit.id not in preview.unchanging]
+    return [commit for commit in review.previewer.reverts(preview.chosen) if commit.id not in preview.unchanging]
 
 
 def _build_reverts(review: Review, proposal: Proposal, sweep: str) -> tuple[str, int]:
     parent, made = review.branch.tip, 0
-    for commit, step in review.previewer.steps(proposal.preview.reverted):
+    for commit, step in review.previewer.steps(proposal.preview.chosen):
         if step.tree == step.ours:
             continue
         fix = review.branch.find(commit.id)
         line = review.verdict_line(fix) if fix else None
         message = revert_message(
-            commit, fix, line, by=review.by, sweep=sweep, total=len(review.fixes), is_resolved=step.is_resolved
+            commit,
+            fix,
+            line,
+            by=review.by,
+            sweep=sweep,
+            total=len(review.fixes),
+            is_resolved=step.is_resolved,
+            part=_part_reverted(review, proposal.preview, commit),
+            hunks=hunk_lines(review, hunks_left_out(review, proposal.preview, commit)[0]),
         )
         parent = review.space.commit(step.tree, [parent], message, is_signed=proposal.is_signed)
         made += 1
@@ -203,7 +215,7 @@ def _build_reverts(review: Review, proposal: Proposal, sweep: str) -> tuple[str,
 
 def _check_reverts(review: Review, preview: Preview) -> None:
     """Refuse reverts that only go where parts were never there."""
-    steps = review.previewer.steps(preview.reverted) if preview.left_out else []
+    steps = review.previewer.steps(preview.chosen) if preview.left_out else []
     blocked = next((commit for commit, step in steps if step.is_conflict), None)
     if blocked is not None:
         raise SwarmError(
@@ -211,20 +223,35 @@ def _check_reverts(review: Review, preview: Preview) -> None:
         )
 
 
-def _revert_subject(commit: Commit) -> str:
-    return f'Revert "{plain(commit.subject, 200)}"'
+def _revert_subject(commit: Commit, part: str = "") -> str:
+    return f'Revert {part}"{plain(commit.subject, 200)}"'
+
+
+def _part_reverted(review: Review, preview: Preview, commit: Commit) -> str:
+    """Return of which part of a commit a revert is: "2 of 5 hunks of ", or "" for all of it."""
+    hunks, total = hunks_left_out(review, preview, commit)
+    return f"{len(hunks)} of {counted(total, 'hunk')} of " if hunks else ""
 
 
 def revert_message(
-    commit: Commit, fix: Fix | None, line: VerdictLine | None, *, by: str, sweep: str, total: int, is_resolved: bool
+    commit: Commit,
+    fix: Fix | None,
+    line: VerdictLine | None,
+    *,
+    by: str,
+    sweep: str,
+    total: int,
+    is_resolved: bool,
+    part: str = "",
+    hunks: str = "",
 ) -> bytes:
-    """Return the message of a revert: which fix, why, by whom."""
+    """Return the message of a revert: which fix, or which hunks of it, why, by whom."""
     rank = f"Fix {fix.rank} of {total}" if fix else "A commit"
     where = f" of sweep {plain(sweep, 100)}" if sweep else ""
     when = time.strftime(" on %Y-%m-%d", time.gmtime(line.at)) if line and line.at else ""
     paragraphs = [
-        _revert_subject(commit),
-        f"This reverts commit {commit.id}.",
+        _revert_subject(commit, part),
+        f"This reverts {part}commit {commit.id}" + (f":\n\n{hunks}" if hunks else "."),
         f"{rank}{where}, reverted by {plain(line.by if line else by, 100) or 'a reviewer'}{when}.",
     ]
     if fix and fix.agents:
@@ -261,7 +288,8 @@ def _after_first_dropped(review: Review, preview: Preview) -> tuple[Commit, ...]
     first = next(
         place
         for place, commit in enumerate(commits)
-        if commit.id in preview.reverted or _loses_parts(review, preview, commit)
+        if review.previewer.hunks.kept_part(commit, preview.chosen) is not commit
+        or _loses_parts(review, preview, commit)
     )
     return commits[first:]
 
@@ -283,9 +311,10 @@ def _trees_without(review: Review, preview: Preview) -> list[tuple[Commit, str]]
     tree = rest[0].parent_tree
     built = []
     for commit in rest:
-        if commit.id in preview.reverted:
+        kept = review.previewer.hunks.kept_part(commit, preview.chosen)
+        if kept is None:
             continue
-        merge = review.space.merge(base=commit.parent_tree, ours=tree, theirs=commit.tree)
+        merge = review.space.merge(base=kept.parent_tree, ours=tree, theirs=kept.tree)
         if not merge.is_clean:
             raise SwarmError(
                 f"{plain(commit.subject, 60)!r} builds on a reverted fix, in {plain(merge.conflict_paths[0], 80)}",
@@ -315,7 +344,7 @@ def build_clean_branch(review: Review, preview: Preview, *, is_signed: bool = Fa
     parent = _first_parent_of_drop(review, rest) if rest.changes_something else review.branch.tip
     for commit, tree in built:
         is_less = _loses_parts(review, rest, commit)
-        message = message_without(review, commit, rest) if is_less else commit.message
+        message = message_without(review, commit, rest) if is_less else message_without_hunks(review, commit, rest)
         parent = review.space.commit(
             tree,
             [parent],

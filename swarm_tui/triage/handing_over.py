@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from swarm_tui.adapters.git import Identity, branch_ref
+from swarm_tui.adapters.git.history import read_tree_changes
 from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.model.fixes import Commit, Fix, Pick, Preview
 from swarm_tui.model.text import plain
 from swarm_tui.triage.apply import build_clean_branch, reviewed_branch
+from swarm_tui.triage.leaving_out import message_without_hunks
 from swarm_tui.triage.rebuild import pick_all
 from swarm_tui.triage.review import Review
 from swarm_tui.triage.review_text import conflict_summary
@@ -54,7 +56,7 @@ def write_patches(review: Review, preview: Preview, folder: Path) -> list[str]:
 
 def branches_of_fixes(review: Review, preview: Preview, sweep: str = "") -> list[FixBranch]:
     """Make a branch on the base for each fix that is kept; one that builds on others has those too."""
-    kept = [fix for fix in review.fixes if fix.id not in preview.reverted]
+    kept = [fix for each in review.fixes if (fix := _what_stays(review, preview, each)) is not None]
     made = []
     with review.space.retained():
         for fix in kept:
@@ -62,6 +64,16 @@ def branches_of_fixes(review: Review, preview: Preview, sweep: str = "") -> list
             name = f"{reviewed_branch(review, sweep).removesuffix('reviewed')}fix-{fix.rank}"
             made.append(_make_branch(review, fix, earlier, name))
     return made
+
+
+def _what_stays(review: Review, preview: Preview, fix: Fix) -> Fix | None:
+    """Return a fix with the hunks that a plan keeps of it, or None where it keeps none."""
+    commit = review.previewer.hunks.kept_part(fix.commit, preview.chosen)
+    if commit is None or commit is fix.commit:
+        return fix if commit is not None else None
+    changes = tuple(read_tree_changes(review.space.repository, commit.parent_tree, commit.tree))
+    message = message_without_hunks(review, fix.commit, preview)
+    return replace(fix, commit=replace(commit, changes=changes, message=message))
 
 
 def _make_branch(review: Review, fix: Fix, earlier: Sequence[Fix], name: str) -> FixBranch:

@@ -1,109 +1,337 @@
-"""Splits a commit into its hunks, each as a change from one tree to the next."""
+"""Takes a commit apart into its hunks, as `git diff` shows them, and makes trees with some of them.
+
+What is no change of lines (a new file, a mode, a binary file, a rename) is one hunk as a whole.
+
+The law: *a plan that reverts some hunks of a fix is the plan on the branch where two commits stand in its place, one
+with the hunks that stay and then one with the others, of which the second is reverted.*
+"""
 
 from __future__ import annotations
 
-import difflib
+import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from itertools import count
+from typing import Final, NamedTuple
 
+from swarm_tui.adapters.git.history import DiffReader
 from swarm_tui.adapters.git.objects import ObjectSpace
 from swarm_tui.adapters.git.trees import FILE_MODES, TreeEntry
-from swarm_tui.model.fixes import Commit, FileChange
+from swarm_tui.model.fixes import Commit, FileChange, Fix, IntegratedBranch
+from swarm_tui.model.text import plain
 
-CONTEXT: Final = 3
-"""Lines between two hunks that git shows with each; changes that are nearer are one hunk."""
-LINES_LIMIT: Final = 5_000
-"""A longer file is one hunk: comparing its lines would be felt."""
+HUNK_PREFIX: Final = "hunk-"
+_KEY_LENGTH: Final = 35
+_COMMIT_LENGTH: Final = 20
+_VERSIONS: Final = re.compile(rb"index ([0-9a-f]+)\.\.([0-9a-f]+)(?: [0-7]+)?")
+_HEADER: Final = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _DEFINITION: Final = re.compile(rb"\s*(?:async )?(?:def|class) +(\w+)")
+_LINE: Final = re.compile(rb"[^\n]*\n|[^\n]+")
+
+
+class Span(NamedTuple):
+    """The lines of a hunk before and after it, from the first to behind the last, counted from 0."""
+
+    old_first: int
+    old_last: int
+    new_first: int
+    new_last: int
 
 
 @dataclass(frozen=True, slots=True)
-class HunkPick:
-    """One hunk, with the trees before and after it where all hunks before it are in."""
+class Hunk:
+    """One hunk of a commit."""
 
-    path: str
+    key: str
+    """The same for the same lines of the same file, wherever they stand and whatever else the commit changes."""
     title: str
-    key: bytes
-    """The same for the same lines, wherever they are."""
-    before: str
-    after: str
-    change: FileChange
+    """Where it is: the file, and the function in it."""
+    changes: tuple[FileChange, ...]
+    """Of a file with several hunks its change, with the lines that this one adds and removes."""
+    span: Span | None = None
+    """None where it is all that the commit does to its files."""
 
 
-def hunk_picks(space: ObjectSpace, commit: Commit) -> Iterator[HunkPick]:
-    """Return the hunks of a commit; what is no change of lines (a new file, a mode, a binary) is one for its path."""
-    tree = commit.parent_tree
-    for change in commit.changes:
-        is_text = change.status == "M" and change.added is not None and change.old_mode == change.new_mode
-        if is_text and change.new_mode in FILE_MODES:
-            old, new = (space.read(blob)[1].splitlines(keepends=True) for blob in (change.old_id, change.new_id))
-            hunks = _hunks(old, new)
-        else:
-            old, new, hunks = [], [], []
-        if len(hunks) < 2:
-            entry = None if change.status == "D" else TreeEntry(change.new_mode, change.new_id)
-            after = space.with_entries(tree, {change.path: entry})
-            yield HunkPick(change.path, _title(change, new, hunks), _key(change, old, new, hunks), tree, after, change)
+@dataclass(frozen=True, slots=True)
+class CommitHunks:
+    """The hunks of one commit, in the order of its diff."""
+
+    commit: Commit
+    hunks: tuple[Hunk, ...]
+
+    @classmethod
+    def read(cls, space: ObjectSpace, diffs: DiffReader, commit: Commit) -> CommitHunks:
+        """Take a commit apart."""
+        raw, is_truncated = diffs.raw_diff(commit.parent_tree, commit.tree)
+        shown = {} if is_truncated else _shown_hunks(raw)
+        seen: dict[str, Iterator[int]] = {}
+        hunks = []
+        for changes in _grouped(commit.changes, shown):
+            for hunk in _hunks_of(space, changes, shown.get((changes[0].old_id, changes[0].new_id), [])):
+                # The same lines may be changed in the same way at two places of a file.
+                number = next(seen.setdefault(hunk.key, count()))
+                hunks.append(replace(hunk, key=_digest(f"{hunk.key} {number}".encode())) if number else hunk)
+        return cls(commit, tuple(hunks))
+
+    def named(self, names: Collection[str]) -> tuple[Hunk, ...]:
+        """Return those of the hunks whose ids are among these."""
+        return tuple(hunk for hunk in self.hunks if self.id_of(hunk) in names)
+
+    def id_of(self, hunk: Hunk) -> str:
+        """Return what names a hunk of this very commit."""
+        return f"{HUNK_PREFIX}{self.commit.id[:_COMMIT_LENGTH]}-{hunk.key}"
+
+    def reverted(self, space: ObjectSpace, reverted: Collection[Hunk]) -> Commit:
+        """Return the commit that has these hunks alone, on top of one with the others."""
+        entries: dict[str, TreeEntry | None] = {}
+        changes: list[FileChange] = []
+        for group in self._files_of(reverted):
+            rest = [hunk for hunk in group if hunk not in reverted]
+            before = self.entries(space, group, rest)
+            entries |= before
+            changes += _changes_since([hunk for hunk in group if hunk in reverted], before)
+        tree = space.with_entries(self.commit.tree, entries)
+        return replace(self.commit, parent_tree=tree, changes=tuple(changes), shown_lines=None)
+
+    def entries(self, space: ObjectSpace, group: Sequence[Hunk], kept: Sequence[Hunk]) -> dict[str, TreeEntry | None]:
+        """Return the entries of the files of some hunks, which are all of these files, with only some of them made."""
+        first = group[0].changes[0]
+        if group[0].span is None:
+            made = bool(kept)
+            return {change.path: _entry(change, is_new=made) for change in group[0].changes}
+        old, new = (_lines(space, blob) for blob in (first.old_id, first.new_id))
+        content = b"".join(_with_spans(old, new, [hunk.span for hunk in kept if hunk.span is not None]))
+        return {first.path: TreeEntry(first.new_mode, space.write("blob", content))}
+
+    def _files_of(self, hunks: Collection[Hunk]) -> list[list[Hunk]]:
+        """Return for each file of these hunks all that it has."""
+        paths = {hunk.changes[0].path for hunk in hunks}
+        groups: dict[str, list[Hunk]] = {}
+        for hunk in self.hunks:
+            if hunk.changes[0].path in paths:
+                groups.setdefault(hunk.changes[0].path, []).append(hunk)
+        return list(groups.values())
+
+    def step_by_step(self, space: ObjectSpace) -> Iterator[tuple[Hunk, str, str]]:
+        """Return each hunk with the trees before and after it, where all hunks before it are made."""
+        tree = self.commit.parent_tree
+        done: list[Hunk] = []
+        for hunk in self.hunks:
+            done.append(hunk)
+            group = next(iter(self._files_of([hunk])))
+            after = space.with_entries(tree, self.entries(space, group, [made for made in group if made in done]))
+            yield hunk, tree, after
             tree = after
-            continue
-        for place, hunk in enumerate(hunks):
-            content = b"".join(_with_hunks(old, new, hunks[: place + 1]))
-            after = space.with_entries(tree, {change.path: TreeEntry(change.new_mode, space.write("blob", content))})
-            added, removed = (sum(side[1] - side[0] for side in sides) for sides in _sides(hunk))
-            own = replace(change, added=added, removed=removed)
-            yield HunkPick(change.path, _title(change, new, [hunk]), _key(change, old, new, [hunk]), tree, after, own)
-            tree = after
 
 
-_Hunk = Sequence[tuple[str, int, int, int, int]]
+def hunks_as_rows(space: ObjectSpace, fix: Fix, hunks: CommitHunks) -> tuple[Fix, ...]:
+    """Return each hunk of a fix as what a person keeps or reverts; its commit is what reverting it alone takes back."""
+    rows = []
+    for number, hunk in enumerate(hunks.hunks):
+        commit = hunks.reverted(space, [hunk])
+        rows.append(
+            replace(
+                fix,
+                commit=replace(commit, id=hunks.id_of(hunk), changes=hunk.changes),
+                position=number,
+                title=plain(hunk.title, 300),
+                hunk_of=fix.id,
+            )
+        )
+    return tuple(rows)
 
 
-def _hunks(old: Sequence[bytes], new: Sequence[bytes]) -> list[_Hunk]:
-    if len(old) + len(new) > LINES_LIMIT:
-        return []
-    matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
-    return [[code for code in group if code[0] != "equal"] for group in matcher.get_grouped_opcodes(CONTEXT)]
+class HunksOfFixes:
+    """The hunks of all commits that were taken apart so far, and what is left of a commit in a plan."""
+
+    def __init__(self, space: ObjectSpace) -> None:
+        self._space = space
+        self._hunks: dict[str, CommitHunks] = {}
+        self._parts: dict[tuple[str, tuple[Hunk, ...]], Commit] = {}
+
+    def add(self, hunks: CommitHunks) -> None:
+        self._hunks[hunks.commit.id] = hunks
+
+    def reverted_commits(self, branch: IntegratedBranch, reverted: Collection[str]) -> tuple[str, ...]:
+        """Return the commits of which a plan keeps nothing, newest first."""
+        return tuple(each.id for each in reversed(branch.commits) if self.kept_part(each, reverted) is None)
+
+    def reverted_hunks(self, branch: IntegratedBranch, reverted: Collection[str]) -> tuple[str, ...]:
+        """Return the hunks that a plan reverts of commits that it keeps otherwise, those of the newest first."""
+        found: list[str] = []
+        for commit in reversed(branch.commits):
+            hunks = self._hunks.get(commit.id)
+            if hunks is not None and self.kept_part(commit, reverted) is not None:
+                found += [hunks.id_of(hunk) for hunk in hunks.named(reverted)]
+        return tuple(found)
+
+    def reverted_part(self, commit: Commit, reverted: Collection[str]) -> Commit | None:
+        """Return what a plan reverts of a commit: all of it, a commit of some hunks on top of the others, or None."""
+        if commit.id in reverted:
+            return commit
+        hunks = self._hunks.get(commit.id)
+        chosen = hunks.named(reverted) if hunks is not None else ()
+        if hunks is None or not chosen:
+            return None
+        if len(chosen) == len(hunks.hunks):
+            return commit
+        known = self._parts.get((commit.id, chosen))
+        if known is None:
+            known = self._parts[commit.id, chosen] = hunks.reverted(self._space, chosen)
+        return known
+
+    def kept_part(self, commit: Commit, reverted: Collection[str]) -> Commit | None:
+        """Return what a plan keeps of a commit: all of it, a commit of some hunks, or None."""
+        out = self.reverted_part(commit, reverted)
+        if out is None:
+            return commit
+        if out.parent_tree == commit.parent_tree:
+            return None
+        # Which of its files differ is left to a merge to find out.
+        return replace(commit, tree=out.parent_tree, changes=(), shown_lines=None)
 
 
-def _sides(hunk: _Hunk) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-    """Return which lines a hunk adds, and which it removes."""
-    return [(code[3], code[4]) for code in hunk], [(code[1], code[2]) for code in hunk]
+def content_of(hunk: str) -> str:
+    """Return what is the same in the ids of equal hunks of different commits."""
+    return HUNK_PREFIX + hunk.rpartition("-")[2]
 
 
-def _with_hunks(old: Sequence[bytes], new: Sequence[bytes], hunks: Sequence[_Hunk]) -> Iterator[bytes]:
-    """Return the old lines with some of the hunks applied."""
+def is_of(hunk: str, commit: str) -> bool:
+    """Return whether an id names a hunk of this commit."""
+    return hunk.startswith(f"{HUNK_PREFIX}{commit[:_COMMIT_LENGTH]}-")
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:_KEY_LENGTH]
+
+
+class _Shown(NamedTuple):
+    """One hunk in a diff."""
+
+    span: Span
+    signed: tuple[bytes, ...]
+    """The lines that it removes and adds, each with its sign."""
+    context: int
+    """The lines before the first of them, which stay."""
+
+
+def _shown_hunks(raw: bytes) -> dict[tuple[str, str], list[_Shown]]:
+    """Return all hunks in a diff by the two versions of their file."""
+    found: dict[tuple[str, str], list[_Shown]] = {}
+    own: list[_Shown] = []
+    lines = iter(raw.split(b"\n"))
+    for line in lines:
+        if versions := _VERSIONS.fullmatch(line):
+            own = found[versions[1].decode(), versions[2].decode()] = []
+        elif header := _HEADER.match(line):
+            old_first, old_size, new_first, new_size = (int(number) if number else 1 for number in header.groups())
+            # Of a side without lines git names the line before it.
+            old_first, new_first = old_first - bool(old_size), new_first - bool(new_size)
+            span = Span(old_first, old_first + old_size, new_first, new_first + new_size)
+            body = tuple(_body(lines, old_size, new_size))
+            context = next((number for number, row in enumerate(body) if row[:1] != b" "), 0)
+            own.append(_Shown(span, tuple(row for row in body if row[:1] != b" "), context))
+    return found
+
+
+def _body(lines: Iterator[bytes], old_size: int, new_size: int) -> Iterator[bytes]:
+    """Take the lines of one hunk; what follows them begins with no sign."""
+    while (old_size or new_size) and (line := next(lines, None)) is not None:
+        old_size -= line[:1] in (b" ", b"-", b"")
+        new_size -= line[:1] in (b" ", b"+", b"")
+        yield line or b" "
+
+
+def _grouped(changes: Sequence[FileChange], renamed: Collection[tuple[str, str]]) -> list[tuple[FileChange, ...]]:
+    """Return the changes that only go together: a file that was moved, and a folder in the place of a file."""
+    groups: list[list[FileChange]] = []
+    for change in changes:
+        near = [group for group in groups if any(_belong_together(change, other, renamed) for other in group)]
+        groups = [group for group in groups if group not in near]
+        groups.append([*(other for group in near for other in group), change])
+    place = {change.path: number for number, change in enumerate(changes)}
+    return sorted((tuple(group) for group in groups), key=lambda group: place[group[0].path])
+
+
+def _belong_together(one: FileChange, other: FileChange, renamed: Collection[tuple[str, str]]) -> bool:
+    if one.path.startswith(f"{other.path}/") or other.path.startswith(f"{one.path}/"):
+        return True
+    gone, come = (one, other) if one.status == "D" else (other, one)
+    is_move = (gone.status, come.status) == ("D", "A")
+    return is_move and (gone.old_id == come.new_id or (gone.old_id, come.new_id) in renamed)
+
+
+def _hunks_of(space: ObjectSpace, changes: tuple[FileChange, ...], shown: Sequence[_Shown]) -> Iterator[Hunk]:
+    first = changes[0]
+    is_text = first.status == "M" and first.added is not None and first.old_mode == first.new_mode
+    if len(changes) > 1 or not is_text or first.new_mode not in FILE_MODES or len(shown) < 2:
+        title = _title_of_whole(changes)
+        if len(changes) == 1 and is_text and shown:
+            title = _title(first.path, _lines(space, first.new_id), shown[0])
+        signed = shown[0].signed if is_text and len(changes) == 1 and shown else (repr(changes).encode(),)
+        yield Hunk(_digest(_key_text(first.path, signed)), title, changes)
+        return
+    new = _lines(space, first.new_id)
+    for hunk in shown:
+        added, removed = (sum(line[:1] == sign for line in hunk.signed) for sign in (b"+", b"-"))
+        own = replace(first, added=added, removed=removed)
+        yield Hunk(_digest(_key_text(first.path, hunk.signed)), _title(first.path, new, hunk), (own,), hunk.span)
+
+
+def _key_text(path: str, signed: Sequence[bytes]) -> bytes:
+    return b"\n".join([path.encode("utf-8", "surrogateescape"), *signed])
+
+
+def _lines(space: ObjectSpace, blob: str) -> list[bytes]:
+    # As git counts them: "\r" ends none.
+    return _LINE.findall(space.read(blob)[1])
+
+
+def _with_spans(old: Sequence[bytes], new: Sequence[bytes], spans: Sequence[Span]) -> Iterator[bytes]:
+    """Return the old lines with some of the hunks made."""
     at = 0
-    for _, first, last, new_first, new_last in (code for hunk in hunks for code in hunk):
-        yield from old[at:first]
-        yield from new[new_first:new_last]
-        at = last
+    for span in spans:
+        yield from old[at : span.old_first]
+        yield from new[span.new_first : span.new_last]
+        at = span.old_last
     yield from old[at:]
 
 
-def _key(change: FileChange, old: Sequence[bytes], new: Sequence[bytes], hunks: Sequence[_Hunk]) -> bytes:
-    if not hunks:
-        words = (change.path, change.status, change.new_mode, change.old_id, change.new_id)
-        return "\0".join(words).encode("utf-8", "surrogateescape")
-    sides = (
-        sign + line
-        for hunk in hunks
-        for _, first, last, new_first, new_last in hunk
-        for sign, lines in ((b"-", old[first:last]), (b"+", new[new_first:new_last]))
-        for line in lines
-    )
-    return change.path.encode("utf-8", "surrogateescape") + b"\0" + b"".join(sides)
+def _entry(change: FileChange, *, is_new: bool) -> TreeEntry | None:
+    missing = "D" if is_new else "A"
+    mode, blob = (change.new_mode, change.new_id) if is_new else (change.old_mode, change.old_id)
+    return None if change.status == missing else TreeEntry(mode, blob)
 
 
-def _title(change: FileChange, new: Sequence[bytes], hunks: Sequence[_Hunk]) -> str:
-    """Return where a hunk is: the file, and the function in it."""
-    if not hunks:
-        word = {"A": "new file ", "D": "without "}.get(change.status, "")
-        return f"{word}{change.path}"
-    first = hunks[0][0][3]
+def _changes_since(reverted: Sequence[Hunk], before: dict[str, TreeEntry | None]) -> tuple[FileChange, ...]:
+    """Return what some hunks of the same file change where all its others are made."""
+    change = reverted[0].changes[0]
+    entry = before[change.path]
+    if reverted[0].span is None or entry is None:
+        return reverted[0].changes
+    added, removed = (sum(getattr(hunk.changes[0], side) or 0 for hunk in reverted) for side in ("added", "removed"))
+    return (replace(change, old_id=entry.id, added=added, removed=removed),)
+
+
+def _title_of_whole(changes: Sequence[FileChange]) -> str:
+    """Return what is done to files that are one hunk as a whole."""
+    if len(changes) > 1:
+        gone = next((change.path for change in changes if change.status == "D"), changes[0].path)
+        come = next((change.path for change in changes if change.status == "A"), changes[-1].path)
+        return f"{gone} → {come}"
+    change = changes[0]
+    if change.status in ("A", "D"):
+        return f"{'new file' if change.status == 'A' else 'without'} {change.path}"
+    if change.old_mode != change.new_mode:
+        return f"{change.path}, with its mode"
+    return change.path if change.added is not None else f"{change.path}, binary"
+
+
+def _title(path: str, new: Sequence[bytes], hunk: _Shown) -> str:
+    first = hunk.span.new_first + hunk.context
     for line in reversed(new[: first + 1]):
         found = _DEFINITION.match(line)
         if found:
-            return f"{change.path}::{found[1].decode('utf-8', 'replace')}"
-    return f"{change.path}:{first + 1}"
+            return f"{path}::{found[1].decode('utf-8', 'replace')}"
+    return f"{path}:{first + 1}"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from swarm_tui.model.fixes import Commit, Preview
+from collections.abc import Sequence
+
+from swarm_tui.model.fixes import Commit, Fix, Preview
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.text import plain, plain_lines
 from swarm_tui.triage.review import Review
@@ -12,7 +14,7 @@ _REASONS_LIMIT = 2_000
 
 def rebuilt_trees(review: Review, preview: Preview) -> dict[str, str]:
     """Return the tree of each commit that stays once the parts and the reverted fixes have never been."""
-    everything = {*preview.reverted, *preview.left_out}
+    everything = preview.chosen
     rebuilder = review.previewer.rebuilder(everything)
     assert rebuilder is not None, "the plan leaves out parts"
     trees: dict[str, str] = {}
@@ -32,6 +34,33 @@ def message_without(review: Review, commit: Commit, preview: Preview) -> str:
     """Return the message of the commit of test and doc fixes once parts of it are left out."""
     _, _, rest = commit.message.partition("\n")
     return f"{subject_without(commit, preview)}\n\n{_what_is_left_out(review, preview)}\n{rest}"
+
+
+def hunks_left_out(review: Review, preview: Preview, commit: Commit) -> tuple[tuple[Fix, ...], int]:
+    """Return the hunks of a commit that a plan reverts without the rest of it, and the number of all its hunks."""
+    fix = review.branch.find(commit.id)
+    rows = review.known_hunks(fix) if fix is not None else ()
+    return tuple(row for row in rows if row.id in preview.hunks), len(rows)
+
+
+def hunk_lines(review: Review, hunks: Sequence[Fix]) -> str:
+    """Return a line for each hunk, and why it was reverted."""
+    lines = []
+    for hunk in hunks:
+        line = review.verdict_line(hunk)
+        lines.append(f"* {hunk.title}")
+        if line is not None and line.why.strip():
+            lines += [f"  {row}" for row in plain_lines(line.why).strip()[:_REASONS_LIMIT].split("\n")]
+    return "\n".join(lines)
+
+
+def message_without_hunks(review: Review, commit: Commit, preview: Preview) -> str:
+    """Return the message of a fix of which some hunks are left out: as it was, and which."""
+    hunks, total = hunks_left_out(review, preview, commit)
+    if not hunks:
+        return commit.message
+    left = f"Without {len(hunks)} of its {total} hunks, left out in review by {plain(review.by, 100) or 'a reviewer'}:"
+    return f"{commit.message.rstrip()}\n\n{left}\n\n{hunk_lines(review, hunks)}\n"
 
 
 def leaving_subject(review: Review, preview: Preview) -> str:

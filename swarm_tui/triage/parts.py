@@ -17,7 +17,7 @@ from swarm_tui.model.commit_kinds import without_marks
 from swarm_tui.model.fixes import FIX_PREFIX, Commit, CommitParts, Fix, IntegratedBranch, Pick
 from swarm_tui.model.outcome import IntegratorOutcome
 from swarm_tui.model.text import plain
-from swarm_tui.triage.hunks import hunk_picks
+from swarm_tui.triage.hunks import CommitHunks
 from swarm_tui.triage.rebuild import pick_all
 
 PART_PREFIX: Final = "part-"
@@ -74,7 +74,7 @@ def read_parts(
     by_branch = {source.branch: source for source in sources}
     named = _reported_commits(outcome) or _commits_of_branches(space.original, branch.base, outcome, by_branch)
     parts = _parts_of_commits(space, diffs, squashed, named, by_branch)
-    return parts or _parts_of_hunks(space, squashed, named, by_branch)
+    return parts or _parts_of_hunks(space, CommitHunks.read(space, diffs, squashed), named, by_branch)
 
 
 def _reported_commits(outcome: IntegratorOutcome) -> list[tuple[str, str]]:
@@ -223,7 +223,7 @@ def _named(sources: Iterable[PartSource], branches: Iterable[str]) -> tuple[str,
 
 
 def _parts_of_hunks(
-    space: ObjectSpace, squashed: Commit, named: Sequence[tuple[str, str]], sources: Mapping[str, PartSource]
+    space: ObjectSpace, squashed: CommitHunks, named: Sequence[tuple[str, str]], sources: Mapping[str, PartSource]
 ) -> CommitParts:
     """Return a part for each hunk; its authors are the agents that changed its file, as far as that is known."""
     branches_of_path: dict[str, dict[str, None]] = {}
@@ -233,12 +233,13 @@ def _parts_of_hunks(
         for change in changes.get(name, ()):
             branches_of_path.setdefault(change.path, {})[branch] = None
     parts, picks = [], []
-    for number, hunk in enumerate(hunk_picks(space, squashed)):
-        branches = tuple(branches_of_path.get(hunk.path, ()))
+    for number, (hunk, before, after) in enumerate(squashed.step_by_step(space)):
+        paths = (change.path for change in hunk.changes)
+        branches = tuple(dict.fromkeys(name for path in paths for name in branches_of_path.get(path, ())))
         known = [sources[branch] for branch in branches if branch in sources]
-        owner = PART_PREFIX + hashlib.sha256(hunk.key).hexdigest()[:35]
-        picks.append(Pick(owner, hunk.before, hunk.after))
-        commit = replace(squashed, id=owner, tree=hunk.after, parent_tree=hunk.before, changes=(hunk.change,))
+        owner = PART_PREFIX + hunk.key
+        picks.append(Pick(owner, before, after))
+        commit = replace(squashed.commit, id=owner, tree=after, parent_tree=before, changes=hunk.changes)
         parts.append(
             Fix(
                 commit=commit,

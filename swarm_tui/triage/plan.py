@@ -1,15 +1,10 @@
-"""Decides, without git, in which order a plan's reverts are done and which of them need no merge."""
+"""What is known of a plan without git: which reverts need no merge, who may stand in their way, and what it came to."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
 from swarm_tui.model.fixes import Commit, IntegratedBranch
-
-
-def reverts_in_order(branch: IntegratedBranch, reverted: Collection[str]) -> tuple[Commit, ...]:
-    """Return the commits to revert, newest first, as `git revert` would: a later fix may build on an earlier one."""
-    return tuple(commit for commit in reversed(branch.commits) if commit.id in reverted)
 
 
 def can_be_reverted_by_path(commit: Commit) -> bool:
@@ -32,14 +27,15 @@ def commits_changing(commits: Iterable[Commit], paths: Collection[str]) -> tuple
     return tuple(commit for commit in commits if not wanted.isdisjoint(commit.paths))
 
 
-def verdict_counts(verdicts: Mapping[str, str], fixes: Iterable[str]) -> tuple[int, int, int]:
-    """Return how many of the fixes are kept, reverted and open."""
+def verdict_counts(verdicts: Mapping[str, str], fixes: Iterable[str]) -> tuple[int, int, int, int]:
+    """Return how many of the fixes are kept, kept in part, reverted and open."""
     found = [verdicts.get(fix) for fix in fixes]
-    kept, reverted = found.count("keep"), found.count("revert")
-    return kept, reverted, len(found) - kept - reverted
+    kept, partly, reverted = (found.count(word) for word in ("keep", "partly", "revert"))
+    return kept, partly, reverted, len(found) - kept - partly - reverted
 
 
 def closing_line(verdicts: Mapping[str, str], fixes: Collection[str]) -> str:
     """Return the one line for scripts with which a review ends."""
-    kept, reverted, still_open = verdict_counts(verdicts, fixes)
-    return f"reviewed {kept + reverted} of {len(fixes)}, {reverted} reverted, {still_open} open"
+    kept, partly, reverted, still_open = verdict_counts(verdicts, fixes)
+    in_part = f", {partly} partly" if partly else ""
+    return f"reviewed {kept + partly + reverted} of {len(fixes)}, {reverted} reverted{in_part}, {still_open} open"

@@ -12,6 +12,7 @@ from swarm_tui.adapters.git.objects import ObjectSpace
 from swarm_tui.adapters.git.trees import TreeEntry
 from swarm_tui.model.fixes import Commit, CommitParts, Conflict, Fix, IntegratedBranch, Preview
 from swarm_tui.triage import plan
+from swarm_tui.triage.hunks import CommitHunks, HunksOfFixes
 from swarm_tui.triage.left_out import TakenStep, take_in, with_taken
 from swarm_tui.triage.rebuild import Rebuilder, without
 
@@ -47,9 +48,10 @@ class Previewer:
         self._space = space
         self._branch = branch
         self._resolutions: dict[str, Resolution] = dict(resolutions or {})
-        self._steps: dict[tuple[str, str], RevertStep] = {}
+        self.hunks = HunksOfFixes(space)
+        self._steps: dict[tuple[str, str, str], RevertStep] = {}
         self._previews: dict[frozenset[str], Preview] = {}
-        self._is_conflicting: dict[tuple[str, str], bool] = {}
+        self._is_conflicting: dict[tuple[str, str, str], bool] = {}
         self._parts = CommitParts()
         self._rebuilder: Rebuilder | None = None
         self._left_out: tuple[Fix, ...] = ()
@@ -59,7 +61,13 @@ class Previewer:
         """From now on let plans leave out these parts: such a plan is what picking all the rest gives."""
         with self._lock:
             self._parts = parts
-            self._rebuilder = Rebuilder(self._space, self._branch, parts) if parts.parts else None
+            self._rebuilder = Rebuilder(self._space, self._branch, parts, self.hunks) if parts.parts else None
+            self._previews.clear()
+
+    def use_hunks(self, hunks: CommitHunks) -> None:
+        """From now on let plans revert these hunks by themselves."""
+        with self._lock:
+            self.hunks.add(hunks)
             self._previews.clear()
 
     def use_left_out(self, fixes: tuple[Fix, ...]) -> None:
@@ -70,7 +78,7 @@ class Previewer:
 
     def rest_of(self, preview: Preview) -> Preview:
         """Return the preview of a plan without the left-out fixes that it takes in."""
-        return self.preview({*preview.reverted, *preview.left_out}) if preview.taken else preview
+        return self.preview(preview.chosen.difference(preview.taken)) if preview.taken else preview
 
     def taken_steps(self, preview: Preview) -> list[TakenStep]:
         """Return what taking in each left-out fix of a plan does."""
@@ -83,7 +91,7 @@ class Previewer:
         return self._rebuilder if without(self._branch, self._parts, reverted) else None
 
     def preview(self, reverted: Collection[str]) -> Preview:
-        """Return the preview of reverting exactly these commits, and of leaving out these parts."""
+        """Return the preview of reverting exactly these commits and hunks, and of leaving out these parts."""
         wanted = frozenset(reverted)
         with self._lock:
             if self._space.clear_if_full():
@@ -106,15 +114,23 @@ class Previewer:
         return (frozenset(reverted) - {self._branch.squashed or ""}) | parts if parts else frozenset(reverted)
 
     def steps(self, reverted: Collection[str]) -> list[tuple[Commit, RevertStep]]:
-        """Return each revert with what it does, newest first. A revert that conflicts is skipped by the next one."""
+        """Return each revert with what it does, newest first. A revert that conflicts is skipped by the next one.
+
+        Of a fix of which only some hunks are reverted, the commit is one of these, on top of one of the others.
+        """
         with self._lock:
             tree = self._branch.tip_tree
             done = []
-            for commit in plan.reverts_in_order(self._branch, reverted):
+            for commit in self.reverts(reverted):
                 step = self._step(commit, tree)
                 done.append((commit, step))
                 tree = step.tree
             return done
+
+    def reverts(self, reverted: Collection[str]) -> list[Commit]:
+        """Return what is reverted, newest first: a later fix may build on an earlier one."""
+        parts = (self.hunks.reverted_part(commit, reverted) for commit in reversed(self._branch.commits))
+        return [commit for commit in parts if commit is not None]
 
     def add_resolution(self, key: str, resolution: Resolution) -> None:
         """Use the resolution of a person for each later conflict with the same key."""
@@ -140,17 +156,19 @@ class Previewer:
             Conflict(commit.id, self._opponents(commit, others), paths) for commit, (paths, others) in possible.items()
         )
         return Preview(
-            reverted=tuple(commit.id for commit, _ in steps),
+            reverted=self.hunks.reverted_commits(self._branch, reverted),
             tree=None if conflicts else (steps[-1][1].tree if steps else self._branch.tip_tree),
             conflicts=conflicts,
             unchanging=tuple(commit.id for commit, step in steps if step.tree == step.ours and not step.is_conflict),
             resolved=tuple(commit.id for commit, step in steps if step.is_resolved),
+            hunks=self.hunks.reverted_hunks(self._branch, reverted),
         )
 
     def _step(self, commit: Commit, ours: str) -> RevertStep:
-        known = self._steps.get((commit.id, ours))
+        key = (commit.id, commit.parent_tree, ours)
+        known = self._steps.get(key)
         if known is None:
-            known = self._steps[commit.id, ours] = self._revert(commit, ours)
+            known = self._steps[key] = self._revert(commit, ours)
         return known
 
     def _revert(self, commit: Commit, ours: str) -> RevertStep:
@@ -186,7 +204,7 @@ class Previewer:
 
     def _opponents(self, commit: Commit, possible: Sequence[Commit]) -> tuple[str, ...]:
         """Return those with which the revert conflicts by themselves; all possible ones when there is none."""
-        proven = tuple(later.id for later in possible if self._is_conflicting[commit.id, later.id])
+        proven = tuple(later.id for later in possible if self._is_conflicting[_pair(commit, later)])
         return proven or tuple(later.id for later in possible)
 
     def _find_pair_conflicts(self, pairs: Sequence[tuple[Commit, Commit]]) -> None:
@@ -198,7 +216,7 @@ class Previewer:
         unknown = [
             (commit, later, commit.paths | later.paths)
             for commit, later in pairs
-            if (commit.id, later.id) not in self._is_conflicting
+            if _pair(commit, later) not in self._is_conflicting
         ]
         onto = self._space.merger.merge_many(
             [
@@ -210,9 +228,13 @@ class Previewer:
         back = self._space.merger.merge_many(
             [(only(commit.tree, paths), tree, only(commit.parent_tree, paths)) for commit, _, paths, tree in made]
         )
-        self._is_conflicting.update({(commit.id, later.id): False for commit, later, _ in unknown})
+        self._is_conflicting.update({_pair(commit, later): False for commit, later, _ in unknown})
         for (commit, later, _, _), merge in zip(made, back, strict=True):
-            self._is_conflicting[commit.id, later.id] = not merge.is_clean
+            self._is_conflicting[_pair(commit, later)] = not merge.is_clean
+
+
+def _pair(commit: Commit, later: Commit) -> tuple[str, str, str]:
+    return commit.id, commit.parent_tree, later.id
 
 
 def conflict_key(commit: str, merge: MergeResult) -> str:

@@ -11,6 +11,7 @@ from swarm_tui.model.masking import mask_secrets
 from swarm_tui.model.outcome import IntegratorOutcome
 from swarm_tui.model.text import plain, plain_lines
 from swarm_tui.model.verdicts import Verdict, VerdictLine
+from swarm_tui.triage.leaving_out import hunks_left_out
 from swarm_tui.triage.measurements import MeasuredEffect, read_measured_effects
 from swarm_tui.triage.review import Review
 
@@ -34,10 +35,22 @@ def pull_request(review: Review, preview: Preview, verdicts: Mapping[str, Verdic
     kept = [fix for fix in branch.fixes if fix.id not in reverted]
     parts = [part for part in review.known_parts if part.id not in preview.left_out]
     lines = {fix.id: line for fix in (*review.fixes, *review.known_parts) if (line := review.verdict_line(fix))}
-    unread = [fix for fix in kept if verdicts.get(fix.id) is not Verdict.KEEP]
+    unread = [fix for fix in kept if verdicts.get(fix.id) not in (Verdict.KEEP, Verdict.PARTLY)]
     sections = [
         _opening(review, kept, parts, unread, sweep),
-        _section("Fixes", [_fix(fix, measured.get(fix.id), lines.get(fix.id), fix in unread) for fix in kept]),
+        _section(
+            "Fixes",
+            [
+                _fix(
+                    fix,
+                    measured.get(fix.id),
+                    lines.get(fix.id),
+                    fix in unread,
+                    hunks_left_out(review, preview, fix.commit),
+                )
+                for fix in kept
+            ],
+        ),
         _section("Tests and docs", [_part(part) for part in parts]),
         _section("Reverted", [_dropped(fix, lines) for fix in branch.fixes if fix.id in reverted]),
         _section("Left out", [_dropped(part, lines) for part in review.known_parts if part.id in preview.left_out]),
@@ -70,9 +83,17 @@ def _opening(review: Review, kept: Sequence[Fix], parts: Sequence[Fix], unread: 
     return f"{made}: {', '.join(counts)}.{seen if kept else ''}{tests}\n"
 
 
-def _fix(fix: Fix, effect: MeasuredEffect | None, line: VerdictLine | None, is_unread: bool) -> str:
+def _fix(
+    fix: Fix,
+    effect: MeasuredEffect | None,
+    line: VerdictLine | None,
+    is_unread: bool,
+    hunks_out: tuple[Sequence[Fix], int],
+) -> str:
     """Return one fix: what it does, and what speaks for and against it."""
+    out, total = hunks_out
     facts = [f"`{fix.id[:12]}`", f"+{fix.added} −{fix.removed}"]
+    facts += [f"without {len(out)} of its {total} hunks"] if out else []
     if effect is not None:
         how = "measured" if effect.is_measured else "as its agents report"
         facts += [f"turns {counted(len(effect.turned_green), 'test')} green ({how})"] if effect.turned_green else []
@@ -80,6 +101,7 @@ def _fix(fix: Fix, effect: MeasuredEffect | None, line: VerdictLine | None, is_u
     facts += [f"found by {len(fix.agents)} agents"] if len(fix.agents) > 1 else []
     facts += ["not looked at yet"] if is_unread else [f"kept by {plain(line.by, 60)}"] if line and line.by else []
     rows = [f"**{_as_text(fix.title)}** ({', '.join(facts)})"]
+    rows += [f"  - without {_as_code(hunk.title)}" for hunk in out]
     rows += [f"  - ▲ {_as_code(test)}" for test in (effect.turned_green[:_TESTS_NAMED] if effect else ())]
     rows += [f"  - ▼ {_as_code(test)}" for test in (effect.broken[:_TESTS_NAMED] if effect else ())]
     rows += [f"  - {_as_code(line.why)}"] if line and line.why and not is_unread else []

@@ -9,7 +9,7 @@ from swarm_tui.adapters.git.merging import MergeResult
 from swarm_tui.adapters.git.objects import ObjectSpace
 from swarm_tui.adapters.git.trees import TreeEntry
 from swarm_tui.model.fixes import CommitParts, Conflict, IntegratedBranch, Pick, Preview
-from swarm_tui.triage import plan
+from swarm_tui.triage.hunks import HunksOfFixes, is_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +45,12 @@ def without(branch: IntegratedBranch, parts: CommitParts, reverted: Collection[s
 class Rebuilder:
     """Picks what stays of a branch, and remembers every step. It has no lock of its own."""
 
-    def __init__(self, space: ObjectSpace, branch: IntegratedBranch, parts: CommitParts) -> None:
+    def __init__(self, space: ObjectSpace, branch: IntegratedBranch, parts: CommitParts, hunks: HunksOfFixes) -> None:
         self._space = space
         self._branch = branch
         self._picks = picks_of(branch, parts)
+        self._commits = {commit.id: commit for commit in branch.commits}
+        self._hunks = hunks
         self._steps: dict[tuple[str, str, str], PickStep] = {}
 
     def forget(self) -> None:
@@ -56,25 +58,32 @@ class Rebuilder:
 
     def steps(self, left_out: Collection[str]) -> list[PickStep]:
         """Return what each pick that stays does. One that conflicts is skipped by the next one."""
-        return pick_all(
-            self._space,
-            self._branch.base_tree,
-            [pick for pick in self._picks if pick.owner not in left_out],
-            self._steps,
-        )
+        picks = (self._what_stays(pick, left_out) for pick in self._picks)
+        return pick_all(self._space, self._branch.base_tree, [pick for pick in picks if pick is not None], self._steps)
+
+    def _what_stays(self, pick: Pick, left_out: Collection[str]) -> Pick | None:
+        """Return what is left of a pick: of a fix perhaps only some hunks."""
+        if pick.owner in left_out:
+            return None
+        commit = self._commits.get(pick.owner)
+        kept = self._hunks.kept_part(commit, left_out) if commit is not None else None
+        if commit is None or kept is commit:
+            return pick
+        return Pick(kept.id, kept.parent_tree, kept.tree, kept.changes) if kept is not None else None
 
     def preview(self, left_out: frozenset[str]) -> Preview:
         """Return the tree of the branch without these parts and commits, or which of them the others build on."""
         steps = self.steps(left_out)
         blocked = [step for step in steps if step.merge is not None]
-        reverted = tuple(commit.id for commit in plan.reverts_in_order(self._branch, left_out))
-        commits = {commit.id for commit in self._branch.commits}
         tree = steps[-1].tree if steps else self._branch.base_tree
         return Preview(
-            reverted=reverted,
+            reverted=self._hunks.reverted_commits(self._branch, left_out),
             tree=None if blocked else tree,
             conflicts=self._conflicts(blocked, left_out),
-            left_out=tuple(dict.fromkeys(pick.owner for pick in self._picks if pick.owner in left_out - commits)),
+            left_out=tuple(
+                dict.fromkeys(pick.owner for pick in self._picks if pick.owner in left_out - self._commits.keys())
+            ),
+            hunks=self._hunks.reverted_hunks(self._branch, left_out),
         )
 
     def _conflicts(self, blocked: Sequence[PickStep], left_out: Collection[str]) -> tuple[Conflict, ...]:
@@ -90,14 +99,22 @@ class Rebuilder:
 
     def _needed_by(self, blocked: PickStep, left_out: Collection[str]) -> list[str]:
         """Return what is left out and is needed by a pick: each that is by itself, else all that were before it."""
-        before = self._picks[: self._picks.index(blocked.pick)]
-        missing = list(dict.fromkeys(pick.owner for pick in before if pick.owner in left_out))
-        alone = [
-            owner
-            for owner in missing
-            if any(step.merge is not None and step.pick is blocked.pick for step in self.steps({owner}))
-        ]
+        place = next(n for n, pick in enumerate(self._picks) if _is_same(pick, blocked.pick))
+        before = [pick for pick in self._picks[:place] if self._what_stays(pick, left_out) is not pick]
+        missing = list(dict.fromkeys(pick.owner for pick in before))
+        alone = [owner for owner in missing if self._is_blocked_by(owner, blocked.pick, left_out)]
         return alone or missing
+
+    def _is_blocked_by(self, owner: str, blocked: Pick, left_out: Collection[str]) -> bool:
+        """Return whether a pick conflicts when nothing is left out but this part or commit, or its hunks that are."""
+        hunks = {name for name in left_out if is_of(name, owner)}
+        steps = self.steps({owner} if owner in left_out else hunks)
+        return any(step.merge is not None and _is_same(step.pick, blocked) for step in steps)
+
+
+def _is_same(pick: Pick, other: Pick) -> bool:
+    """Return whether two picks are of the same change, or of hunks of it."""
+    return (pick.owner, pick.before) == (other.owner, other.before)
 
 
 def pick_all(
@@ -109,7 +126,7 @@ def pick_all(
     for pick in picks:
         key = (pick.before, pick.after, tree)
         step = known.get(key)
-        if step is None or step.pick is not pick:
+        if step is None or step.pick != pick:
             step = known[key] = _pick(space, pick, tree)
         done.append(step)
         tree = step.tree

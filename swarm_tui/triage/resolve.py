@@ -13,7 +13,7 @@ from swarm_tui.adapters.git.repository import Repository
 from swarm_tui.adapters.git.scratch import ScratchFolder
 from swarm_tui.adapters.git.trees import TreeEntry, write_loose
 from swarm_tui.errors import SwarmError, UsageError
-from swarm_tui.model.fixes import Preview
+from swarm_tui.model.fixes import Commit, Preview
 from swarm_tui.model.text import plain
 from swarm_tui.regular_file import read_regular
 from swarm_tui.triage.preview import conflict_key
@@ -52,9 +52,18 @@ def open_conflict(review: Review, commit: str, reverted: frozenset[str] | None =
     review.space.retain()
     scratch = ScratchFolder("swarm-conflict-")
     copy = check_out_tree(review.space, ours, scratch.path / "copy", parent=review.branch.tip, is_verbatim=True)
-    copy.run("revert", "--no-commit", "--no-edit", commit, codes=(0, 1))
+    copy.run("revert", "--no-commit", "--no-edit", _commit_to_revert(review, steps[commit][0]), codes=(0, 1))
     key = conflict_key(commit, merge)
     return ConflictCopy(copy.root, commit, merge.conflict_paths, wanted, key, merge.tree, scratch)
+
+
+def _commit_to_revert(review: Review, commit: Commit) -> str:
+    """Return the commit itself, or of one that stands for some hunks of a fix a commit of these alone."""
+    original = next(each for each in review.branch.commits if each.id == commit.id)
+    if commit.parent_tree == original.parent_tree:
+        return commit.id
+    rest = review.space.commit(commit.parent_tree, [commit.parent], b"the hunks that stay\n")
+    return review.space.commit(commit.tree, [rest], commit.message.encode("utf-8", "replace"))
 
 
 def apply_resolution(review: Review, copy: ConflictCopy) -> Preview:

@@ -13,6 +13,7 @@
     review.diff(fix), review.net_diff()          lines harmless to show, with their files and hunks (cached)
     review.is_rewritten()                        the branch has another tip than the one under review
     review.branch.tests, review.load_parts()     row 0, the commit of all test and doc fixes, and what it was made of
+    review.load_hunks(fix)                       the hunks of a fix, each of which takes a verdict as a fix does
 
 Every call is synchronous and safe from any thread: from an event loop use `await asyncio.to_thread(review.preview)`.
 Conflicts are resolved with `triage.resolve`, tests run with `triage.verify`, the plan is applied by `triage.apply`.
@@ -36,8 +37,17 @@ from swarm_tui.model.diff import Diff
 from swarm_tui.model.fixes import CommitParts, Conflict, Fix, IntegratedBranch, Preview
 from swarm_tui.model.outcome import IntegratorOutcome
 from swarm_tui.model.text import plain
-from swarm_tui.model.verdicts import History, Verdict, VerdictChange, VerdictLine, fold_verdicts, names_other_commits
+from swarm_tui.model.verdicts import (
+    History,
+    Verdict,
+    VerdictChange,
+    VerdictLine,
+    fold_verdicts,
+    names_other_commits,
+    verdict_of_hunks,
+)
 from swarm_tui.triage import plan
+from swarm_tui.triage.hunks import HUNK_PREFIX, CommitHunks, content_of, hunks_as_rows, is_of
 from swarm_tui.triage.left_out import read_left_out
 from swarm_tui.triage.parts import PART_PREFIX, PartSource, read_parts
 from swarm_tui.triage.preview import Previewer
@@ -76,6 +86,7 @@ class Review:
         self._sources = sources
         self.parts: CommitParts | None = None
         """What the commit of all test and doc fixes was made of; None until `load_parts` was called."""
+        self._hunks: dict[str, tuple[Fix, ...]] = {}
         self._left_out: tuple[Fix, ...] | None = None
         self._contents: dict[str, str] = {}
         self._verdicts: dict[str, VerdictLine] = {}
@@ -136,19 +147,27 @@ class Review:
 
     def verdict(self, fix: Fix) -> Verdict | None:
         """Return what was decided about a fix, or None."""
+        if any(hunk.id in self._verdicts for hunk in self.known_hunks(fix)):
+            return verdict_of_hunks([self.verdict(hunk) for hunk in self.known_hunks(fix)])
         line = self.verdict_line(fix)
         return line.verdict if line else None
 
     def verdict_line(self, fix: Fix) -> VerdictLine | None:
-        """Return who decided when, and why, about a fix, or None; a part without a verdict has that of row 0."""
+        """Return who decided when, and why, about a fix, or None.
+
+        A part without a verdict has that of row 0, a hunk that of its fix.
+        """
         own = self._verdicts.get(fix.id)
-        is_part = fix.id.startswith(PART_PREFIX) and self.branch.squashed is not None
-        return self._verdicts.get(self.branch.squashed or "") if own is None and is_part else own
+        whole = (self.branch.squashed or "") if fix.id.startswith(PART_PREFIX) else fix.hunk_of
+        return self._verdicts.get(whole) if own is None else own
 
     @property
     def reverted(self) -> frozenset[str]:
-        """The commits that the plan reverts, the parts that it leaves out, and the left-out fixes that it takes in."""
-        out = (fix.id for fix in (*self.fixes, *self.known_parts) if self.verdict(fix) is Verdict.REVERT)
+        """The commits and hunks that the plan reverts, the parts that it leaves out, the left-out fixes in it."""
+        hunks = (
+            hunk for fix in self.fixes if self.verdict(fix) is not Verdict.REVERT for hunk in self.known_hunks(fix)
+        )
+        out = (fix.id for fix in (*self.fixes, *hunks, *self.known_parts) if self.verdict(fix) is Verdict.REVERT)
         return frozenset((*out, *(fix.id for fix in self.taken)))
 
     @property
@@ -196,22 +215,48 @@ class Review:
                     self._fold()
             return self.parts
 
+    def known_hunks(self, fix: Fix) -> tuple[Fix, ...]:
+        """Return the hunks of a fix, as far as they were loaded."""
+        return self._hunks.get(fix.id, ())
+
+    def load_hunks(self, fix: Fix) -> tuple[Fix, ...]:
+        """Take a fix apart, once; this takes about a ms for each hunk."""
+        with self._parts_lock:
+            if fix.id not in self._hunks:
+                hunks = CommitHunks.read(self.space, self._diffs, fix.commit)
+                self.space.retain()
+                rows = hunks_as_rows(self.space, fix, hunks)
+                with self._lock:
+                    self._hunks[fix.id] = rows
+                    self.previewer.use_hunks(hunks)
+                    self._fold()
+            return self._hunks[fix.id]
+
+    def load_judged_hunks(self) -> None:
+        """Take those fixes apart that have verdicts on their hunks; all of them when some are on another branch."""
+        judged = {line.commit for line in self.store.lines if line.commit.startswith(HUNK_PREFIX)}
+        here = [fix for fix in self.fixes if any(is_of(hunk, fix.id) for hunk in judged)]
+        is_all_here = all(any(is_of(hunk, fix.id) for fix in here) for hunk in judged)
+        for fix in here if is_all_here else self.fixes:
+            self.load_hunks(fix)
+
     def find(self, commit: str) -> Fix | None:
-        """Return the fix, the part or row 0 of that id; None for any other."""
+        """Return the fix, the hunk, the part or row 0 of that id; None for any other."""
         row = self.branch.tests
         if row is not None and commit == row.id:
             return row
-        found = self.branch.find(commit) or next((fix for fix in self.left_out if fix.id == commit), None)
+        hunks = (hunk for rows in self._hunks.values() for hunk in rows)
+        found = self.branch.find(commit) or next((fix for fix in (*self.left_out, *hunks) if fix.id == commit), None)
         return found or (self.parts.find(commit) if self.parts is not None else None)
 
     @property
     def open_fixes(self) -> tuple[Fix, ...]:
-        """The fixes that are neither kept nor reverted."""
-        return tuple(fix for fix in self.fixes if self.verdict(fix) not in (Verdict.KEEP, Verdict.REVERT))
+        """The fixes that are neither kept nor reverted, nor kept in part."""
+        return tuple(fix for fix in self.fixes if self.verdict(fix) in (None, Verdict.LATER))
 
     def closing_line(self) -> str:
         """Return the line for scripts: "reviewed 9 of 11, 2 reverted, 2 open"."""
-        verdicts = {commit: line.verdict.value for commit, line in self._verdicts.items()}
+        verdicts = {fix.id: verdict.value for fix in self.fixes if (verdict := self.verdict(fix)) is not None}
         return plan.closing_line(verdicts, [fix.id for fix in self.fixes])
 
     def set_verdict(self, fix: Fix, verdict: Verdict, why: str = "") -> None:
@@ -250,6 +295,8 @@ class Review:
             if known is None and fix.id.startswith(PART_PREFIX):
                 # The id of a part says what it changes.
                 known = self._contents[fix.id] = fix.id
+            if known is None and fix.hunk_of:
+                known = self._contents[fix.id] = content_of(fix.id)
             if known is None:
                 known = self._diffs.content_key(fix.commit.parent_tree, fix.commit.tree)
                 self._contents[fix.id] = known
@@ -258,7 +305,14 @@ class Review:
     def _history(self) -> History:
         with self._lock:
             commits = [fix.id for fix in self._all_rows]
-            return History(self.store.lines, commits, self._contents, by=self.by, inherited=self.store.inherited)
+            inherited = self.store.inherited
+            return History(
+                self.store.lines, commits, self._contents, by=self.by, inherited=inherited, fix_of=self._fix_of
+            )
+
+    @property
+    def _fix_of(self) -> dict[str, str]:
+        return {hunk.id: fix for fix, hunks in self._hunks.items() for hunk in hunks}
 
     def _step(self, change: VerdictChange, line: VerdictLine) -> Fix | None:
         self._append(line.model_copy(update={"by": self.by, "commit": change.commit, "content": change.content}))
@@ -271,16 +325,21 @@ class Review:
 
     def _fold(self) -> None:
         lines = self.store.lines
-        commits = [fix.id for fix in self._all_rows]
-        if names_other_commits(lines, frozenset(commits)):
-            for fix in self._all_rows:
+        rows = self._all_rows
+        commits = frozenset(fix.id for fix in rows)
+        # A part or hunk says in its id what it changes.
+        whole = [line for line in lines if not line.commit.startswith((PART_PREFIX, HUNK_PREFIX))]
+        is_elsewhere = names_other_commits(whole, commits)
+        for fix in rows:
+            if is_elsewhere or fix.hunk_of or fix.id.startswith(PART_PREFIX):
                 self.content(fix)
-        self._verdicts = fold_verdicts(lines, frozenset(commits), self._contents)
+        self._verdicts = fold_verdicts(lines, commits, self._contents, self._fix_of)
 
     @property
     def _all_rows(self) -> tuple[Fix, ...]:
         row = self.branch.tests
-        return (*((row,) if row is not None else ()), *self.known_parts, *self.fixes, *self.left_out)
+        hunks = (hunk for rows in self._hunks.values() for hunk in rows)
+        return (*((row,) if row is not None else ()), *self.known_parts, *self.fixes, *hunks, *self.left_out)
 
     # Previews and diffs
 
@@ -293,6 +352,7 @@ class Review:
 
     def preview(self) -> Preview:
         self.load_left_out()
+        self.load_judged_hunks()
         if self._has_verdicts_on_parts():
             self.load_parts()
         return self.preview_of(self.reverted)
@@ -304,7 +364,7 @@ class Review:
         )
 
     def preview_of(self, reverted: Collection[str]) -> Preview:
-        """Return the preview of reverting exactly these commits, and of leaving out these parts."""
+        """Return the preview of reverting exactly these commits and hunks, and of leaving out these parts."""
         if self.branch.tests is not None and self.branch.tests.id in reverted:
             self.load_parts()
         return self.previewer.preview(reverted)

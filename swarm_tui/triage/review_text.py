@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from swarm_tui.model.fixes import Fix, IntegratedBranch, Preview
@@ -13,10 +13,20 @@ if TYPE_CHECKING:
     from swarm_tui.model.shapes import ShownReview
 
 Verdicts = Mapping[str, Verdict]
+HunksOf = Callable[[Fix], Sequence[Fix]]
+"""Returns the hunks of a fix, as far as they are known."""
+
+
+def _no_hunks(_: Fix) -> Sequence[Fix]:
+    return ()
 
 
 def review_as_json(
-    branch: IntegratedBranch, verdicts: Verdicts, preview: Preview, parts: Sequence[Fix] = ()
+    branch: IntegratedBranch,
+    verdicts: Verdicts,
+    preview: Preview,
+    parts: Sequence[Fix] = (),
+    hunks_of: HunksOf = _no_hunks,
 ) -> ShownReview:
     """Return the review as it is printed with --json."""
     return {
@@ -31,6 +41,16 @@ def review_as_json(
                 "branch": fix.branch,
                 "agents": list(fix.agents),
                 "verdict": verdicts.get(fix.id),
+                "hunks": [
+                    {
+                        "number": f"{fix.rank}.{number}",
+                        "title": hunk.title,
+                        "added": hunk.added,
+                        "removed": hunk.removed,
+                        "verdict": verdicts.get(hunk.id),
+                    }
+                    for number, hunk in enumerate(hunks_of(fix), 1)
+                ],
             }
             for fix in branch.fixes
         ],
@@ -50,6 +70,7 @@ def review_as_json(
             "tree": preview.tree,
             "reverted": list(preview.reverted),
             "left_out": list(preview.left_out),
+            "hunks": list(preview.hunks),
             "conflicts": [
                 {"commit": conflict.commit, "with": list(conflict.opponents), "paths": list(conflict.paths)}
                 for conflict in preview.conflicts
@@ -58,18 +79,36 @@ def review_as_json(
     }
 
 
-def review_as_list(branch: IntegratedBranch, verdicts: Verdicts, parts: Sequence[Fix] = ()) -> list[str]:
-    """Return one line for each fix: rank, verdict, commit, size, title; before them row 0, and its parts."""
-    width = max(len(str(len(branch.fixes))), len(f"0.{len(parts)}") if parts else 1)
+def review_as_list(
+    branch: IntegratedBranch, verdicts: Verdicts, parts: Sequence[Fix] = (), hunks_of: HunksOf = _no_hunks
+) -> list[str]:
+    """Return one line for each fix: rank, verdict, commit, size, title; before them row 0, and its parts.
+
+    Below a fix of which only some hunks are reverted stand all of them.
+    """
+    pieces = {f"0.{number}": part for number, part in enumerate(parts, 1)}
+    split = {
+        fix.id: {f"{fix.rank}.{number}": hunk for number, hunk in enumerate(hunks_of(fix), 1)}
+        for fix in branch.fixes
+        if verdicts.get(fix.id) != Verdict.REVERT and any(verdicts.get(each.id) == "revert" for each in hunks_of(fix))
+    }
+    names = [*pieces, *(name for hunks in split.values() for name in hunks)]
+    width = max(len(name) for name in (str(len(branch.fixes)), *names))
     row = branch.tests
     above = [f"{0:>{width}}  {'':<6}  {row.id[:9]}  {_size(row):>11}  {row.title}"] if row is not None else []
-    above += [
-        f"{f'0.{number}':>{width}}  {verdicts.get(part.id, '·'):<6}  {'':9}  {_size(part):>11}  {part.title}"
-        for number, part in enumerate(parts, 1)
-    ]
-    return above + [
-        f"{fix.rank:>{width}}  {verdicts.get(fix.id, '·'):<6}  {fix.id[:9]}  {_size(fix):>11}  {fix.title}"
-        for fix in branch.fixes
+    above += _piece_rows(pieces, verdicts, width)
+    for fix in branch.fixes:
+        above.append(
+            f"{fix.rank:>{width}}  {verdicts.get(fix.id, '·'):<6}  {fix.id[:9]}  {_size(fix):>11}  {fix.title}"
+        )
+        above += _piece_rows(split.get(fix.id, {}), verdicts, width)
+    return above
+
+
+def _piece_rows(pieces: Mapping[str, Fix], verdicts: Verdicts, width: int) -> list[str]:
+    return [
+        f"{name:>{width}}  {verdicts.get(piece.id, '·'):<6}  {'':9}  {_size(piece):>11}  {piece.title}"
+        for name, piece in pieces.items()
     ]
 
 

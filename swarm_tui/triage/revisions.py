@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Final
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, TypeAdapter, ValidationError
 
@@ -27,6 +27,7 @@ class ReturnedFix(BaseModel):
     agent: Annotated[str, AfterValidator(lambda name: plain(name, 200))] = ""
 
 
+_HUNK_LIMIT: Final = 8_000
 _RETURNED = TypeAdapter(tuple[ReturnedFix, ...])
 
 
@@ -37,6 +38,18 @@ def returned_fixes(outcome: IntegratorOutcome) -> dict[str, ReturnedFix]:
     except ValidationError:
         return {}
     return {returned.new: returned for returned in found}
+
+
+def hunk_text(review: Review, hunk: Fix) -> str:
+    """Return a hunk as its author is shown it: the file, the header and the lines; "" of a whole fix."""
+    if not hunk.hunk_of:
+        return ""
+    diff = review.diff(hunk)
+    shown = []
+    for file in diff.files:
+        body = diff.lines[file.hunks[0] : file.end] if file.hunks else diff.lines[file.start : file.end]
+        shown += [file.path, *body]
+    return "\n".join(shown)[:_HUNK_LIMIT]
 
 
 def difference_of(review: Review, fix: Fix, returned: ReturnedFix) -> Diff | None:

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from swarm_tui.agents.contract import ARCHIVE_PATH
-from swarm_tui.agents.prompting import MAPPER_TEMPLATE, render_prompt
+from swarm_tui.agents.prompting import MAPPER_TEMPLATE, render_prompt, render_revision
 from swarm_tui.agents.task import Task
 from swarm_tui.errors import UsageError
 from swarm_tui.model.baseline import Baseline
+from swarm_tui.model.revision import Revision
 
 TASK = Task(
     sweep="20261118-061200",
@@ -76,3 +77,13 @@ def test_agents_are_told_what_the_baseline_said(baseline: Baseline, words: str) 
     text = render_prompt(MAPPER_TEMPLATE, TASK, baseline=baseline)
     assert words in text or words.replace("\n", " ") in text.replace("\n", " ")
     assert "fresh copy" not in render_prompt(MAPPER_TEMPLATE, TASK)
+
+
+def test_an_agent_to_whom_a_fix_is_sent_back_is_told_which_lines_are_meant() -> None:
+    revision = Revision(fix="1" * 40, comment="Five,\nplease.", tip="2" * 40)
+    whole = render_revision(TASK, revision, "Mend it")
+    assert "> Five,\n> please." in whole
+    assert "these lines" not in whole
+    hunk = "lib.py\n@@ -1,2 +1,2 @@\n-    return 1\n+    return 2"
+    text = render_revision(TASK, revision.model_copy(update={"hunk": hunk}), "Mend it")
+    assert "these lines of it alone:\n\n    lib.py\n    @@ -1,2 +1,2 @@\n    -    return 1\n" in text

@@ -43,7 +43,7 @@ def fixes(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, st
 def plan_of(out: str) -> dict[str, Any]:
     told = json.loads(out)
     assert list(told) == ["base", "tip", "squashed", "fixes", "parts", "plan"]
-    assert list(told["plan"]) == ["clean", "tree", "reverted", "left_out", "conflicts"]
+    assert list(told["plan"]) == ["clean", "tree", "reverted", "left_out", "hunks", "conflicts"]
     plan = told["plan"]
     assert isinstance(plan, dict)
     return plan
@@ -61,9 +61,20 @@ def test_the_json_tells_the_fixes_and_the_plan(project: GitProject, capsys: pyte
     assert told["base"] == project.git("rev-parse", "main")
     assert (told["tip"], told["squashed"]) == (three, squashed)
     assert told["fixes"] == [
-        {"rank": 1, "commit": one, "title": "One", "branch": "", "agents": [], "verdict": "revert"},
-        {"rank": 2, "commit": two, "title": "Two", "branch": "", "agents": [], "verdict": None},
-        {"rank": 3, "commit": three, "title": "Three", "branch": "", "agents": [], "verdict": "revert"},
+        {
+            "rank": rank,
+            "commit": commit,
+            "title": title,
+            "branch": "",
+            "agents": [],
+            "verdict": verdict,
+            "hunks": [{"number": f"{rank}.1", "title": place, "added": 1, "removed": 1, "verdict": verdict}],
+        }
+        for rank, commit, title, verdict, place in (
+            (1, one, "One", "revert", "lines.txt:5"),
+            (2, two, "Two", None, "other.txt:1"),
+            (3, three, "Three", "revert", "lines.txt:5"),
+        )
     ]
     plan = plan_of(out)
     assert (plan["clean"], plan["reverted"], plan["conflicts"]) == (True, [three, one], [])
@@ -300,6 +311,38 @@ def test_parts_of_row_0_are_named_by_numbers(project: GitProject, capsys: pytest
     project.git("cherry-pick", "integrated~2", "integrated")
     assert f"the plan is clean: 1 reverted, 1 part left out, tree {project.git('rev-parse', 'HEAD^{tree}')}" in out
     assert plan_of(fixes(capsys, "--base", "main", "integrated", "--revert", "0", "--json")[1])["left_out"] != []
+
+
+def test_hunks_of_a_fix_are_named_by_numbers(project: GitProject, capsys: pytest.CaptureFixture[str]) -> None:
+    text = number_lines({5: "three", 20: "four", 35: "four"})
+    project.commit("[FIX_IMPL] Four", {"lines.txt": text, "other.txt": "four\n"})
+    branch = ("--base", "main", "integrated")
+    code, out, _ = fixes(capsys, *branch, "--revert", "4.2", "--list")
+    assert code == 0
+    assert [line.split(maxsplit=2)[:2] for line in out.splitlines()[4:9]] == [
+        ["3", "·"],
+        ["4", "·"],
+        ["4.1", "·"],
+        ["4.2", "revert"],
+        ["4.3", "·"],
+    ]
+    assert "the plan is clean: 0 reverted, 1 hunk of others" in out
+    code, out, error = fixes(capsys, *branch, "--revert", "4.7")
+    assert (code, "fix 4 has 3 hunks: 4.1 lines.txt:20, 4.2 lines.txt:35, 4.3 other.txt:1" in error) == (2, True)
+    code, out, _ = fixes(capsys, *branch, "--revert", "4", "--keep", "4.3", "--why", "too much", "--apply", "--json")
+    told = json.loads(out)
+    assert [fix["verdict"] for fix in told["fixes"]] == [None, None, None, "partly"]
+    assert [hunk["verdict"] for hunk in told["fixes"][3]["hunks"]] == ["revert", "revert", "keep"]
+    assert len(told["plan"]["hunks"]) == 2
+    applied = told["applied"]["branch"]
+    assert project.git("rev-parse", f"{applied}^{{tree}}") == told["plan"]["tree"]
+    assert project.git("diff", "--name-only", f"{applied}~", applied) == "lines.txt"
+    assert project.git("log", "-1", "--format=%s", applied) == 'Revert 2 of 3 hunks of "[FIX_IMPL] Four"'
+    # What was applied was kept as verdicts.
+    _, out, _ = fixes(capsys, *branch, "--list")
+    assert "reviewed 1 of 4, 0 reverted, 1 partly, 3 open" in out
+    _, out, _ = fixes(capsys, *branch, "--pr")
+    assert "without 2 of its 3 hunks" in out
 
 
 def test_patches_give_the_previewed_tree(project: GitProject, capsys: pytest.CaptureFixture[str]) -> None:

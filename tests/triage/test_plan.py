@@ -10,7 +10,6 @@ from swarm_tui.triage.plan import (
     closing_line,
     commits_changing,
     later_commits_that_stay,
-    reverts_in_order,
 )
 
 
@@ -55,11 +54,6 @@ def test_only_what_adds_files_and_changes_their_content_is_reverted_by_path(
     assert can_be_reverted_by_path(commit("x", *changes)) is is_possible
 
 
-def test_reverts_go_from_the_newest_to_the_oldest() -> None:
-    assert reverts_in_order(BRANCH, ["1", "3", "unknown"]) == (COMMITS[2], COMMITS[0])
-    assert reverts_in_order(BRANCH, []) == ()
-
-
 def test_later_commits_stay_unless_the_plan_reverts_them() -> None:
     assert later_commits_that_stay(BRANCH, "1", {"3"}) == (COMMITS[1], COMMITS[3])
     assert later_commits_that_stay(BRANCH, "2", set()) == COMMITS[2:]
@@ -74,3 +68,4 @@ def test_commits_are_found_by_the_paths_that_they_change() -> None:
 def test_the_closing_line_counts_each_verdict_once() -> None:
     verdicts = {"1": "keep", "2": "revert", "3": "later", "x": "revert"}
     assert closing_line(verdicts, ["1", "2", "3", "4"]) == "reviewed 2 of 4, 1 reverted, 2 open"
+    assert closing_line({"1": "partly"}, ["1", "2"]) == "reviewed 1 of 2, 0 reverted, 1 partly, 1 open"

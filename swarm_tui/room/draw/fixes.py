@@ -9,7 +9,7 @@ from typing import Final
 from swarm_tui.insight.costs import cost_words
 from swarm_tui.model.diff import Diff, DiffFile
 from swarm_tui.model.fixes import IntegratedBranch
-from swarm_tui.model.formatting import age
+from swarm_tui.model.formatting import age, counted
 from swarm_tui.model.outcome import IntegratorOutcome, LeftOut
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.teeth import TestTeeth
@@ -30,7 +30,12 @@ from swarm_tui.room.draw.parts import (
 from swarm_tui.room.draw.teeth import draw_teeth
 
 TRIES_SHOWN: Final = 12
-VERDICT_WORDS: Final = {"keep": ("keep", "good"), "revert": ("REVERT", "removed bold"), "later": ("later", "warning")}
+VERDICT_WORDS: Final = {
+    "keep": ("keep", "good"),
+    "revert": ("REVERT", "removed bold"),
+    "later": ("later", "warning"),
+    "partly": ("partly", "removed"),
+}
 WAY_BACK_WORDS: Final = {"sent": ("sent", "running"), "back": ("back", "warning"), "new": ("new", "accent")}
 """Where a fix is that was sent back to its author."""
 
@@ -42,7 +47,7 @@ class FixFacts:
     rank: int
     title: str
     verdict: str
-    """keep, revert, later, or "" while there is none; sent, back or new of a fix that was sent back."""
+    """keep, revert, partly, later, or "" while there is none; sent, back or new of a fix that was sent back."""
     added: int
     removed: int
     greens: int | None
@@ -64,6 +69,8 @@ class FixFacts:
     """It has files that act by themselves, or a link that leads out of the tree."""
     is_left_out: bool = False
     """It is not on the branch; the plan may take it in."""
+    hunks_reverted: int = 0
+    """Hunks of it that the plan reverts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +98,16 @@ class PlanFacts:
     """Such as "$4.13 a kept fix"."""
     parts: str = ""
     """Such as "2 parts out"."""
+    partly: int = 0
+    """Fixes of which some hunks are kept and the others are reverted."""
 
 
 def draw_plan(facts: PlanFacts, width: int) -> Line:
-    still_open = facts.total - facts.kept - facts.reverted
+    still_open = facts.total - facts.kept - facts.partly - facts.reverted
     left = [Part(" "), Part(f"{facts.total} {'fix' if facts.total == 1 else 'fixes'}", "strong")]
-    left += _count(facts.kept, "keep", "good") + _count(facts.reverted, "revert", "removed")
+    left += _count(facts.kept, "keep", "good")
+    left += _count(facts.partly, "partly", "removed") if facts.partly else []
+    left += _count(facts.reverted, "revert", "removed")
     left += _count(still_open, "open", "accent" if still_open else "dim")
     if facts.parts:
         left += [Part(" · ", "faint"), Part(facts.parts, "removed" if facts.parts.endswith("out") else "dim")]
@@ -143,6 +154,7 @@ def draw_fix(facts: FixFacts, width: int) -> Line:
     impact = "" if facts.greens is None else f"{facts.greens}▲" + (f"{facts.reds}▼" if facts.reds else "")
     size = facts.without_lines or (f"+{facts.added}-{facts.removed}" if facts.removed else f"+{facts.added}")
     tail = [
+        Part(f" {counted(facts.hunks_reverted, 'hunk')} out" if facts.hunks_reverted and width >= 34 else "", "dim"),
         Part(f" {facts.weaker} weaker ▼" if facts.weaker and width >= 34 else "", "unresolved"),
         Part(" !" if facts.is_risky else "", "error"),
         Part(" ⚠" if facts.is_stuck else "", "warning"),
@@ -225,6 +237,8 @@ class FixEvidence:
     """Who sent it back to its author and what became of that, and what was said."""
     risks: tuple[str, ...] = ()
     """What is risky about its files."""
+    hunks_reverted: tuple[str, ...] = ()
+    """The hunks of it that are reverted, each with its number."""
 
 
 def draw_evidence(evidence: FixEvidence, width: int) -> list[Line]:
@@ -235,6 +249,7 @@ def draw_evidence(evidence: FixEvidence, width: int) -> list[Line]:
         word, role = VERDICT_WORDS.get(evidence.verdict, (evidence.verdict, "dim"))
         lines += [[Part(word, role), Part(f"{who}{when}", "dim")]]
         lines += _wrapped(evidence.verdict_why, width)
+    lines += [cut_line([Part("without ", "removed"), Part(hunk)], width) for hunk in evidence.hunks_reverted]
     if evidence.sent_back[0]:
         lines += _wrapped(evidence.sent_back[0], width, "accent")
         lines += _wrapped(evidence.sent_back[1], width)

@@ -33,9 +33,11 @@ class PlanApplication:
         state = self._screen.review_state
         assert state is not None, "not possible without a review"
         out = len(state.review.reverted & {part.id for part in state.review.known_parts})
-        taken = len(state.review.taken)
-        number = len(state.review.reverted) - out - taken
-        parts = f" and {counted(out, 'part')} left out" if out else ""
+        taken, in_part = len(state.review.taken), len(state.fixes_reverted_in_part)
+        reverted = sum(fix.id in state.review.reverted for fix in state.fixes)
+        number = reverted + in_part
+        parts = f", {in_part} in part" if in_part else ""
+        parts += f" and {counted(out, 'part')} left out" if out else ""
         parts += f", {taken} taken in" if taken else ""
         detail = f"{counted(number + bool(out), 'commit')}, saying which, why and by whom"
         entries = [
@@ -47,7 +49,7 @@ class PlanApplication:
             if values:
                 self._screen.start(partial(self._confirm, state, is_drop=values == ("drop",)), "apply")
 
-        self._screen.room.push_screen(PickScreen(f"Apply: {number} reverted{parts}", entries), confirm)
+        self._screen.room.push_screen(PickScreen(f"Apply: {reverted} reverted{parts}", entries), confirm)
 
     async def _confirm(self, state: ReviewState, *, is_drop: bool) -> None:
         branch = reviewed_branch(state.review, state.sweep)

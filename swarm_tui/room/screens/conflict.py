@@ -63,13 +63,13 @@ class ConflictResolution:
     def offer(self) -> None:
         state, fix = self._screen.reviewed_fix()
         if state.conflict_of(fix) is not None:
-            self._screen.show_message(f"looks what stands in the way of reverting #{fix.rank} …")
+            self._screen.show_message(f"looks what stands in the way of reverting {state.number(fix.id)} …")
             self._screen.start(partial(self._look_for_ways, state, fix), "ways out")
 
     async def _look_for_ways(self, state: ReviewState, fix: Fix) -> None:
         reverted = state.with_it_reverted(fix)
         found = await asyncio.to_thread(ways_out, state.review, reverted)
-        work = await asyncio.to_thread(hand_work, state.review, fix.id, reverted)
+        work = await asyncio.to_thread(hand_work, state.review, fix.hunk_of or fix.id, reverted)
         conflict = state.conflict_of(fix)
         if self._screen.current_fix is fix and conflict is not None and reverted == state.with_it_reverted(fix):
             self._screen.show_message("")
@@ -79,7 +79,7 @@ class ConflictResolution:
         by_hand = hand_words(work) or ", ".join(plain(path, 60) for path in conflict.paths[:3])
         entries = [
             *_sets_to_revert(found),
-            Choosable("keep", f"keep #{fix.rank} as well", "the plan leaves all of them as they are", "k"),
+            Choosable("keep", f"keep {state.number(fix.id)} as well", "the plan leaves all of them as they are", "k"),
             Choosable("edit", "resolve it in the editor", f"{by_hand}, in a scratch copy", "e"),
             Choosable("tool", "resolve it with git mergetool", "in a scratch copy", "m"),
         ]
@@ -101,7 +101,7 @@ class ConflictResolution:
                     self._screen.show_message("nothing was decided")
 
         against = ", ".join(state.number(other) for other in conflict.opponents)
-        title = f"Reverting #{fix.rank} conflicts" + (f" with {against}" if against else "")
+        title = f"Reverting {state.number(fix.id)} conflicts" + (f" with {against}" if against else "")
         self._screen.room.push_screen(PickScreen(title, entries), resolve)
 
     def _start(self, state: ReviewState, fix: Fix, command: Command) -> None:
@@ -109,7 +109,8 @@ class ConflictResolution:
 
     async def _resolve_by_hand(self, state: ReviewState, fix: Fix, command: Command) -> None:
         try:
-            copy = await asyncio.to_thread(open_conflict, state.review, fix.id, state.with_it_reverted(fix))
+            commit = fix.hunk_of or fix.id
+            copy = await asyncio.to_thread(open_conflict, state.review, commit, state.with_it_reverted(fix))
         except SwarmError as error:
             self._screen.show_message(str(error), "error")
             return

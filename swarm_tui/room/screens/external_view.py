@@ -43,7 +43,7 @@ class ExternalView:
         if fix in state.review.known_parts:
             self._screen.show_message("a part is no commit of its own; o on row 0 opens the whole one", "warning")
             return
-        words = ("git", "--paginate", "show", "--stat", "--patch", "--no-ext-diff", fix.id, "--")
+        words = ("git", "--paginate", "show", "--stat", "--patch", "--no-ext-diff", fix.hunk_of or fix.id, "--")
         # By default git lets less quit at once when everything fits on the screen.
         problem = run_in_terminal(self._screen.room, words, state.review.repository.root, {"LESS": "R"})
         if problem:

@@ -79,6 +79,7 @@ class FixesScreen(RoomScreen):
         why_no_fix = self.why_no_fix
         return (
             *self.verdicts.actions(),
+            *self.parts.actions(),
             Action("fixes.apply", ("A",), "apply", "Make the plan so, on a branch of its own; asks first",
                    self.application.offer, self.application.why_not),
             Action("fixes.evidence", ("e",), "evidence",
@@ -188,7 +189,7 @@ class FixesScreen(RoomScreen):
     def _review_closed(self) -> None:
         self._last_fix = self.current_fix
         self.test_runs.end()
-        self.parts.is_open = False
+        self.parts.of = None
         self.lines.state = None
         self.lines.shown = []
         self.lines.redraw()

@@ -1,32 +1,43 @@
-"""The walk through row 0: the list shows the parts of the commit of all test and doc fixes, until Esc."""
+"""The walk through one row: the list shows the parts of row 0, or the hunks of a fix, until Esc."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from swarm_tui.errors import SwarmError
 from swarm_tui.model.fixes import Fix
 from swarm_tui.model.formatting import counted
+from swarm_tui.model.verdicts import Verdict
+from swarm_tui.room.actions import Action
 from swarm_tui.room.review_state import ReviewState
 from swarm_tui.room.screens.services import FixesServices
 
 
 class PartsWalk:
-    """Which rows the list of the merge view shows: row 0 and the fixes, or the parts of row 0."""
+    """Which rows the list of the merge view shows: row 0 and the fixes, the parts of row 0, or the hunks of a fix."""
 
     def __init__(self, screen: FixesServices, show_rows: Callable[[], None]) -> None:
         self._screen = screen
         self._show_rows = show_rows
-        self.is_open = False
+        self.of: Fix | None = None
+        """The row that is walked; None while the fixes are shown."""
+
+    def actions(self) -> tuple[Action, ...]:
+        return (
+            Action("fixes.hunks", ("H",), "hunks", "Keep or revert this fix hunk by hunk", self.enter_hunks,
+                   self.why_no_hunks),
+        )  # fmt: skip
 
     def rows(self) -> tuple[Fix, ...]:
         state = self._screen.review_state
         if state is None:
             return ()
-        if not self.is_open:
+        if self.of is None:
             return state.rows
+        if self.of is not state.review.branch.tests:
+            return state.review.known_hunks(self.of)
         # Those that make a test weaker first: they are what a person should see.
         weaker = {part.id for part in state.review.known_parts if any(each.is_weaker for each in state.teeth_of(part))}
         return tuple(sorted(state.review.known_parts, key=lambda part: part.id not in weaker))
@@ -36,22 +47,29 @@ class PartsWalk:
         state = self._screen.review_state
         if state is None:
             return frozenset()
-        rows = state.review.open_parts if self.is_open else state.open_rows
-        return frozenset(row.id for row in rows)
+        if self.of is None:
+            return frozenset(row.id for row in state.open_rows)
+        return frozenset(row.id for row in self.rows() if state.review.verdict(row) in (None, Verdict.LATER))
 
     def nothing_open(self) -> str:
-        if self.is_open:
-            return "every part has its verdict: Esc goes back to the fixes"
+        if self.of is not None:
+            return f"every {self._word()} has its verdict: Esc goes back to the fixes"
         return "every fix has its verdict: A applies the plan"
 
     def title(self) -> str:
         state = self._screen.review_state
-        if state is None or not self.is_open:
+        if state is None or self.of is None:
             return f"Ranked {len(state.fixes) if state else 0}"
-        parts = state.review.parts
-        are_hunks = parts is not None and parts.are_hunks
-        count = counted(len(self.rows()), "hunk" if are_hunks else "part")
-        return f"[TEST/DOC] {count}{', woven into one' if are_hunks else ''}"
+        count = counted(len(self.rows()), self._word())
+        if self.of is not state.review.branch.tests:
+            return f"#{self.of.rank} {count}"
+        return f"[TEST/DOC] {count}{', woven into one' if self._word() == 'hunk' else ''}"
+
+    def _word(self) -> str:
+        state = self._screen.review_state
+        parts = state.review.parts if state is not None else None
+        is_row_0 = state is not None and self.of is state.review.branch.tests
+        return "part" if is_row_0 and parts is not None and not parts.are_hunks else "hunk"
 
     def is_at_row_0(self) -> bool:
         state, row = self._screen.review_state, self._screen.current_fix
@@ -59,20 +77,45 @@ class PartsWalk:
 
     def enter(self) -> None:
         """Show the parts of row 0 in the place of the fixes."""
-        state, _ = self._screen.reviewed_fix()
-        self._screen.start(partial(self._enter, state), "parts")
+        state, row = self._screen.reviewed_fix()
+        self._screen.start(partial(self._enter, state, row), "parts")
 
-    async def _enter(self, state: ReviewState) -> None:
-        if not await self.load(state) or state is not self._screen.review_state:
+    def why_no_hunks(self) -> str:
+        state, fix = self._screen.review_state, self._screen.current_fix
+        if state is None or fix is None:
+            return self._screen.why_no_fix()
+        if fix in state.review.left_out:
+            return "it is not on the branch: s swaps it in, as a whole"
+        return "Esc goes back to the fixes" if self.of is not None else ""
+
+    def enter_hunks(self) -> None:
+        """Show the hunks of the fix under the cursor in the place of the fixes; of row 0 its parts."""
+        state, fix = self._screen.reviewed_fix()
+        self._screen.start(partial(self._enter, state, fix), "parts")
+
+    async def _enter(self, state: ReviewState, row: Fix) -> None:
+        is_row_0 = row is state.review.branch.tests
+        if not await (self.load(state) if is_row_0 else self._load_hunks(state, row)):
             return
-        if not state.review.known_parts:
-            self._screen.show_message("it changes nothing, so it has no parts", "warning")
+        if state is not self._screen.review_state or self._screen.current_fix is not row:
             return
-        self.is_open = True
+        pieces = state.review.known_parts if is_row_0 else state.review.known_hunks(row)
+        if not pieces or (len(pieces) == 1 and not is_row_0):
+            self._screen.show_message(_why_not_split(pieces), "warning")
+            return
+        self.of = row
         self._show_rows()
         still_open = self.still_open()
         first = next((part for part in self.rows() if part.id in still_open), self.rows()[0])
         self._screen.show_fix(first)
+
+    async def _load_hunks(self, state: ReviewState, fix: Fix) -> bool:
+        try:
+            await asyncio.to_thread(state.review.load_hunks, fix)
+        except SwarmError as error:
+            self._screen.show_message(f"#{fix.rank} cannot be taken apart: {error}", "error")
+            return False
+        return True
 
     async def load(self, state: ReviewState) -> bool:
         """Take row 0 apart; return whether that was possible."""
@@ -86,9 +129,16 @@ class PartsWalk:
         return True
 
     def leave(self) -> bool:
-        """Show the fixes again, the cursor on row 0; return False when they are shown already."""
-        if not self.is_open:
+        """Show the fixes again, the cursor on the row that was walked; return False when they are shown already."""
+        row, self.of = self.of, None
+        if row is None:
             return False
-        self.is_open = False
         self._show_rows()
+        self._screen.show_fix(row)
         return True
+
+
+def _why_not_split(pieces: Sequence[Fix]) -> str:
+    if not pieces:
+        return "it changes nothing, so it has no parts"
+    return f"it is one piece, {pieces[0].title}: y or n decides about it"

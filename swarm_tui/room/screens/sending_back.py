@@ -15,7 +15,7 @@ from swarm_tui.room.review_state import ReviewState
 from swarm_tui.room.screens.fix_details import FixDetails
 from swarm_tui.room.screens.services import FixesServices
 from swarm_tui.room.store import EngineState
-from swarm_tui.triage.revisions import difference_of
+from swarm_tui.triage.revisions import difference_of, hunk_text
 
 
 class SendingBack:
@@ -27,7 +27,7 @@ class SendingBack:
 
     def actions(self) -> tuple[Action, ...]:
         return (
-            Action("fixes.send_back", ("r",), "send back", "Send this fix back to its agent, with a comment",
+            Action("fixes.send_back", ("r",), "send back", "Send this fix or hunk back to its agent, with a comment",
                    self.write_comment, self.why_not_send),
             Action("fixes.versions", ("v",), "", "What its author has changed since it was sent back, until you move",
                    self.show_difference, self.why_no_difference),
@@ -41,7 +41,7 @@ class SendingBack:
             return "a part of the tests is left out or kept; m writes to its agent"
         if not state.records_of(fix):
             return "no agent of this sweep is known to have made it"
-        if state.sent_back(fix) is not None and not state.records_of(fix)[0].is_finished:
+        if state.sent_back(state.fix_of(fix)) is not None and not state.records_of(fix)[0].is_finished:
             return "it is with its author already"
         reason = self._screen.store.why_no_requests()
         return reason if self._screen.store.engine is EngineState.ELSEWHERE else ""
@@ -64,7 +64,9 @@ class SendingBack:
     def _send(self, state: ReviewState, fix: Fix, record: TestRecord, comment: str) -> None:
         store = self._screen.store
         try:
-            store.send_request(RequestKind.REVISE, [record.test], text=comment, fix=fix.id)
+            hunk = hunk_text(state.review, fix) or None
+            whole = state.fix_of(fix)
+            store.send_request(RequestKind.REVISE, [record.test], text=comment, fix=whole.id, hunk=hunk)
             state.review.set_verdict(fix, Verdict.LATER, comment)
             # An engine that has ended begins again for it.
             started = "" if store.engine is EngineState.RUNNING else f": {self._screen.room.resume_sweep()}"
@@ -72,7 +74,7 @@ class SendingBack:
             self._screen.show_message(str(error), "error")
             return
         self._screen.show_verdicts()
-        self._screen.show_message(f"#{fix.rank} is asked to be sent back to {record.agent}{started}")
+        self._screen.show_message(f"{state.number(fix.id)} is asked to be sent back to {record.agent}{started}")
 
     def why_no_difference(self) -> str:
         state, fix = self._screen.review_state, self._screen.current_fix

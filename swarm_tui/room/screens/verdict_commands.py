@@ -25,10 +25,13 @@ class VerdictCommands:
     def actions(self) -> tuple[Action, ...]:
         return (
             self._verdict_action(
-                Verdict.KEEP, "y", "keep", "Keep this fix, part, or all parts of row 0, and go to the next open one"
+                Verdict.KEEP, "y", "keep", "Keep this fix, part or hunk, or all of row 0, and go to the next open one"
             ),
             self._verdict_action(
-                Verdict.REVERT, "n", "revert", "Revert this fix, or leave this part out, and go to the next open one"
+                Verdict.REVERT,
+                "n",
+                "revert",
+                "Revert this fix or hunk, or leave this part out, and go to the next open one",
             ),
             self._verdict_action(Verdict.LATER, "l", "later", "Decide later, and go to the next open one"),
             self._verdict_action(Verdict.CLEAR, "u", "", "Take back the verdict on this fix"),
