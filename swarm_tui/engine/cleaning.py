@@ -20,7 +20,7 @@ from swarm_tui.engine.copy_preparation import remove_temporary_folder, temporary
 from swarm_tui.engine.copy_source import base_branch
 from swarm_tui.engine.destroying import destroy_agents
 from swarm_tui.engine.host_making import destroy_host, held_hosts
-from swarm_tui.engine.names import LABEL_SWEEP, agent_id_of, harvest_ref
+from swarm_tui.engine.names import LABEL_SWEEP, agent_id_of, before_refs, harvest_ref
 from swarm_tui.engine.orphaned_creates import wait_for_creates
 from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.journal.folder import runs_folder
@@ -189,6 +189,9 @@ def _find_refs(opened: OpenedSweep) -> tuple[list[tuple[str, str]], list[str]]:
         found[branch_ref(base_branch(spec))] = spec.base
     losses = []
     for name, tip in found.items():
+        if name.startswith(before_refs(spec)) and name not in records:
+            # What a fix was before it was sent back: its agent's commits are in a bundle.
+            continue
         lost = repository.run("rev-list", "--count", tip, "--not", spec.base, "--branches").text
         harvested = records.get(name)
         is_bundled = harvested is not None and (opened.folder.agent(harvested.agent) / "branch.bundle").exists()

@@ -94,6 +94,7 @@ def _branch_input(context: EngineContext, record: TestRecord) -> BranchInput:
         summary=record.harvest.summary,
         is_passing_after=record.harvest.passing_after,
         weaker=record.harvest.weaker,
+        revised_after=record.revision.first_tip if record.revision is not None else "",
     )
 
 

@@ -53,6 +53,11 @@ def session_of(spec: SweepSpec, agent: str) -> str:
     return f"{spec.mngr.prefix}{agent}"
 
 
+def before_refs(spec: SweepSpec) -> str:
+    """Return how the refs begin under which branches stay that had a fix before it was sent back."""
+    return f"refs/swarm/{spec.sweep}/before-"
+
+
 def harvest_ref(spec: SweepSpec, branch: str) -> str:
     """Return the ref under which an agent's commits are kept in the user's repository."""
     return f"refs/swarm/{spec.sweep}/{branch.rsplit('/', 1)[-1]}"

@@ -148,9 +148,12 @@ class RequestHandler:
             record = self._context.state.record_of(test)
             number = 1 + (record.revision.number if record.revision is not None else 0)
             hunk = plain_lines(request.hunk or "")[:COMMENT_LIMIT]
+            tip = record.harvest.tip
+            first_tip = record.revision.first_tip if record.revision is not None else ""
             revision = Revision(
-                fix=request.fix or "", comment=comment, hunk=hunk, by=by, tip=record.harvest.tip, number=number
-            )
+                fix=request.fix or "", comment=comment, hunk=hunk, by=by, tip=tip, first_tip=first_tip or tip,
+                number=number,
+            )  # fmt: skip
             self._runner.request_revision(test, f"sent back by {by}", revision)
         self._answer(request, problem=problem, detail="its agent goes on with it")
 

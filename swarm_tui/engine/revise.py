@@ -13,6 +13,7 @@ from swarm_tui.adapters.threads import finish_in_thread
 from swarm_tui.agents.integrator.classify import SQUASH_PREFIX, classify_commit
 from swarm_tui.engine.context import EngineContext
 from swarm_tui.engine.integrate import integrated_branch, set_branch, write_outcome
+from swarm_tui.engine.names import before_refs
 from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.model.events import Integrated
 from swarm_tui.model.fixes import FIX_PREFIX, Commit, Pick
@@ -96,7 +97,7 @@ def _replace_fix(context: EngineContext, record: TestRecord, revision: Revision 
         new_ids, tip = _build(space, spec.base, repository.tree_of(spec.base), places)
         space.copy_to_repository(tip, known=[old_tip, record.harvest.tip])
     # The old commits stay until the sweep is cleaned: the difference to them is shown.
-    repository.update_ref(f"refs/swarm/{spec.sweep}/before-{old_tip[:12]}", old_tip, old=None)
+    repository.update_ref(f"{before_refs(spec)}{old_tip[:12]}", old_tip, old=None)
     set_branch(repository, spec, tip)
     outcome = _with_new_ids(_read_outcome(context), new_ids, revision, record, made)
     write_outcome(context, outcome)
@@ -217,5 +218,6 @@ def _with_new_ids(
 def _renamed(entry: dict[str, Any], new_ids: dict[str, str], revised: str) -> dict[str, Any]:
     commit = new_ids.get(str(entry.get("commit")), entry.get("commit"))
     is_revised = commit == revised
-    was_measured = {"is_measured": False, "why": "it was sent back: measured before that"} if is_revised else {}
-    return entry | {"commit": commit} | was_measured
+    # What was measured is true of the old one alone.
+    forgotten = {"turned_green": [], "broken": [], "is_measured": False, "why": "not measured since it was sent back"}
+    return entry | {"commit": commit} | (forgotten if is_revised else {})

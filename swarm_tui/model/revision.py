@@ -18,5 +18,7 @@ class Revision(BaseModel):
     by: str = ""
     tip: str
     """The agent's last commit, on which the new agent goes on."""
+    first_tip: str = ""
+    """The agent's last commit before a fix of its was sent back for the first time."""
     number: int = 1
     """How often fixes of this agent were sent back, this time included."""

@@ -80,6 +80,13 @@ class ReviewState:
         """Return the fix that a row is a hunk of; any other row itself."""
         return self.review.find(row.hunk_of) or row if row.hunk_of else row
 
+    def row_in_place_of(self, earlier: Fix) -> Fix | None:
+        """Return the row that is what another one was before the branch was made anew."""
+        same = (fix for fix in self.rows if fix.id == earlier.id)
+        came = (fix for fix in self.rows if (old := self.returned(fix)) is not None and old.old == earlier.id)
+        of_rank = (fix for fix in self.rows if fix.rank == earlier.rank)
+        return next((fix for found in (same, came, of_rank) for fix in found), None)
+
     def sent_back(self, fix: Fix) -> TestRecord | None:
         """Return the test whose agent this very commit was sent back to; None when it was not."""
         return next(
@@ -151,7 +158,7 @@ class ReviewState:
             added=fix.added,
             without_lines=fix.change_without_lines,
             removed=fix.removed,
-            greens=len(measured.turned_green) if measured else None,
+            greens=len(measured.turned_green) if measured and (measured.is_measured or measured.turned_green) else None,
             reds=len(measured.broken) if measured else 0,
             agents=len(fix.agents),
             is_conflicting=in_conflict,

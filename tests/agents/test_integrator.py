@@ -112,6 +112,25 @@ async def test_the_same_fix_of_several_agents_is_one_commit(project: SweptProjec
     assert "3 agents" in outcome.normalizations[0].summary_markdown
 
 
+async def test_what_came_of_a_fix_that_was_sent_back_is_one_fix_with_it(project: SweptProject) -> None:
+    first = changed(CODE, "number * 3", "number + number")
+    better = changed(TESTS, "    assert double(4) == 8\n", "    assert double(4) == 8\n    assert double(1) == 2\n")
+    made = [("[FIX_IMPL] Double by adding", {"sums.py": first})]
+    sent_back = project.agent("test_double", made, name="first").tip
+    project.branches.clear()
+    project.git.git("checkout", "--quiet", "--detach", sent_back)
+    project.git.commit("[IMPROVE_TEST] Double one", {TEST_FILE: better})
+    tip = project.git.commit("[FIX_IMPL] Double by two", {"sums.py": DOUBLE})
+    project.git.git("checkout", "--quiet", "main")
+    source = project.agent("test_double", [], tip=tip, revised_after=sent_back)
+    inputs = project.inputs()
+    outcome = await integrated(project, inputs)
+
+    assert project.subjects(inputs) == ["[TEST/DOC] 1 better test", "[FIX_IMPL] Double by two"]
+    assert (project.file(inputs, "sums.py"), project.file(inputs, TEST_FILE)) == (DOUBLE, better)
+    assert list(outcome.impl_commit_hashes) == [source.branch]
+
+
 async def test_the_same_words_in_two_functions_are_two_fixes(project: SweptProject) -> None:
     first, second = "def first():\n    return None\n", "def second():\n    return None\n"
     between = "".join(f"NUMBER_{number} = {number}\n" for number in range(20))

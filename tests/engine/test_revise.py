@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from swarm_tui.model.events import Integrated
+from swarm_tui.model.outcome import INTEGRATOR_OUTCOME_FILE
 from swarm_tui.triage.revisions import difference_of, returned_fixes
 from swarm_tui.triage.sweep_review import review_sweep
 from tests.conftest import IsolatedMngr
@@ -77,8 +78,30 @@ def integrated_times(program: Program) -> int:
     return sum(isinstance(event, Integrated) for event in program.newest_events())
 
 
+def photo_of_branch(program: Program) -> tuple[str, bytes]:
+    """Return the integrated branch's commit, and what its integrator reported."""
+    folder = program.newest()
+    tip = GitProject(program.folder).git("rev-parse", f"swarm/{folder.name}/integrated")
+    return tip, (folder.integrator / INTEGRATOR_OUTCOME_FILE).read_bytes()
+
+
+def go_back_to(program: Program, photo: tuple[str, bytes]) -> None:
+    """Undo the last integration: its event and all after it, the branch, and the report."""
+    folder = program.newest()
+    lines = folder.events.read_bytes().splitlines(keepends=True)
+    last = max(number for number, line in enumerate(lines) if json.loads(line)["type"] == "integrated")
+    folder.events.write_bytes(b"".join(lines[:last]))
+    git = GitProject(program.folder)
+    git.git("update-ref", f"refs/heads/swarm/{folder.name}/integrated", photo[0])
+    for ref in git.git("for-each-ref", "--format=%(refname)", f"refs/swarm/{folder.name}/").split("\n"):
+        if "/before-" in ref:
+            git.git("update-ref", "-d", ref)
+    (folder.integrator / INTEGRATOR_OUTCOME_FILE).write_bytes(photo[1])
+
+
 def test_a_fix_goes_to_its_author_and_comes_again_in_its_place(swept: Program) -> None:
     project = swept.folder
+    before = photo_of_branch(swept)
     with review_sweep(swept.newest()) as review:
         names = [fix.title for fix in review.fixes]
         rank = names.index("Mend one") + 1
@@ -113,9 +136,25 @@ def test_a_fix_goes_to_its_author_and_comes_again_in_its_place(swept: Program) -
     status = json.loads(swept.call("status", "--json").stdout)
     assert {test["result"] for test in status["tests"]} == {"impl_fix"}
     until(lambda: not swept.opened().has_running_engine, "the end of the engine", 60)
+
+    # As if the engine had been killed when the work was harvested, and not yet on the branch.
+    go_back_to(swept, before)
+    assert integrated_times(swept) == 1
+    resumed = swept.call("resume", "--headless")
+    assert resumed.returncode == 0, resumed.stderr
+    assert integrated_times(swept) == 2
+    assert "return 5" in git.git("show", f"{branch}:one.py")
+
+    # Another integration makes one fix of what was sent back and what came of it.
+    assert swept.call("integrate").returncode == 0
+    with review_sweep(swept.newest()) as review:
+        assert {fix.title for fix in review.fixes} == {"Mend one for good", "Mend two"}
+    asked = swept.call("clean")
+    assert "refs of agents" in asked.stdout + asked.stderr
+    assert "lost for good" not in asked.stdout + asked.stderr
     again = swept.call("fixes", "--send-back", str(rank), "--why", "Once more.")
     assert again.returncode == 0, again.stderr
     until(lambda: not swept.opened().has_running_engine, "the end of the engine", 120)
     # The record's edit does not fit a second time: nothing new comes, and the branch stays.
-    assert integrated_times(swept) == 2
+    assert integrated_times(swept) == 3
     assert git.git("for-each-ref", "refs/heads/swarm").count("\n") == 0

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Final, TypedDict
 
 from swarm_tui.adapters.git import GitError, Identity, NoSpaceForGit, Repository, fetch_bundle
+from swarm_tui.adapters.git.objects import ObjectSpace
 from swarm_tui.agents.integrator.classify import Classification, classify_commit
 from swarm_tui.agents.integrator.inputs import BranchInput, IntegratorInputs
 from swarm_tui.errors import SwarmError
@@ -50,7 +51,10 @@ class UnusableBranch(SwarmError):
 
 
 def read_branch(repository: Repository, source: BranchInput, inputs: IntegratorInputs) -> list[AgentCommit]:
-    """Return the commits of a branch, oldest first, each against its first parent; a merge counts as one change."""
+    """Return the commits of a branch, oldest first, each against its first parent; a merge counts as one change.
+
+    What came of a fix that was sent back is one fix with it.
+    """
     tip = _find_tip(repository, source)
     if not repository.is_ancestor(inputs.base, tip):
         raise UnusableBranch("the branch was rewritten: it does not build on the commit that the sweep began with")
@@ -61,7 +65,32 @@ def read_branch(repository: Repository, source: BranchInput, inputs: IntegratorI
         _read_commit(repository, source, place, entry.lstrip("\n"), test_files, inputs.tutorial)
         for place, entry in enumerate(entries)
     )
-    return [commit for commit in read if commit is not None]
+    commits = [commit for commit in read if commit is not None]
+    names = [entry.lstrip("\n").partition("\x00")[0] for entry in entries]
+    if source.revised_after not in names:
+        return commits
+    return _with_revisions_folded(repository, commits, first_new=names.index(source.revised_after) + 1)
+
+
+def _with_revisions_folded(
+    repository: Repository, commits: Sequence[AgentCommit], *, first_new: int
+) -> list[AgentCommit]:
+    """Return the commits with the fixes among the new ones put into the last fix before them, as far as they fit."""
+    old = next((each for each in reversed(commits) if each.place < first_new and each.classification.is_fix), None)
+    if old is None:
+        return list(commits)
+    folded, gone = old, {old.commit}
+    with ObjectSpace(repository) as space:
+        for new in (each for each in commits if each.place >= first_new and each.classification.is_fix):
+            merge = space.merge(base=new.parent_tree, ours=folded.tree, theirs=new.tree)
+            if merge.is_clean:
+                space.copy_to_repository(space.synthetic_commit(merge.tree), known=[new.commit])
+                # The newer one is its author's last word.
+                change = _change_between(repository, new.commit, folded.parent_tree, merge.tree)
+                folded = replace(new, parent_tree=folded.parent_tree, tree=merge.tree, place=old.place, **change)
+                gone.add(new.commit)
+    rest = [each for each in commits if each.commit not in gone]
+    return sorted([*rest, *([folded] if folded.tree != folded.parent_tree else [])], key=lambda each: each.place)
 
 
 def _find_tip(repository: Repository, source: BranchInput) -> str:
@@ -91,11 +120,7 @@ def _read_commit(
     parent_tree = repository.tree_of(parent)
     if parent_tree == tree:
         return None
-    paths, lines = _changed_paths_and_lines(repository, parent_tree, tree)
-    if len(paths) > FILES_LIMIT or lines > LINES_LIMIT:
-        raise UnusableBranch(f"commit {commit[:8]} changes {lines:,} lines in {len(paths):,} files: too much to review")
-    patch = repository.run("diff-tree", "-p", "-r", "--no-renames", "--full-index", parent_tree, tree).stdout
-    identified = repository.run("patch-id", "--stable", stdin=patch).text.split(" ")[0]
+    change = _change_between(repository, commit, parent_tree, tree)
     return AgentCommit(
         source=source,
         commit=commit,
@@ -104,14 +129,30 @@ def _read_commit(
         author=Identity(plain(name, 100) or "unknown", plain(email, 200)),
         authored=date,
         message=message.strip() or "(no message)",
-        classification=classify_commit(message, paths, test_files=test_files, tutorial=tutorial),
-        paths=paths,
-        lines=lines,
-        # A patch of empty or binary files may have no id; then only the very same trees are the same.
-        patch_id=identified or f"{parent_tree}-{tree}",
-        patch=patch.decode("utf-8", "replace"),
+        classification=classify_commit(message, change["paths"], test_files=test_files, tutorial=tutorial),
         place=place,
+        **change,
     )
+
+
+class _Change(TypedDict):
+    """What a commit changes, as `AgentCommit` holds it."""
+
+    paths: tuple[str, ...]
+    lines: int
+    patch_id: str
+    patch: str
+
+
+def _change_between(repository: Repository, commit: str, parent_tree: str, tree: str) -> _Change:
+    paths, lines = _changed_paths_and_lines(repository, parent_tree, tree)
+    if len(paths) > FILES_LIMIT or lines > LINES_LIMIT:
+        raise UnusableBranch(f"commit {commit[:8]} changes {lines:,} lines in {len(paths):,} files: too much to review")
+    patch = repository.run("diff-tree", "-p", "-r", "--no-renames", "--full-index", parent_tree, tree).stdout
+    identified = repository.run("patch-id", "--stable", stdin=patch).text.split(" ")[0]
+    # A patch of empty or binary files may have no id; then only the very same trees are the same.
+    patch_id = identified or f"{parent_tree}-{tree}"
+    return _Change(paths=paths, lines=lines, patch_id=patch_id, patch=patch.decode("utf-8", "replace"))
 
 
 def _changed_paths_and_lines(repository: Repository, old: str, new: str) -> tuple[tuple[str, ...], int]:

@@ -36,6 +36,8 @@ class BranchInput(Frozen):
     is_passing_after: bool | None = None
     weaker: str = ""
     """How the test became weaker on this branch."""
+    revised_after: str = ""
+    """Its last commit before a fix was sent back to its agent; fixes that came later belong to the last one before."""
 
 
 class TestInput(Frozen):

@@ -173,7 +173,8 @@ class FixesScreen(RoomScreen):
         self._show_fixes()
         # The last fix under the cursor, else the first open one.
         shown = [fix.id for fix in self.lines.shown]
-        fixes = (*((self._last_fix,) if self._last_fix else ()), *state.review.open_fixes, *state.fixes)
+        last = state.row_in_place_of(self._last_fix) if self._last_fix is not None else None
+        fixes = (*((last,) if last is not None else ()), *state.review.open_fixes, *state.fixes)
         self.lines.cursor = next((shown.index(fix.id) for fix in fixes if fix.id in shown), 0)
         self.lines.show_line(self.lines.cursor)
         self._draw_title()

@@ -27,7 +27,7 @@ class PartsWalk:
     def actions(self) -> tuple[Action, ...]:
         return (
             Action("fixes.hunks", ("H",), "hunks", "Keep or revert this fix hunk by hunk", self.enter_hunks,
-                   self.why_no_hunks),
+                   self.why_no_hunks, rank=6),
         )  # fmt: skip
 
     def rows(self) -> tuple[Fix, ...]:
