@@ -38,8 +38,9 @@ MAY_KNOW: Final[dict[str, frozenset[str]]] = {
     "simulate": _UPPER,
     "demo": _UPPER | {"engine"},
     "tmr": _UPPER | {"engine"},
+    "watching": _UPPER | {"engine"},
     "room": _UPPER,
-    "cli": _UPPER | {"report", "engine", "simulate", "demo", "room", "doctor", "e2e", "tmr"},
+    "cli": _UPPER | {"report", "engine", "simulate", "demo", "room", "doctor", "e2e", "tmr", "watching"},
     "__main__": frozenset({"cli", "adapters"}),
 }
 

@@ -131,9 +131,14 @@ class Mngr:
             raise failure
         return _parse_created(_checked(finished))
 
-    async def list_agents(self, provider: str | None = "local") -> AgentListing:
+    async def list_agents(
+        self, provider: str | None = "local", include: Sequence[str] = (), exclude: Sequence[str] = ()
+    ) -> AgentListing:
+        """Return the agents of a provider; `include` and `exclude` are conditions in CEL, which mngr reads."""
         words = ["list", "--format", "json"]
         words += ["--provider", provider] if provider is not None else []
+        words += [f"--include={condition}" for condition in include]
+        words += [f"--exclude={condition}" for condition in exclude]
         finished = await self._call(words)
         return _parse_listing(_parse_answer(_checked(finished, allowed=(_OK, _PROVIDER_INACCESSIBLE))))
 

@@ -192,7 +192,9 @@ class AgentDetails(MngrAnswer):
 
     id: str
     name: str
+    type: str = ""
     work_dir: str = ""
+    create_time: str = ""
     initial_branch: str | None = None
     state: str = "UNKNOWN"
     pid: int | None = None

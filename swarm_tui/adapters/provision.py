@@ -44,6 +44,20 @@ def private_folder(environment: Mapping[str, str] | None = None) -> Path:
     return Path(data if os.path.isabs(data) else f"{home}/.local/share") / "swarm-tui" / "mngr"
 
 
+def mngr_at_hand(environment: Mapping[str, str] | None = None) -> str:
+    """Return the path of the mngr that `find_mngr` tries first, without starting it, which takes most of a second."""
+    variables = dict(os.environ if environment is None else environment)
+    named = variables.get("SWARM_MNGR")
+    private = str(private_folder(variables) / "bin" / "mngr")
+    for candidate in (os.path.expanduser(named),) if named else ("mngr", private):
+        path = shutil.which(candidate, path=variables.get("PATH"))
+        if path is not None:
+            return os.path.abspath(path)
+    if named:
+        raise ProgramMissing(f"SWARM_MNGR names {named}, which is no program", _INSTALL)
+    raise ProgramMissing("mngr is not installed", _INSTALL)
+
+
 async def find_mngr(override: str | None = None, environment: Mapping[str, str] | None = None) -> FoundMngr:
     """Return the first mngr that works; raise ProgramMissing when a named one does not, or when there is none."""
     variables = dict(os.environ if environment is None else environment)

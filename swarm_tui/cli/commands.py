@@ -22,6 +22,7 @@ COMMANDS: Final[tuple[Command, ...]] = (
     Command("status", "swarm_tui.cli.status", "where every test of a sweep stands"),
     Command("events", "swarm_tui.cli.events", "what happens in a sweep, line by line, for scripts"),
     Command("wait", "swarm_tui.cli.wait", "wait until a sweep is done, or asks, or fails; for scripts"),
+    Command("watch", "swarm_tui.cli.watch", "all agents of mngr in one grid, also those that no sweep made"),
     Command("list", "swarm_tui.cli.list", "the sweeps of this repository"),
     Command("stop", "swarm_tui.cli.stop", "stop a sweep, so that it can be resumed"),
     Command("resume", "swarm_tui.cli.resume", "take a sweep up again after a stop, a crash or a reboot"),

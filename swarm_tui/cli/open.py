@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
     folder = None if is_first_run else chosen_sweep(arguments.sweep, Path.cwd(), arguments.repository)
     moment = moment_in(folder, arguments.at) if folder is not None and arguments.at is not None else None
     if arguments.plain and folder is not None:
-        return _print_plain(folder, moment)
+        return print_plain(folder, moment)
     require_terminal()
     if folder is None:
         return _first_run(arguments.ascii)
@@ -86,7 +86,8 @@ def _following(run: Path | None, sweep: SweepFolder, repository: Path | None) ->
             os.kill(process, signal.SIGTERM)
 
 
-def _print_plain(folder: SweepFolder, moment: tuple[JournalHistory, float] | None) -> int:
+def print_plain(folder: SweepFolder, moment: tuple[JournalHistory, float] | None = None) -> int:
+    """Print what the room shows of a sweep as lines."""
     from swarm_tui.room.plain import plain_lines_of
     from swarm_tui.room.store import PastMoment, Store
 

@@ -7,25 +7,18 @@ from typing import Protocol
 
 from swarm_tui.adapters.mngr_messages import CreateRequest
 from swarm_tui.agents.judging import End
-from swarm_tui.agents.kinds import AgentKind
 from swarm_tui.engine.context import EngineContext
 from swarm_tui.engine.pull import Pulled, pull_work
 from swarm_tui.engine.recording import bring_recording
 from swarm_tui.engine.surroundings import Surroundings
+from swarm_tui.engine.watch import WatchedTask
 from swarm_tui.model.events import Harvesting
 from swarm_tui.model.state import TestRecord
 from swarm_tui.places.place import AgentAddress, Place
 
 
-class AgentTask(Protocol):
+class AgentTask(WatchedTask, Protocol):
     """The job of one agent. The runner launches, watches, harvests and stops the agents of all tasks alike."""
-
-    @property
-    def key(self) -> str:
-        """The test, as the journal names it, or INTEGRATOR."""
-
-    @property
-    def kind(self) -> AgentKind: ...
 
     @property
     def timeout(self) -> float:

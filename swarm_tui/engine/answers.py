@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from swarm_tui.agents.observation import AnswerFile
-from swarm_tui.engine.context import EngineContext
-from swarm_tui.engine.live_agents import LiveAgents
+from swarm_tui.engine.agent_context import AgentContext, AgentWatches
 from swarm_tui.engine.messages import MessageSender
 from swarm_tui.errors import SwarmError
 from swarm_tui.insight.waits import GONE, find_wait
@@ -51,7 +50,7 @@ class AnswerOutcome:
 class Answerer:
     """Answers what the agents of one sweep wait with."""
 
-    def __init__(self, context: EngineContext, live_agents: LiveAgents, messages: MessageSender) -> None:
+    def __init__(self, context: AgentContext, live_agents: AgentWatches, messages: MessageSender) -> None:
         self._context = context
         self._live_agents = live_agents
         self._messages = messages

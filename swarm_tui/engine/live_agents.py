@@ -19,23 +19,30 @@ from swarm_tui.transcripts.locate import HARVESTED_NAME
 
 
 @dataclass(slots=True)
+class TaskWatch(Watch):
+    """One living agent that was launched for a task."""
+
+    task: AgentTask
+
+
+@dataclass(slots=True)
 class LiveAgents:
     """The watches of living agents by test, and the agents that wait to be stopped, each with the time since when."""
 
-    watches: dict[str, Watch] = field(default_factory=dict)
+    watches: dict[str, TaskWatch] = field(default_factory=dict)
     to_stop: dict[AgentAddress, float] = field(default_factory=dict)
     folder: SweepFolder | None = None
     """The folder of the sweep, for what is read of agents on other hosts."""
-    uncounted: dict[AgentAddress, Watch] = field(default_factory=dict)
+    uncounted: dict[AgentAddress, TaskWatch] = field(default_factory=dict)
     """Agents that work until they are stopped: what they use until then is counted after it."""
     is_urgent: bool = False
     """One of those that wait to be stopped still works."""
 
-    def watch_agent(self, spec: SweepSpec, task: AgentTask, record: TestRecord, *, is_adopted: bool) -> Watch:
+    def watch_agent(self, spec: SweepSpec, task: AgentTask, record: TestRecord, *, is_adopted: bool) -> TaskWatch:
         now = time.monotonic()
         # The wall clock may have jumped, so that it is not believed beyond half of the time.
         elapsed = time.time() - record.launched_at if is_adopted and record.launched_at else 0.0
-        watch = Watch(
+        watch = TaskWatch(
             task=task,
             address=recorded_address(spec, record),
             started=now - min(max(elapsed, 0.0), task.timeout / 2),
@@ -58,7 +65,7 @@ class LiveAgents:
             return None
         return KeptTranscript(self.folder.agent(record.agent) / HARVESTED_NAME)
 
-    def stop_watched(self, watch: Watch, *, is_working: bool) -> None:
+    def stop_watched(self, watch: TaskWatch, *, is_working: bool) -> None:
         """Have an agent stopped whose work is over for us; one that still works at once."""
         self.stop_later(watch.address, is_working=is_working)
         if is_working:

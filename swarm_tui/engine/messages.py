@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from swarm_tui.agents.offline.records import BadRecord, find_record
-from swarm_tui.engine.context import EngineContext
-from swarm_tui.engine.live_agents import LiveAgents
+from swarm_tui.engine.agent_context import AgentContext, AgentWatches
 from swarm_tui.engine.watch import Watch
 from swarm_tui.errors import SwarmError
 from swarm_tui.model.events import MessageSent
@@ -26,7 +25,7 @@ _NO_ANSWER_RECORDED: Final = "Go on as you think best."
 class MessageSender:
     """Brings texts to the agents that are watched."""
 
-    def __init__(self, context: EngineContext, live_agents: LiveAgents) -> None:
+    def __init__(self, context: AgentContext, live_agents: AgentWatches) -> None:
         self._context = context
         self._live_agents = live_agents
         self._tasks: set[asyncio.Task[None]] = set()

@@ -21,7 +21,7 @@ from swarm_tui.engine.host_pool import HostPool, HostUse
 from swarm_tui.engine.host_preparation import HostUnfit, HostUnusable
 from swarm_tui.engine.integrator_task import IntegratorTask, begin_integrator, prepare_integration
 from swarm_tui.engine.launch import clear_debris, destroy_agent, launch
-from swarm_tui.engine.live_agents import LiveAgents
+from swarm_tui.engine.live_agents import LiveAgents, TaskWatch
 from swarm_tui.engine.messages import MessageSender
 from swarm_tui.engine.names import integrator_of, recorded_address
 from swarm_tui.engine.new_hosts import NewHosts
@@ -478,7 +478,7 @@ class SweepRunner:
         else:
             self.live_agents.stop_watched(watch, is_working=True)
 
-    async def _keep_work(self, watch: Watch) -> None:
+    async def _keep_work(self, watch: TaskWatch) -> None:
         """Pull what an agent has made so far."""
         test = watch.task.key
         pulled = await pull_for(self.context, watch.task, watch.address)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, Literal
+from typing import Final, Literal, Protocol
 
 from swarm_tui.agents.call_repeats import CallRepeats
 from swarm_tui.agents.contract import ARCHIVE_PATH, TRIES_PATH
 from swarm_tui.agents.judging import End
+from swarm_tui.agents.kinds import AgentKind
 from swarm_tui.agents.observation import AgentObserver, Observation
 from swarm_tui.agents.transcript_summary import TranscriptSummary
-from swarm_tui.engine.agent_task import AgentTask
 from swarm_tui.engine.ask_tracker import AskTracker
 from swarm_tui.engine.commit_log import CommitLog
 from swarm_tui.engine.file_tail import FileTail
@@ -51,11 +51,22 @@ _END_OF: Final[dict[AgentState | None, End]] = {
 }
 
 
+class WatchedTask(Protocol):
+    """What has to be known of an agent's job to watch the agent."""
+
+    @property
+    def key(self) -> str:
+        """The test, as the journal names it, or INTEGRATOR."""
+
+    @property
+    def kind(self) -> AgentKind: ...
+
+
 @dataclass(slots=True)
 class Watch:
     """One living agent. Times are those of the monotonic clock: the wall clock may jump."""
 
-    task: AgentTask
+    task: WatchedTask
     address: AgentAddress
     started: float
     timeout: float

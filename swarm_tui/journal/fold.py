@@ -403,7 +403,7 @@ class SweepState:
             since=event.at,
             ended_at=event.at,
             reason=event.reason,
-            source="person",
+            source=event.source,
             **NOTHING_ASKED,
             stale_since=None,
         )

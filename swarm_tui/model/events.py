@@ -281,6 +281,8 @@ class Stopped(TestEvent):
 
     type: Literal["stopped"] = "stopped"
     reason: str = ""
+    source: str = "person"
+    """Who stopped it, or by what it was seen that it had stopped."""
 
 
 class AgentsStopped(EventBase):

@@ -13,6 +13,8 @@ from swarm_tui.model.node_ids import name_of_test
 from swarm_tui.model.options import RunOptions
 
 FORMAT_VERSION: Final = 2
+WATCH_SOURCE: Final = "watch"
+"""The source of what is no sweep, but agents of mngr that are watched."""
 INTEGRATOR_SLUG: Final = "integrator"
 INTEGRATOR_KEY: Final = "(integrator)"
 """The value of `test` in events of the agent that integrates; no test has this name."""
@@ -107,7 +109,12 @@ class SweepSpec(BaseModel, RunOptions, frozen=True, extra="allow"):
     """What it was expected to cost before it began, in dollars, and from where to where; None when that was unknown."""
     labels: dict[str, str] = Field(default_factory=dict)
     source: str = "swarm"
-    """Who made it: "tmr" for a run of `mngr tmr`, which can be looked at and reviewed only."""
+    """Who made it: "tmr" for a run of `mngr tmr`, which can be looked at and reviewed only; WATCH_SOURCE for none."""
+
+    @property
+    def is_watch(self) -> bool:
+        """Whether it is no sweep, but agents of mngr that are watched: each is a test by its own name."""
+        return self.source == WATCH_SOURCE
 
     @property
     def has_budget(self) -> bool:

@@ -117,6 +117,8 @@ class LocalPlace:
             process_id=process_id,
             branch=record.get("created_branch_name"),
             labels=labels if isinstance(labels, dict) else {},
+            agent_type=str(record.get("type") or ""),
+            created_at=str(record.get("create_time") or ""),
             is_at_prompt=is_at_prompt(pane, processes),
         )
 

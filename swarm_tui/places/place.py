@@ -55,6 +55,10 @@ class AgentStatus:
     """The agent's own process while it is RUNNING or WAITING."""
     branch: str | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
+    agent_type: str = ""
+    """Its type as mngr knows it; empty where only the agent's name matters."""
+    created_at: str = ""
+    """When mngr made it, as mngr wrote it down."""
     is_at_prompt: bool = False
     """The shell below its program is in front: text typed now would be run as a command."""
 

@@ -52,6 +52,8 @@ class ScreenEntry(NamedTuple):
     title: str
     place: str
     """`module:Class`, imported when the screen is opened first."""
+    is_for_watch: bool = True
+    """Whether it has something to show of agents that are no sweep's."""
 
     def load(self) -> type[RoomScreen]:
         module, _, name = self.place.partition(":")
@@ -61,12 +63,12 @@ class ScreenEntry(NamedTuple):
 SCREENS: Final = (
     ScreenEntry("1", "sweep", "Sweep", "swarm_tui.room.screens.sweep:SweepScreen"),
     ScreenEntry("2", "agent", "Agent", "swarm_tui.room.screens.agent:AgentScreen"),
-    ScreenEntry("3", "fixes", "Fixes", "swarm_tui.room.screens.fixes:FixesScreen"),
-    ScreenEntry("4", "patterns", "Patterns", "swarm_tui.room.screens.groups:PatternsScreen"),
+    ScreenEntry("3", "fixes", "Fixes", "swarm_tui.room.screens.fixes:FixesScreen", is_for_watch=False),
+    ScreenEntry("4", "patterns", "Patterns", "swarm_tui.room.screens.groups:PatternsScreen", is_for_watch=False),
     ScreenEntry("5", "inbox", "Inbox", "swarm_tui.room.screens.inbox:InboxScreen"),
     ScreenEntry("6", "log", "Log", "swarm_tui.room.screens.log:LogScreen"),
     ScreenEntry("7", "tail", "Tail", "swarm_tui.room.screens.tail:TailScreen"),
-    ScreenEntry("8", "hosts", "Hosts", "swarm_tui.room.screens.hosts:HostsScreen"),
+    ScreenEntry("8", "hosts", "Hosts", "swarm_tui.room.screens.hosts:HostsScreen", is_for_watch=False),
 )
 SCOPES: Final = (EVERYWHERE, *(entry.name for entry in SCREENS))
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Final
 
 from swarm_tui.adapters.mngr import Mngr, mngr_environment
-from swarm_tui.agents.kinds import kind_of_sweep
+from swarm_tui.agents.kinds import AgentKind, kind_of, kind_of_sweep
 from swarm_tui.errors import SwarmError
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.model.hosts import LOCAL_HOST, HostState, made_hosts
@@ -52,6 +53,18 @@ class AgentAccess:
         session = f"{self.spec.mngr.prefix}{record.agent}"
         host = record.host or LOCAL_HOST
         return AgentAddress(record.agent, record.agent_id, session, record.state_dir, record.work_dir, host)
+
+    def folder_of(self, record: TestRecord) -> Path | None:
+        """Return where the sweep keeps what is known of an agent; None for a name that cannot be one."""
+        try:
+            return self.folder.agent(record.agent)
+        except ValueError:
+            return None
+
+    def kind_of(self, record: TestRecord) -> AgentKind:
+        """Return the kind of an agent; those of a watch each have their own."""
+        types = (trait.removeprefix("type ") for trait in record.traits if trait.startswith("type "))
+        return kind_of(next(types, "")) if self.spec.is_watch else self.kind
 
     async def capture(self, records: Sequence[TestRecord]) -> dict[str, str | None]:
         """Return the screens of these tests' agents as they are now, in one call; None for those without one."""

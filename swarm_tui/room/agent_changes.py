@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from swarm_tui.adapters.git import Repository
+from swarm_tui.adapters.git import Repository, init_repository
 from swarm_tui.adapters.git.history import DiffReader, read_commits
+from swarm_tui.adapters.git.names import is_commit_id
 from swarm_tui.adapters.git.objects import ObjectSpace
 from swarm_tui.adapters.git.working_copy import WorkingCopy
 from swarm_tui.agents.contract import OUTPUT_FOLDER
@@ -18,8 +20,11 @@ from swarm_tui.model.diff import Diff
 from swarm_tui.model.hosts import LOCAL_HOST
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.text import plain
+from swarm_tui.regular_file import read_regular
 
 _TITLE_LIMIT: Final = 300
+_ENVIRONMENT_LIMIT: Final = 1 << 16
+_BASE_VARIABLE: Final = "MNGR_GIT_BASE_BRANCH="
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +140,32 @@ class ChangesReader:
         if known is None:
             known = self._known[old, new] = self._diffs.diff(old, new)
         return known
+
+
+def watched_changes(folder: Path, record: TestRecord) -> ChangesReader:
+    """Return a reader for an agent that no sweep made, whose repository is known by its copy alone.
+
+    What is made on the way is put into a repository of our own below `folder`.
+    """
+    place = folder / "changes"
+    own = (
+        Repository.open(place) if place.is_dir() else init_repository(place, branch="none", identity=("room", "room@"))
+    )
+    copy = _folder_of(record)
+    return ChangesReader(own, _base_of(copy, record.state_dir) if copy is not None else "", record)
+
+
+def _base_of(copy: Path, state_dir: str) -> str:
+    """Return the commit that an agent began with: where its branch left the one that mngr names in its environment."""
+    repository = Repository.open(copy).with_environment({"GIT_NO_LAZY_FETCH": "1"}, copy)
+    head = repository.resolve("HEAD")
+    with contextlib.suppress(OSError, SwarmError):
+        words = read_regular(Path(state_dir) / "env", _ENVIRONMENT_LIMIT).decode("utf-8", "replace")
+        named = next(line.partition("=")[2] for line in words.splitlines() if line.startswith(_BASE_VARIABLE))
+        base = repository.resolve(named.strip("'\""))
+        found = repository.run("merge-base", head, base, codes=(0, 1)).text
+        return found if is_commit_id(found) else base
+    return head
 
 
 def _copy_of(repository: Repository, record: TestRecord) -> WorkingCopy | None:

@@ -29,7 +29,7 @@ from swarm_tui.room.absence import Absence
 from swarm_tui.room.actions import screen_entry
 from swarm_tui.room.colours import ThemeStyles
 from swarm_tui.room.crash import write_crash_report
-from swarm_tui.room.draw.arrange import GROUPINGS, SORTINGS, GridOptions, Zoom
+from swarm_tui.room.draw.arrange import SORTINGS, GridOptions, Zoom, is_grouping
 from swarm_tui.room.key_queue import KeyQueue
 from swarm_tui.room.marks import Marks
 from swarm_tui.room.notices import POP_TITLE, PUSH_TITLE, Notices
@@ -108,7 +108,9 @@ class RoomApp(App[str]):
         """Else the grid takes the largest zoom in which all tests are seen."""
         self.choice = GridOptions(
             zoom=Zoom(chosen.zoom) if self.is_zoom_chosen else Zoom.DOTS,
-            group=chosen.group if chosen.group in GROUPINGS else "file",
+            group=chosen.group
+            if is_grouping(chosen.group, is_watch=store.is_watch)
+            else ("project" if store.is_watch else "file"),
             sort=chosen.sort if chosen.sort in SORTINGS else "file",
         )
         if chosen.sweep == spec.sweep:
@@ -127,7 +129,8 @@ class RoomApp(App[str]):
         self.theme_styles = ThemeStyles(self, is_ascii)
         self.set_class(is_ascii, "-ascii")
         self.set_class(self.no_color, "-colourless")
-        self.absence = Absence(store, settings.personal_folder)
+        # A watch begins anew each time: nothing was seen of it before.
+        self.absence = Absence(store, None if store.is_watch else settings.personal_folder)
         self.time_travel = TimeTravel(self)
         self.notices = Notices(self.write_to_terminal, settings.notify, store.opened.spec.sweep)
 
@@ -158,6 +161,9 @@ class RoomApp(App[str]):
             return
         if self.given_review is not None and name != self.home:
             here.show_message("this is the review of a branch: there is no sweep to show")
+            return
+        if self.store.is_watch and not screen_entry(name).is_for_watch:
+            here.show_message("these agents are of no sweep: there is nothing to show")
             return
         if self.store.past is not None and name in ONLY_NOW:
             entry = screen_entry(name)
@@ -230,7 +236,7 @@ class RoomApp(App[str]):
     def leave(self) -> None:
         state = self.store.live_state
         is_simulated = kind_of_sweep(self.store.opened.spec).is_simulated
-        if state.ended_why is not None or not state.records or is_simulated:
+        if state.ended_why is not None or not state.records or is_simulated or self.store.is_watch:
             self.exit("")
         else:
             self.exit(

@@ -28,10 +28,11 @@ def header_facts(store: Store, screen: RoomScreen | None = None) -> HeaderFacts:
     return HeaderFacts(
         sweep=plain(spec.sweep, 60),
         title=plain(spec.title, 60),
-        place=_place(spec),
-        elapsed=end - state.started_at if state.started_at is not None else None,
+        place=_place(spec) if not store.is_watch else "",
+        elapsed=end - state.started_at if state.started_at is not None and not store.is_watch else None,
         left=store.seconds_left(),
         slots=state.slots,
+        has_slots=not store.is_watch,
         dial=dial_words(state.access.dial, state.slots, store.clock()) if store.engine is EngineState.RUNNING else "",
         wanted_slots=store.wanted_slots,
         active=state.slots_in_use,
@@ -72,6 +73,8 @@ def _status(store: Store) -> tuple[str, str]:
         return "reading", "dim"
     if state.foreign_lines:
         return "journal forged · 6 tells", "error"
+    if store.engine is EngineState.GONE and store.is_watch:
+        return "not watched any more", "error"
     if store.engine is EngineState.GONE:
         return f"engine gone {age(store.clock() - state.last_at)} · R resumes", "error"
     if store.engine is EngineState.ELSEWHERE:

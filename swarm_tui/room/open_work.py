@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from swarm_tui.insight.inbox import WAITING_KINDS, Item, ItemKind
-from swarm_tui.room.actions import SCREENS
+from swarm_tui.room.actions import SCREENS, ScreenEntry
 from swarm_tui.room.draw.screen_line import NextFacts, ScreenFacts
 from swarm_tui.room.store import EngineState, Store
 
@@ -27,10 +27,15 @@ def screen_facts(store: Store, review: ReviewState | None, here: str) -> list[Sc
         "hosts": sum(host.lost_since is not None for host in store.state.hosts.values()),
     }
     return [
-        ScreenFacts(entry.key, entry.name, entry.title, numbers.get(entry.name, 0), entry.name == here)
+        ScreenFacts(entry.key, entry.name, _title(entry, store), numbers.get(entry.name, 0), entry.name == here)
         for entry in SCREENS
-        if entry.name != "hosts" or store.state.hosts or here == "hosts"
+        if (entry.name != "hosts" or store.state.hosts or here == "hosts")
+        and (entry.is_for_watch or not store.is_watch)
     ]
+
+
+def _title(entry: ScreenEntry, store: Store) -> str:
+    return "Agents" if store.is_watch and entry is SCREENS[0] else entry.title
 
 
 def open_fixes(store: Store, review: ReviewState | None) -> int:

@@ -28,15 +28,17 @@ def plain_lines_of(store: Store) -> Iterator[str]:
     for group in groups:
         many = f"{len(group.items)} times " if len(group.items) > 1 else ""
         yield f"- {many}{group.kind.value}: {plain(group.title)}"
-    patterns = store.patterns()
     yield ""
-    yield f"Patterns: {len(patterns)}"
-    for pattern in patterns:
-        yield f"- {counted(len(pattern.tests), 'test')} {pattern.kind}: {plain(pattern.cause)}"
-    yield ""
-    yield f"Tests: {len(store.state.records)}"
-    for shown in arrange(store.state.records, GridOptions(), store.clock()):
-        yield f"{shown.label}: {counted(len(shown.tests), 'test')}"
+    if not store.is_watch:
+        patterns = store.patterns()
+        yield f"Patterns: {len(patterns)}"
+        for pattern in patterns:
+            yield f"- {counted(len(pattern.tests), 'test')} {pattern.kind}: {plain(pattern.cause)}"
+        yield ""
+    yield f"{store.noun.capitalize()}s: {len(store.state.records)}"
+    options = GridOptions(group="project") if store.is_watch else GridOptions()
+    for shown in arrange(store.state.records, options, store.clock()):
+        yield f"{shown.label}: {counted(len(shown.tests), store.noun)}"
         for record in store.records_of(shown.tests):
             yield f"- {_test(record, store.now)}"
 
@@ -45,19 +47,19 @@ def _sweep(store: Store) -> Iterator[str]:
     facts = header_facts(store)
     state = f"as it was at {wall_clock(store.past.at)}" if store.past is not None else facts.status
     state = state or ("running" if store.state.ended_why is None else store.state.ended_why)
-    yield f"Sweep {facts.sweep}: {state}"
+    yield f"Sweep {facts.sweep}: {state}" if not store.is_watch else "Agents of mngr"
     counts = []
     for pill, marks in PILLS.items():
         if number := sum(facts.counts.get(mark, 0) for mark in marks):
             counts.append(f"{number:,} {mark_of_pill(pill).word}")
     yield ", ".join(counts)
-    numbers = [f"slots {facts.active} of {facts.slots}"]
+    numbers = [f"slots {facts.active} of {facts.slots}"] if facts.has_slots else []
     if facts.elapsed is not None:
         numbers.append(f"for {duration(facts.elapsed)}")
     if facts.left is not None:
         numbers.append(f"about {duration(facts.left)} left")
     numbers += [f"cost {facts.cost}"] if facts.cost else []
-    yield ", ".join(numbers)
+    yield from [", ".join(numbers)] if numbers else []
     if fixes := open_fixes(store, None):
         yield f"{counted(fixes, 'fix is', 'fixes are')} ready to be reviewed"
     comes_next = next_facts(store, None)

@@ -105,6 +105,7 @@ class SweepChanged:
         return ChangeScope.VIEW in self.scopes
 
 
+NOT_WATCHED: Final = "the agents are not watched any more: `swarm-tui watch` begins anew"
 EVERYTHING_CHANGED: Final = SweepChanged(scopes=frozenset({ChangeScope.EVERYTHING}))
 VIEW_CHANGED: Final = SweepChanged(scopes=frozenset({ChangeScope.VIEW}))
 
@@ -147,6 +148,16 @@ class Store:
     def live_state(self) -> SweepState:
         """The present state, whatever is shown."""
         return self.opened.state
+
+    @property
+    def is_watch(self) -> bool:
+        """Whether this is no sweep, but agents of mngr that are watched."""
+        return self.opened.spec.is_watch
+
+    @property
+    def noun(self) -> str:
+        """What there is one of for each record: a test, or in a watch an agent."""
+        return "agent" if self.is_watch else "test"
 
     @property
     def engine(self) -> EngineState:
@@ -321,6 +332,8 @@ class Store:
                 return self.why_only_now()
             case EngineState.ENDED:
                 return "the sweep is over: `swarm-tui resume` goes on with it"
+            case EngineState.GONE if self.is_watch:
+                return NOT_WATCHED
             case EngineState.GONE:
                 return "the engine of this sweep is gone: R starts one that goes on with it"
             case EngineState.ELSEWHERE:

@@ -51,7 +51,10 @@ class TranscriptEnd:
         self.close()
         self._record = record
         try:
-            folder, sources = self._room.store.folder.agent(record.agent), self._room.agents.kind.transcript_sources
+            folder, sources = (
+                self._room.store.folder.agent(record.agent),
+                self._room.agents.kind_of(record).transcript_sources,
+            )
             path = find_transcript(record.state_dir, folder, sources, record.agent_id)
         except (ValueError, OSError):
             # An agent's name or folder that cannot be one: there is nothing to read.

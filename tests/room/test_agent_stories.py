@@ -301,7 +301,7 @@ def test_a_waiting_agent_that_is_answered_goes_on_and_finishes(isolated_mngr: Is
         person.types("m")
         person.sees("Which of the two?")
         person.types("The second.\r")
-        person.sees("handed to the engine")
+        person.sees("on its way")
         person.sees("✓ clean", 120)
         person.types("t")
         person.sees("The second.")

@@ -30,7 +30,7 @@ class WorkingCopy:
         git = made.git_directory.absolute()
         (git / "info").mkdir(exist_ok=True)
         (git / "info/attributes").write_text(NOTHING_IS_CONVERTED)
-        excluded = read_regular(copy.common_directory / "info/exclude")
+        excluded = b""
         with contextlib.suppress(OSError):
             excluded = read_regular(copy.common_directory / "info/exclude")
         (git / "info/exclude").write_bytes(excluded + f"\n/{hidden}/\n".encode())

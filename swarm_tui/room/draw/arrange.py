@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -28,6 +29,12 @@ class Zoom(StrEnum):
 
 GROUPINGS: Final = ("file", "state", "result", "cause", "host", "none")
 SORTINGS: Final = ("file", "state", "need", "duration", "cost", "name")
+WATCH_GROUPINGS: Final = ("project", "host", "type", "state", "none")
+"""Of agents that are no sweep's; each of their labels groups them too."""
+WATCH_SORTINGS: Final = ("name", "state", "need", "duration", "cost")
+LABELS_OFFERED: Final = 12
+_LABEL: Final = "label "
+_LASTING_GROUPINGS: Final = ("file", "none", "project", "host", "type")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +59,8 @@ class GridOptions:
     @property
     def moves_by_state(self) -> bool:
         """Whether a change of a test can move it in the grid, or hide it."""
-        return bool(self.pills or self.words or self.group not in ("file", "none") or self.sort not in ("file", "name"))
+        is_lasting = self.group in _LASTING_GROUPINGS or self.group.startswith(_LABEL)
+        return bool(self.pills or self.words or not is_lasting or self.sort not in ("file", "name"))
 
 
 class Group(NamedTuple):
@@ -70,7 +78,7 @@ def arrange(records: Mapping[str, TestRecord], choice: GridOptions, now: float) 
     if choice.group == "none":
         return [Group("", tuple(record.test for record in shown))] if shown else []
     groups: dict[str, list[str]] = {}
-    label_of = _GROUP_LABELS[choice.group]
+    label_of = _label_function(choice.group)
     for record in shown:
         groups.setdefault(label_of(record), []).append(record.test)
     names = short_file_names(groups) if choice.group == "file" else {}
@@ -129,6 +137,35 @@ def _sort_key(sort: str, now: float) -> Callable[[TestRecord], Any] | None:
 
 def _duration(record: TestRecord, now: float) -> float:
     return (record.ended_at or now) - record.launched_at if record.launched_at is not None else -1.0
+
+
+def is_grouping(name: str, *, is_watch: bool) -> bool:
+    """Return whether tests, or the agents of a watch, can be grouped so."""
+    return name in WATCH_GROUPINGS or name.startswith(_LABEL) if is_watch else name in GROUPINGS
+
+
+def watch_groupings(records: Iterable[TestRecord]) -> tuple[str, ...]:
+    """Return how the agents of a watch can be grouped: also by each label that they have, the commonest first."""
+    labels = Counter(
+        trait.partition("=")[0] for record in records for trait in record.traits if trait.startswith(_LABEL)
+    )
+    return (*WATCH_GROUPINGS, *(name for name, _ in labels.most_common(LABELS_OFFERED)))
+
+
+def _label_function(group: str) -> Callable[[TestRecord], str]:
+    """Return what names the group of a record."""
+    known = _GROUP_LABELS.get(group)
+    if known is not None:
+        return known
+    is_label = group.startswith(_LABEL)
+    beginning = f"{group}=" if is_label else f"{group} "
+    shown_from = len(_LABEL) if is_label else len(beginning)
+    none = f"no {group}"
+
+    def label_of(record: TestRecord) -> str:
+        return next((trait[shown_from:] for trait in record.traits if trait.startswith(beginning)), "") or none
+
+    return label_of
 
 
 _GROUP_LABELS: Final[dict[str, Callable[[TestRecord], str]]] = {

@@ -37,6 +37,7 @@ class HeaderFacts:
     """`held`, `engine gone`, `over` ..., with the role in which it is shown."""
     status_role: str = ""
     screen: str = ""
+    has_slots: bool = True
 
 
 def draw_header(facts: HeaderFacts, width: int, height: int = 2) -> list[Line]:
@@ -62,7 +63,8 @@ def _facts_line(facts: HeaderFacts, width: int) -> Line:
     if facts.wanted_slots != facts.slots:
         slots.append(Part(f"→{facts.wanted_slots}", "pending"))
     # Why fewer agents work than were asked for comes before the time on a narrow terminal.
-    entries.insert(len(entries) if not facts.dial else bool(facts.status), slots)
+    if facts.has_slots:
+        entries.insert(len(entries) if not facts.dial else bool(facts.status), slots)
     if facts.cost:
         # A budget that is nearly spent comes before the time, too.
         entries.insert(bool(facts.status) if facts.cost_role else len(entries), [Part(facts.cost, facts.cost_role)])

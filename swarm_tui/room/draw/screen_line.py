@@ -95,18 +95,19 @@ def _step(words: str, key: str, role: str) -> Line:
 
 
 FIRST_LINES: Final = (
-    (("Enter", "opens a test"), ("w", "goes to who wants you"), ("a", "attaches to its terminal")),
+    (("Enter", "opens {noun}"), ("w", "goes to who wants you"), ("a", "attaches to its terminal")),
     (("1", "to"), ("7", "are the screens above"), ("?", "lists every key")),
     (("q", "leaves; the agents go on"), ("Esc", "goes back, and puts these lines away")),
 )
 """What is taught at the very first start, once."""
 
 
-def draw_first_lines(width: int) -> list[Line]:
+def draw_first_lines(width: int, noun: str = "a test") -> list[Line]:
     lines: list[Line] = []
     for entries in FIRST_LINES:
         line: list[Part] = [Part(" ")]
         for key, words in entries:
+            words = words.replace("{noun}", noun)
             line += [Part(key, "key"), Part(f" {words}{' ' if words == 'to' else '   '}", "")]
         lines.append(cut_line(line, width))
     return lines

@@ -168,8 +168,19 @@ def _agent(record: TestRecord, width: int) -> Iterable[Line]:
         where.append(f"launch {record.attempt}")
     if where:
         yield cut_line([Part("host ", "dim"), Part(", ".join(where))], width)
+    if record.branch and not record.harvest.end:
+        yield cut_line([Part("branch ", "dim"), Part(plain(record.branch, 300))], width)
+    yield from _labels(record.traits, width)
     for tokens in record.spending.models:
         yield from _paragraph("tokens ", plain(tokens.text, 300), width)
+
+
+def _labels(traits: Iterable[str], width: int) -> Iterable[Line]:
+    """Yield what mngr knows of an agent that no sweep made."""
+    for trait in traits:
+        name, _, rest = trait.partition(" ")
+        if name in ("type", "project", "label"):
+            yield cut_line([Part(f"{name} ", "dim"), Part(plain(rest, 300))], width)
 
 
 def _paragraph(lead: str, text: str, width: int, role: str = "") -> Iterable[Line]:

@@ -43,6 +43,8 @@ class Table(NamedTuple):
     changes: int = 0
     has_cost: bool = False
     hosts: frozenset[str] = frozenset()
+    noun: str = "test"
+    """What the rows are."""
 
     def including(self, record: TestRecord) -> Table:
         """Return what is needed with this test too."""
@@ -52,11 +54,12 @@ class Table(NamedTuple):
             max(self.changes, min(20, cell_len(changes_of(record)))),
             self.has_cost or record.spending.is_known,
             self.hosts | {record.host} if record.host and len(self.hosts) < 2 else self.hosts,
+            self.noun,
         )
 
 
-def table_of(records: Iterable[TestRecord]) -> Table:
-    table = Table()
+def table_of(records: Iterable[TestRecord], noun: str = "test") -> Table:
+    table = Table(noun=noun)
     for record in records:
         table = table.including(record)
     return table
@@ -102,7 +105,8 @@ def draw_table_heading(table: Table, width: int, sort: str) -> Line:
     line: list[Part] = []
     for column, size in columns_for(table, width):
         is_sorting = column.name == sorting
-        name = f"{column.name}↑" if is_sorting else column.name
+        name = table.noun if column is TEST else column.name
+        name = f"{name}↑" if is_sorting else name
         text = align_right(name, size) if column.is_right else pad_text(name, size)
         line += [Part(text, "heading" if is_sorting else "faint", f"sort:{column.sort}" if column.sort else "")]
         line += [Part(" " * GAP)]

@@ -176,7 +176,8 @@ class AgentScreen(RoomScreen):
 
     def _tab_words(self) -> dict[str, str]:
         """Return the tabs that there are now, and what they are called."""
-        return TABS if self._file is None else TABS | {"file": self._file.name}
+        tabs = {name: words for name, words in TABS.items() if name != "tries" or not self.store.is_watch}
+        return tabs if self._file is None else tabs | {"file": self._file.name}
 
     def click_spot(self, kind: str, rest: str) -> None:
         if kind == "tab":

@@ -193,7 +193,7 @@ class AgentCommands:
                 self._screen.show_message(problem, "warning")
                 return
             store.send_request(RequestKind.ANSWER, text=text, items=[asked.item])
-            self._screen.show_message("1 answer: handed to the engine")
+            self._screen.show_message("1 answer: on its way")
 
         shown = record._replace(question=asked.ask.text, options=asked.ask.options)
         self._screen.room.push_screen(MessageScreen([shown], self._screen.room.drafts), send)
@@ -206,7 +206,7 @@ class AgentCommands:
                 self._screen.store.note("error", f"the message could not be handed over: {error}")
                 self._screen.show_message(str(error), "error")
                 return
-            self._screen.show_message(f"message to {counted(len(tests), 'agent')}: handed to the engine")
+            self._screen.show_message(f"message to {counted(len(tests), 'agent')}: on its way")
             return
         self._screen.show_message(f"sending to {counted(len(tests), 'agent')} …")
         self._screen.room.run_worker(self._send_directly(tests, text), group="message")

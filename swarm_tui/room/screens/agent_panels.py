@@ -39,7 +39,8 @@ class AgentTranscript:
     def update(self, record: TestRecord, folder: Path | None) -> None:
         """Open the transcript when there is one, or another one than before."""
         agents = self._screen.room.agents
-        path = find_transcript(record.state_dir_here, folder, agents.kind.transcript_sources, record.agent_id)
+        sources = agents.kind_of(record).transcript_sources
+        path = find_transcript(record.state_dir_here, folder, sources, record.agent_id)
         if path is not None:
             if path != self._source:
                 self._source = path

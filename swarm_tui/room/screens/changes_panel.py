@@ -88,15 +88,18 @@ class ChangesPanel:
 
     def _read_now(self, record: TestRecord) -> AgentChanges:
         from swarm_tui.adapters.git import Repository
-        from swarm_tui.room.agent_changes import ChangesReader
+        from swarm_tui.room.agent_changes import ChangesReader, watched_changes
 
         reader = self._reader
         if reader is None or reader.test != record.test or reader.is_outdated(record):
             if reader is not None:
                 reader.close()
-            spec = self._screen.store.opened.spec
-            repository = Repository.open(self._screen.store.folder.root)
-            reader = self._reader = ChangesReader(repository, spec.base, record)
+            store = self._screen.store
+            if store.is_watch:
+                reader = watched_changes(store.folder.root, record)
+            else:
+                reader = ChangesReader(Repository.open(store.folder.root), store.opened.spec.base, record)
+            self._reader = reader
         return reader.read(record)
 
     def _show(self, changes: AgentChanges) -> None:

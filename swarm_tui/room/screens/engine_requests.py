@@ -47,6 +47,11 @@ TEST_REQUESTS: Final = (
 )  # fmt: skip
 
 
+WATCH_REQUESTS: Final = (
+    TEST_REQUESTS[0]._replace(detail="its program is ended, its copy stays; attaching starts it from the beginning"),
+)
+
+
 class EngineRequests:
     """Sends requests about tests, or about the whole sweep, to the engine."""
 
@@ -60,7 +65,7 @@ class EngineRequests:
         """Let the person choose what to ask for the current tests, confirm it, and send it to the engine."""
         records = self._screen.store.records_of(self._screen.current_tests())
         entries = []
-        for request in TEST_REQUESTS:
+        for request in WATCH_REQUESTS if self._screen.store.is_watch else TEST_REQUESTS:
             number = sum(request.is_possible(record) for record in records)
             entries.append(
                 Choosable(
@@ -71,7 +76,7 @@ class EngineRequests:
                     why_not="" if number else request.none_fits,
                 )
             )
-        title = short_name(records[0]) if len(records) == 1 else counted(len(records), "test")
+        title = short_name(records[0]) if len(records) == 1 else counted(len(records), self._screen.store.noun)
 
         def confirm(values: tuple[str, ...] | None) -> None:
             for request in TEST_REQUESTS:
@@ -87,7 +92,7 @@ class EngineRequests:
             else:
                 self._screen.show_message("nothing was done")
 
-        question = f"{request.text.capitalize()} {counted(len(tests), 'test')}?"
+        question = f"{request.text.capitalize()} {counted(len(tests), self._screen.store.noun)}?"
         self._screen.room.push_screen(ConfirmScreen(question, tests), send)
 
     def send(
@@ -111,5 +116,5 @@ class EngineRequests:
             self._screen.show_message(str(error), "error")
             return
         if tests:
-            self._screen.show_message(f"{kind.value}: asked for {counted(len(tests), 'test')}")
+            self._screen.show_message(f"{kind.value}: asked for {counted(len(tests), store.noun)}")
         self._screen.apply_change(SweepChanged(tests=frozenset(tests)))

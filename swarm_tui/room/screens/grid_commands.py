@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import partial
 
 from swarm_tui.room.actions import Action
-from swarm_tui.room.draw.arrange import GROUPINGS, SORTINGS, Zoom
+from swarm_tui.room.draw.arrange import GROUPINGS, SORTINGS, WATCH_SORTINGS, Zoom, watch_groupings
 from swarm_tui.room.draw.glyphs import PILLS, mark_of_pill
 from swarm_tui.room.screens.dialog import Choosable, PickScreen
 from swarm_tui.room.screens.services import ScreenServices
 from swarm_tui.room.screens.tests_panel import TestsPanel
 
-CHOICE_KEYS = {"state": "t", "name": "a"}
+CHOICE_KEYS = {"state": "t", "name": "a", "type": "y"}
 """Of choices whose first letter is the key of another one."""
 ZOOMS = (Zoom.DOTS, Zoom.CHIPS, Zoom.ROWS)
 FAILED = frozenset({"failed", "unresolved"})
@@ -32,9 +32,9 @@ class GridCommands:
             Action("sweep.zoom_in", ("+", "="), "zoom", "Larger: dots, chips, rows", partial(self.zoom, 1), rank=21),
             Action("sweep.zoom_out", ("-",), "", "Smaller: rows, chips, dots", partial(self.zoom, -1)),
             Action("sweep.group", ("b",), "group", "Group by file, state, result, cause, host, or not at all",
-                   partial(self._choose, "Group by", GROUPINGS, "group"), rank=22),
+                   partial(self._choose, "Group by", "group"), rank=22),
             Action("sweep.sort", ("s",), "sort", "Sort by file, state, need, duration, cost or name",
-                   partial(self._choose, "Sort by", SORTINGS, "sort"), rank=23),
+                   partial(self._choose, "Sort by", "sort"), rank=23),
             Action("sweep.states", ("f",), "states", "Show only the states you choose", self.choose_states, rank=24),
             Action("sweep.failed_only", ("!",), "", "Show only what failed or is unresolved; again: all",
                    self.switch_failed_only),
@@ -56,13 +56,24 @@ class GridCommands:
         self._screen.room.remember_for_project(zoom=zoom.value)
         self._panel.change_options(zoom=zoom)
 
-    def _choose(self, title: str, values: tuple[str, ...], option: str) -> None:
+    def _values(self, option: str) -> tuple[str, ...]:
+        """Return what there is to choose from."""
+        store = self._screen.store
+        if not store.is_watch:
+            return GROUPINGS if option == "group" else SORTINGS
+        return watch_groupings(store.state.tests()) if option == "group" else WATCH_SORTINGS
+
+    def _choose(self, title: str, option: str) -> None:
         def change(chosen: tuple[str, ...] | None) -> None:
             if chosen:
                 self._screen.room.remember_for_project(**{option: chosen[0]})
                 self._panel.change_options(**{option: chosen[0]})
 
-        entries = [Choosable(value, value, key=CHOICE_KEYS.get(value, value[0])) for value in values]
+        labels = iter("123456789")
+        entries = [
+            Choosable(value, value, key=next(labels, "") if " " in value else CHOICE_KEYS.get(value, value[0]))
+            for value in self._values(option)
+        ]
         current = getattr(self._panel.options, option)
         self._screen.room.push_screen(PickScreen(title, entries, current=current), change)
 

@@ -114,10 +114,12 @@ class SweepScreen(RoomScreen):
         width, height, state = self.size.width, self.size.height, self.store.state
         if height < LOW:
             return []
-        lines = draw_first_lines(width) if self.room.is_first_time else []
+        lines = (
+            draw_first_lines(width, "an agent" if self.store.is_watch else "a test") if self.room.is_first_time else []
+        )
         comes_next = next_facts(self.store, self.room.review_state)
         lines += [draw_next(comes_next, width)] if comes_next is not None else []
-        if not lines or height >= LINES_FOR_ALL:
+        if (not lines or height >= LINES_FOR_ALL) and not self.store.is_watch:
             lines += draw_strip(self.store.patterns(), state.alarms, state.records, width)
         return lines
 

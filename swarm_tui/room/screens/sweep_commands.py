@@ -39,6 +39,8 @@ class SweepCommands:
         )  # fmt: skip
 
     def _why_no_engine(self) -> str:
+        if self._screen.store.is_watch:
+            return "these agents are of no sweep"
         return self._screen.store.why_no_requests()
 
     def _add_slots(self, number: int) -> None:
@@ -66,6 +68,8 @@ class SweepCommands:
         self._screen.room.push_screen(ConfirmScreen(question), send)
 
     def why_not_resume(self) -> str:
+        if self._screen.store.is_watch:
+            return self._why_no_engine()
         return "its engine lives" if self._screen.store.engine is EngineState.RUNNING else ""
 
     def resume(self) -> None:

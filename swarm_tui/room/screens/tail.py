@@ -93,8 +93,8 @@ class TailScreen(StreamScreen[MergedEntry]):
         sources = {}
         agents = self.room.agents
         for record in self.store.records_of(tests):
-            folder = self.store.folder.agent(record.agent)
-            path = find_transcript(record.state_dir_here, folder, agents.kind.transcript_sources, record.agent_id)
+            sources_of = agents.kind_of(record).transcript_sources
+            path = find_transcript(record.state_dir_here, agents.folder_of(record), sources_of, record.agent_id)
             if path is not None:
                 sources[record.test] = FileSource(path)
                 self.names[record.test] = short_name(record)

@@ -107,7 +107,8 @@ class TestsPanel:
             room.choice = replace(room.choice, zoom=largest_zoom(groups, width, height))
         if self.grid.test is None:
             self.grid.test = room.current_test
-        self.grid.table = table_of(self._screen.store.records_of(test for group in groups for test in group.tests))
+        shown = self._screen.store.records_of(test for group in groups for test in group.tests)
+        self.grid.table = table_of(shown, self._screen.store.noun)
         self.grid.show_layout(lay_out(groups, self.options.zoom, width, height), self.options.sort)
         self._arranged_for = self._shape()
         self._arranged_at = self._screen.store.live_clock()
@@ -124,13 +125,13 @@ class TestsPanel:
         """Show in the border how many tests are shown, and how."""
         options, marked = self.options, len(self._screen.room.marks.tests)
         total, shown = len(self._screen.store.state.records), len(self.grid.order())
-        title = f"Tests {total:,}"
+        title = f"{self._screen.store.noun.capitalize()}s {total:,}"
         if options.is_filtering:
             title += f" · {shown:,} match"
             title += f" /{options.words}" if options.words else ""
             title += "".join(f" {mark_of_pill(pill).word}" for pill in PILLS if pill in options.pills)
             title += f" {options.only_name}" if options.only is not None else ""
-        if options.group not in ("file", "none"):
+        if options.group not in ("file", "none", "project"):
             title += f" · by {options.group}"
         if options.sort != "file":
             title += f" · sorted by {options.sort}"

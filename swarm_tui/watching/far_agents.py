@@ -1,0 +1,93 @@
+"""Asks mngr again and again for what its own files on this machine do not tell: other machines, and conditions."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from swarm_tui.adapters.mngr import Mngr
+from swarm_tui.adapters.mngr_messages import AgentDetails
+from swarm_tui.errors import SwarmError
+from swarm_tui.model.text import plain
+
+PAUSE: Final = 15.0
+SHARE: Final = 9.0
+"""A call of mngr's takes seconds of a processor: the pause after it is so many times as long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """Which agents are wanted, in mngr's words (CEL)."""
+
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+
+    @classmethod
+    def from_words(cls, words: Iterable[str]) -> Conditions:
+        """Return the conditions that `words` of a command line stand for."""
+        pairs = [word.partition("=") for word in words]
+        return cls(*(tuple(value for name, _, value in pairs if name == flag) for flag in ("--include", "--exclude")))
+
+    @property
+    def words(self) -> list[str]:
+        """The conditions as words of a command line."""
+        return [*(f"--include={each}" for each in self.include), *(f"--exclude={each}" for each in self.exclude)]
+
+    @property
+    def are_there(self) -> bool:
+        return bool(self.include or self.exclude)
+
+
+class FarAgents:
+    """What mngr answered last."""
+
+    def __init__(self, mngr: Mngr, conditions: Conditions) -> None:
+        self._mngr = mngr
+        self._conditions = conditions
+        self.agents: tuple[AgentDetails, ...] = ()
+        self.chosen: frozenset[str] | None = None
+        """The ids of the agents that fit the conditions; None without conditions, when all are wanted."""
+        self.problems: tuple[str, ...] = ()
+        """What mngr met, in sentences."""
+        self.is_answered = False
+
+    async def ask(self) -> None:
+        """Ask once; raise what mngr says against the conditions."""
+        listing = await self._mngr.list_agents(None, self._conditions.include, self._conditions.exclude)
+        silent = {problem.provider_name for problem in listing.errors if problem.provider_name}
+        found = {agent.id for agent in listing.agents}
+        # A provider that does not answer says nothing of its agents, not even that they are gone.
+        kept = [agent for agent in self.agents if agent.id not in found and _provider_of(agent) in silent]
+        self.agents = (*listing.agents, *kept)
+        if self._conditions.are_there:
+            self.chosen = frozenset(agent.id for agent in self.agents)
+        self.problems = tuple(_sentence(problem.provider_name, problem.message) for problem in listing.errors)
+        self.is_answered = True
+
+    async def ask_again_and_again(self) -> None:
+        """Ask for ever, with pauses that leave the machine to others."""
+        while True:
+            begun = time.monotonic()
+            try:
+                await self.ask()
+            except SwarmError as error:
+                self.problems = (str(error),)
+            await asyncio.sleep(max(PAUSE, SHARE * (time.monotonic() - begun)))
+
+
+def _provider_of(agent: AgentDetails) -> str:
+    return agent.host.provider_name if agent.host is not None else ""
+
+
+def _sentence(provider: str | None, message: str) -> str:
+    return plain(f"{provider}: {message}" if provider else message, 300)
+
+
+def without_repeats(sentences: Sequence[str], said: set[str]) -> list[str]:
+    """Return the sentences that were not said before, and take note of them."""
+    new = [sentence for sentence in dict.fromkeys(sentences) if sentence not in said]
+    said.update(new)
+    return new

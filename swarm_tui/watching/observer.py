@@ -1,0 +1,243 @@
+"""Watches agents for a room, in a process of its own: `python -m swarm_tui.watching.observer FOLDER [--include=CEL]`."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+from swarm_tui.adapters.mngr import Mngr, mngr_environment
+from swarm_tui.adapters.mngr_settings import AgentTypes
+from swarm_tui.agents.kinds import AgentKind, kind_of
+from swarm_tui.engine.doubtful_screens import DoubtfulScreens
+from swarm_tui.engine.watch import Watch, read_new_events
+from swarm_tui.errors import SwarmError
+from swarm_tui.journal.append import EngineLock
+from swarm_tui.journal.fold import SweepState
+from swarm_tui.journal.folder import SweepFolder
+from swarm_tui.model.events import EngineStarted, KnownEvent, Noted, ProbeFailed, ProbeRecovered
+from swarm_tui.model.states import State
+from swarm_tui.model.sweep import SweepSpec
+from swarm_tui.places.local import LocalPlace
+from swarm_tui.places.place import AgentStatuses, PlaceUnreachable
+from swarm_tui.watching.agents import ENDED, WatchedAgent, agents_elsewhere, agents_here
+from swarm_tui.watching.far_agents import Conditions, FarAgents, without_repeats
+from swarm_tui.watching.journal import WatchJournal, launch_event, state_event
+from swarm_tui.watching.requests import WatchRequests
+
+LOOK_SECONDS: Final = 0.4
+SHARE: Final = 4.0
+"""With thousands of agents a look takes long: the pause after it is so many times as long."""
+_FOREVER: Final = float("inf")
+
+
+@dataclass(frozen=True, slots=True)
+class AgentToWatch:
+    """What the watch of one agent has to know of it."""
+
+    key: str
+    kind: AgentKind
+
+
+class Observer:
+    """Looks at the agents of this machine twice a second, and asks mngr for those of others."""
+
+    def __init__(self, folder: SweepFolder, conditions: Conditions) -> None:
+        self.spec: SweepSpec = folder.read_spec()
+        self.mngr = Mngr(self.spec.mngr.path, mngr_environment(self.spec.mngr))
+        self.place = LocalPlace(self.spec.mngr)
+        self.watches: dict[str, Watch] = {}
+        self._conditions = conditions
+        self._far = FarAgents(self.mngr, conditions)
+        self._journal = WatchJournal(folder, EngineStarted(pid=os.getpid()))
+        self._requests = WatchRequests(self, folder)
+        self._types = AgentTypes(Path(self.place.host_dir_of("")))
+        self._screens = DoubtfulScreens(self.place)
+        self._known: dict[str, WatchedAgent] = {}
+        self._said: set[str] = set()
+        self._is_stale = False
+
+    # What messages and answers need.
+
+    @property
+    def state(self) -> SweepState:
+        return self._journal.state
+
+    def record(self, event: KnownEvent) -> None:
+        self._journal.record(event)
+
+    def note(self, text: str, *, level: Literal["info", "warning", "error"] = "info", test: str = "") -> None:
+        self.record(Noted(level=level, text=text, test=test))
+
+    def agent_of(self, test: str) -> WatchedAgent | None:
+        """Return the agent behind a test of the journal."""
+        return self._known.get(test)
+
+    # Looking.
+
+    async def look_first(self) -> None:
+        """Write the journal with what can be known at once; conditions are for mngr to judge, which takes seconds."""
+        if self._conditions.are_there:
+            await self._far.ask()
+        await self._look(is_observing=False)
+        self._journal.write_anew()
+
+    async def look_once(self) -> None:
+        """Write the journal with all that can be known of the agents here and elsewhere."""
+        await self._far.ask()
+        await self._look()
+        self._journal.write_anew()
+        self._say_problems()
+
+    async def work(self, parent: int) -> None:
+        """Look again and again until the process that started us is gone."""
+        async with asyncio.TaskGroup() as group:
+            asking = group.create_task(self._far.ask_again_and_again())
+            while os.getppid() == parent:
+                begun = time.monotonic()
+                self._requests.carry_out_new(group)
+                await self._look()
+                self._say_problems()
+                await asyncio.sleep(max(LOOK_SECONDS, SHARE * (time.monotonic() - begun)))
+            asking.cancel()
+
+    def close(self) -> None:
+        self._journal.close()
+
+    def _say_problems(self) -> None:
+        for sentence in without_repeats(self._far.problems, self._said):
+            self.note(sentence, level="warning")
+
+    async def _look(self, *, is_observing: bool = True) -> None:
+        try:
+            statuses = await self.place.agent_statuses()
+        except PlaceUnreachable as error:
+            if not self._is_stale:
+                self._is_stale = True
+                self.record(ProbeFailed(reason=str(error)))
+            return
+        if self._is_stale:
+            self._is_stale = False
+            self.record(ProbeRecovered())
+        self._take_in(self._wanted(statuses))
+        if is_observing:
+            await self._observe(statuses)
+
+    def _wanted(self, statuses: AgentStatuses) -> dict[str, WatchedAgent]:
+        found = [*agents_here(statuses), *agents_elsewhere(self._far.agents, self.spec.mngr.prefix)]
+        chosen = self._far.chosen
+        wanted = {agent.key: agent for agent in found if chosen is None or agent.address.agent_id in chosen}
+        for key, agent in self._known.items():
+            if agent.address.agent_id in statuses.unreadable:
+                wanted.setdefault(key, agent)
+        return wanted
+
+    def _take_in(self, wanted: Mapping[str, WatchedAgent]) -> None:
+        """Write down which agents are new, gone, or called otherwise, and the states of those on other machines."""
+        gone = [key for key in self._known if key not in wanted]
+        renamed = [key for key, agent in wanted.items() if key in self._known and agent.names != self._known[key].names]
+        for key in (*gone, *renamed):
+            self._journal.forget(key)
+            self.watches.pop(key, None)
+        added = []
+        for key, agent in wanted.items():
+            if key not in self._known or key in renamed:
+                added += self._journal.add(agent)
+                self._begin_watch(agent)
+            elif not agent.address.state_dir and agent.state != self._known[key].state:
+                self._record_state(agent)
+        self._known = dict(wanted)
+        if gone or renamed:
+            self._journal.write_anew()
+        else:
+            self._journal.append_all(added)
+
+    def _record_state(self, agent: WatchedAgent) -> None:
+        if agent.is_alive and not self._known[agent.key].is_alive:
+            self.record(launch_event(agent))
+        self.record(state_event(agent))
+
+    def _begin_watch(self, agent: WatchedAgent) -> None:
+        if not agent.address.state_dir or not agent.is_alive:
+            return
+        kind = kind_of(agent.agent_type, self._types.parents().get(agent.agent_type, ""))
+        watch = Watch(AgentToWatch(agent.key, kind), agent.address, -_FOREVER, _FOREVER, _FOREVER)
+        watch.state = State.WAITING if agent.state == "WAITING" else State.RUNNING
+        self.watches[agent.key] = watch
+
+    async def _observe(self, statuses: AgentStatuses) -> None:
+        """Write down what the agents of this machine do."""
+        now, clock = time.monotonic(), time.time()
+        watches = list(self.watches.values())
+        for event in await read_new_events(self.place, watches, now):
+            self.record(event)
+        doubtful = [watch.address for watch in watches if watch.needs_screen(now, clock)]
+        screens = await self._screens.read(doubtful)
+        for agent in self._known.values():
+            if not agent.address.state_dir or statuses.is_unknown(agent.address):
+                continue
+            watch = self.watches.get(agent.key)
+            if watch is None:
+                self._look_at_ended(agent)
+                continue
+            # An agent of a sweep that has handed in goes on living here.
+            watch.handed_in_at = None
+            process = statuses.agents[agent.address.agent_id].state
+            seen, end = watch.observe(process, now, clock, screens.get(watch.address.session))
+            if seen is not None:
+                self.record(seen)
+            if end is not None:
+                del self.watches[agent.key]
+                self.record(state_event(agent))
+
+    def _look_at_ended(self, agent: WatchedAgent) -> None:
+        """Write down when an agent that had ended was started again, or its terminal was closed too."""
+        if agent.is_alive:
+            self.record(launch_event(agent))
+            self.record(state_event(agent))
+            self._begin_watch(agent)
+            return
+        record = self.state.records.get(agent.key)
+        if record is not None and record.reason != ENDED[agent.state]:
+            self.record(state_event(agent))
+
+
+async def look_once(folder: SweepFolder, conditions: Conditions) -> None:
+    """Write the journal of a watch with what is so now."""
+    observer = Observer(folder, conditions)
+    try:
+        await observer.look_once()
+    finally:
+        observer.close()
+
+
+async def observe(folder: SweepFolder, conditions: Conditions, parent: int) -> None:
+    """Watch until the parent process is gone."""
+    lock = EngineLock(folder.lock)
+    lock.acquire()
+    observer = Observer(folder, conditions)
+    try:
+        await observer.look_first()
+        await observer.work(parent)
+    finally:
+        observer.close()
+        lock.release()
+
+
+def main() -> int:
+    parent = os.getppid()
+    try:
+        asyncio.run(observe(SweepFolder(Path(sys.argv[1])), Conditions.from_words(sys.argv[2:]), parent))
+    except (SwarmError, OSError) as error:
+        print(f"swarm-tui: {error}", file=sys.stderr, flush=True)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,81 @@
+"""Begins a watch: its folder, and the process that writes down what the agents do."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from swarm_tui.adapters.environment import own_environment
+from swarm_tui.adapters.git.scratch import ScratchFolder
+from swarm_tui.adapters.mngr import current_settings
+from swarm_tui.adapters.process import is_alive, start_detached
+from swarm_tui.adapters.provision import mngr_at_hand
+from swarm_tui.errors import AdapterError
+from swarm_tui.journal.folder import SweepFolder
+from swarm_tui.model.sweep import WATCH_SOURCE, SweepSpec
+from swarm_tui.model.text import plain
+from swarm_tui.regular_file import read_regular
+from swarm_tui.watching.far_agents import Conditions
+
+FOLDER_PREFIX: Final = "swarm-watch-"
+NAME: Final = "watch"
+WAIT_SECONDS: Final = 60.0
+_POLL: Final = 0.005
+
+
+@contextlib.contextmanager
+def watch_folder(title: str) -> Iterator[SweepFolder]:
+    """Return a folder for a watch, which is gone afterwards; raise ProgramMissing without a mngr."""
+    settings = current_settings(mngr_at_hand())
+    with contextlib.closing(ScratchFolder(FOLDER_PREFIX)) as scratch:
+        folder = SweepFolder(scratch.path / NAME)
+        spec = SweepSpec(
+            sweep=NAME,
+            repository="",
+            base="",
+            created_at=time.time(),
+            title=title,
+            integrator="none",
+            source=WATCH_SOURCE,
+            mngr=settings,
+        )
+        folder.write_spec(spec)
+        yield folder
+
+
+class ObserverProcess:
+    """The process that watches for a room; it ends with us, or by `close`."""
+
+    def __init__(self, folder: SweepFolder, conditions: Conditions) -> None:
+        self._folder = folder
+        words = [sys.executable, "-m", "swarm_tui.watching.observer", str(folder.root), *conditions.words]
+        environment = own_environment() | {"PYTHONPATH": str(Path(__file__).parents[2])}
+        self._process = start_detached(words, cwd=Path.cwd(), environment=environment, log=folder.engine_log)
+
+    def wait_for_first_look(self, within: float = WAIT_SECONDS) -> bool:
+        """Wait until the journal is there; return whether it is. Raise AdapterError when the observer has failed."""
+        deadline = time.monotonic() + within
+        while not self._folder.events.exists():
+            if not is_alive(self._process):
+                raise AdapterError(*_last_words(self._folder.engine_log))
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(_POLL)
+        return True
+
+    def close(self) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self._process, signal.SIGTERM)
+
+
+def _last_words(log: Path) -> tuple[str, str]:
+    """Return what an observer said before it ended."""
+    lines = [line for line in read_regular(log).decode("utf-8", "replace").splitlines() if line.strip()]
+    said = plain(lines[-1], 600) if lines else "it said nothing"
+    return "the agents cannot be watched", said.removeprefix("swarm-tui: ")
