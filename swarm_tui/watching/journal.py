@@ -1,4 +1,4 @@
-"""The journal of a watch: appended to, and written anew when an agent is gone, as no event of a sweep takes a test away."""
+"""The journal of a watch: appended to, and written anew when an agent is gone, as no event takes a test away."""
 
 from __future__ import annotations
 

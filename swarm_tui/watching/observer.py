@@ -1,4 +1,4 @@
-"""Watches agents for a room, in a process of its own: `python -m swarm_tui.watching.observer FOLDER [--include=CEL]`."""
+"""Watches agents for a room, as a process: `python -m swarm_tui.watching.observer FOLDER [--include=CEL ...]`."""
 
 from __future__ import annotations
 

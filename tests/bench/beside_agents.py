@@ -71,11 +71,11 @@ def kanpan(agents: int) -> Iterator[Program | str]:
         yield "not installed (a plugin of mngr: imbue-mngr-kanpan)"
         return
     with isolate_mngr(mngr.path) as isolated:
-        _make_agents(isolated, agents)
+        make_agents(isolated, agents)
         yield Program("mngr kanpan", [mngr.path, "kanpan"], r"agent-\d\d\d", isolated.environment, isolated.repository)
 
 
-def _make_agents(isolated: IsolatedMngr, count: int) -> None:
+def make_agents(isolated: IsolatedMngr, count: int) -> None:
     """Let mngr create one agent; all others are copies of its record, each with a session of its own."""
     name = "agent-000"
     request = CreateRequest(

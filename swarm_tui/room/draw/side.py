@@ -17,6 +17,8 @@ from swarm_tui.room.draw.parts import Line, Part, cut_line, wrap_text
 from swarm_tui.room.draw.table import draw_tries
 
 TRIES_SHOWN = 6
+KNOWN = ("type", "project", "label")
+"""The first words of what mngr knows of any agent."""
 SOURCES = {
     "queue": "the queue", "engine": "the engine", "process": "its process", "live tries": "its live tries",
     "archive": "its archive", "outcome": "its outcome", "person": "a person", "mngr list": "mngr list",
@@ -168,19 +170,16 @@ def _agent(record: TestRecord, width: int) -> Iterable[Line]:
         where.append(f"launch {record.attempt}")
     if where:
         yield cut_line([Part("host ", "dim"), Part(", ".join(where))], width)
-    if record.branch and not record.harvest.end:
-        yield cut_line([Part("branch ", "dim"), Part(plain(record.branch, 300))], width)
-    yield from _labels(record.traits, width)
+    yield from _known_to_mngr(record, width)
     for tokens in record.spending.models:
         yield from _paragraph("tokens ", plain(tokens.text, 300), width)
 
 
-def _labels(traits: Iterable[str], width: int) -> Iterable[Line]:
+def _known_to_mngr(record: TestRecord, width: int) -> Iterable[Line]:
     """Yield what mngr knows of an agent that no sweep made."""
-    for trait in traits:
-        name, _, rest = trait.partition(" ")
-        if name in ("type", "project", "label"):
-            yield cut_line([Part(f"{name} ", "dim"), Part(plain(rest, 300))], width)
+    known = [(name, rest) for name, _, rest in (trait.partition(" ") for trait in record.traits) if name in KNOWN]
+    for name, rest in [("branch", record.branch), *known] if known and record.branch else known:
+        yield cut_line([Part(f"{name} ", "dim"), Part(plain(rest, 300))], width)
 
 
 def _paragraph(lead: str, text: str, width: int, role: str = "") -> Iterable[Line]:
