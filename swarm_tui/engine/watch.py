@@ -140,6 +140,11 @@ class Watch:
         self._asks.typed_until = until
 
     @property
+    def is_unconfirmed(self) -> bool:
+        """Whether its process was seen in its present state only once, so that nothing is concluded yet."""
+        return self._process[1] < CONFIRMATIONS
+
+    @property
     def repeats(self) -> CallRepeats:
         """How often the agent has made the same call."""
         return self._summary.repeats

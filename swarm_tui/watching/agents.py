@@ -80,9 +80,9 @@ def agents_here(statuses: AgentStatuses) -> Iterator[WatchedAgent]:
 def agents_elsewhere(found: Iterable[AgentDetails], session_prefix: str) -> Iterator[WatchedAgent]:
     """Yield the agents that are not on this machine."""
     for details in found:
-        host = _host_of(details)
-        if host == LOCAL_HOST:
+        if is_here(details):
             continue
+        host = _host_of(details)
         address = AgentAddress(details.name, details.id, f"{session_prefix}{details.name}", "", details.work_dir, host)
         yield WatchedAgent(
             address,
@@ -94,12 +94,15 @@ def agents_elsewhere(found: Iterable[AgentDetails], session_prefix: str) -> Iter
         )
 
 
+def is_here(details: AgentDetails) -> bool:
+    """Return whether an agent is on this machine, so that its own files tell of it."""
+    return details.host is None or details.host.provider_name in ("", LOCAL_HOST)
+
+
 def _host_of(details: AgentDetails) -> str:
     """Return the host of an agent as addresses name it: `local`, or HOST.PROVIDER."""
     host = details.host
-    if host is None or host.provider_name in ("", LOCAL_HOST):
-        return LOCAL_HOST
-    return f"{host.name}.{host.provider_name}"
+    return f"{host.name}.{host.provider_name}" if host is not None else LOCAL_HOST
 
 
 def _labels(labels: Mapping[str, object]) -> tuple[tuple[str, str], ...]:

@@ -12,8 +12,11 @@ from swarm_tui.adapters.mngr import Mngr
 from swarm_tui.adapters.mngr_messages import AgentDetails
 from swarm_tui.errors import SwarmError
 from swarm_tui.model.text import plain
+from swarm_tui.watching.agents import is_here
 
 PAUSE: Final = 15.0
+LONELY_PAUSE: Final = 120.0
+"""The pause where all agents are on this machine, whose files tell everything sooner."""
 SHARE: Final = 9.0
 """A call of mngr's takes seconds of a processor: the pause after it is so many times as long."""
 
@@ -75,7 +78,8 @@ class FarAgents:
                 await self.ask()
             except SwarmError as error:
                 self.problems = (str(error),)
-            await asyncio.sleep(max(PAUSE, SHARE * (time.monotonic() - begun)))
+            is_needed = self._conditions.are_there or any(not is_here(agent) for agent in self.agents)
+            await asyncio.sleep(max(PAUSE if is_needed else LONELY_PAUSE, SHARE * (time.monotonic() - begun)))
 
 
 def _provider_of(agent: AgentDetails) -> str:

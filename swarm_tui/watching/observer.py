@@ -30,8 +30,10 @@ from swarm_tui.watching.far_agents import Conditions, FarAgents, without_repeats
 from swarm_tui.watching.journal import WatchJournal, launch_event, state_event
 from swarm_tui.watching.requests import WatchRequests
 
-LOOK_SECONDS: Final = 0.4
-SHARE: Final = 4.0
+LOOK_SECONDS: Final = 0.7
+CONFIRM_SECONDS: Final = 0.15
+"""When something has changed it is looked again so soon, as one look alone may fall into a change."""
+SHARE: Final = 9.0
 """With thousands of agents a look takes long: the pause after it is so many times as long."""
 _FOREVER: Final = float("inf")
 
@@ -99,11 +101,14 @@ class Observer:
         async with asyncio.TaskGroup() as group:
             asking = group.create_task(self._far.ask_again_and_again())
             while os.getppid() == parent:
-                begun = time.monotonic()
+                worked = time.process_time()
                 self._requests.carry_out_new(group)
                 await self._look()
                 self._say_problems()
-                await asyncio.sleep(max(LOOK_SECONDS, SHARE * (time.monotonic() - begun)))
+                is_unconfirmed = any(watch.is_unconfirmed for watch in self.watches.values())
+                pause = CONFIRM_SECONDS if is_unconfirmed else LOOK_SECONDS
+                # On a busy machine a look takes long for other reasons than its own work.
+                await asyncio.sleep(max(pause, SHARE * (time.process_time() - worked)))
             asking.cancel()
 
     def close(self) -> None:

@@ -29,7 +29,7 @@ READY = r"agent-\d\d\d"
 ROOT = Path(__file__).parents[2]
 
 
-def changes_seen(program: Program, isolated: IsolatedMngr, times: int) -> Figures:
+def changes_seen(program: Program, isolated: IsolatedMngr, agents: int, times: int) -> Figures:
     """Let one agent begin and end turns; return the median time until the count of running agents says so."""
     record = next(iter(sorted((isolated.host_dir / "agents").iterdir())))
     active, spent = record / "active", []
@@ -42,7 +42,7 @@ def changes_seen(program: Program, isolated: IsolatedMngr, times: int) -> Figure
                 active.unlink()
             else:
                 active.touch()
-            terminal.wait_for_output("waiting" if number % 2 else "running", within=20.0, since=since)
+            terminal.wait_for_output(rf"\?{agents}" if number % 2 else "◐1", within=20.0, since=since)
             spent.append(time.perf_counter() - begun)
             terminal.settle(1.0)
     active.unlink(missing_ok=True)
@@ -95,7 +95,7 @@ def main() -> None:
             for program in programs:
                 table.measure(program, partial(measure, program, arguments.keys, arguments.idle))
             table.add("mngr list", seconds_of_list(isolated))
-        table.measure(watch, partial(changes_seen, watch, isolated, 10))
+        table.measure(watch, partial(changes_seen, watch, isolated, arguments.agents, 10))
     print(f"{table.text()}\n{machine()}")
 
 
