@@ -113,6 +113,9 @@ swarm-tui status
 # stand in front of an agent: look, type, detach
 swarm-tui attach --help
 
+# all agents of mngr in one grid, also those that you made yourself; without --plain it is a room
+swarm-tui watch --plain
+
 # have mngr record the terminal whenever you connect to an agent
 swarm-tui record-connect --help
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import json
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from swarm_tui.journal.folder import SweepFolder
+    from swarm_tui.model.shapes import ShownSweep
     from swarm_tui.watching.far_agents import Conditions
 
 DESCRIPTION = """\
@@ -23,9 +24,6 @@ EXAMPLES = """\
   swarm-tui watch --include 'labels.project == "shop"'  those of one project
   swarm-tui watch --exclude 'state == "STOPPED"'        those that are not stopped
   swarm-tui watch --json                                once, for a script: the shape of `status --json`"""
-NO_AGENTS = "mngr knows no agents"
-NONE_FIT = "no agent of mngr's fits"
-HOW_TO_MAKE_ONE = "`mngr create NAME claude` makes one; `swarm-tui demo` shows a sweep"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -63,7 +61,7 @@ def _print_once(folder: SweepFolder, conditions: Conditions, *, is_json: bool) -
     return print_plain(folder)
 
 
-def _described(folder: SweepFolder) -> dict[str, Any]:
+def _described(folder: SweepFolder) -> ShownSweep:
     from swarm_tui.cli.status import describe_sweep
     from swarm_tui.journal.open import open_sweep
 

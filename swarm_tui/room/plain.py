@@ -14,7 +14,7 @@ from swarm_tui.room.draw.screen_line import draw_next
 from swarm_tui.room.draw.table import changes_of, last_words
 from swarm_tui.room.header_facts import header_facts
 from swarm_tui.room.open_work import next_facts, open_fixes
-from swarm_tui.room.store import Store
+from swarm_tui.room.store import NO_AGENTS, Store
 
 WIDE = 10_000
 
@@ -35,6 +35,9 @@ def plain_lines_of(store: Store) -> Iterator[str]:
         for pattern in patterns:
             yield f"- {counted(len(pattern.tests), 'test')} {pattern.kind}: {plain(pattern.cause)}"
         yield ""
+    if store.is_watch and not store.state.records:
+        yield NO_AGENTS
+        return
     yield f"{store.noun.capitalize()}s: {len(store.state.records)}"
     options = GridOptions(group="project") if store.is_watch else GridOptions()
     for shown in arrange(store.state.records, options, store.clock()):

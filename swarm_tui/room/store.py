@@ -105,6 +105,7 @@ class SweepChanged:
         return ChangeScope.VIEW in self.scopes
 
 
+NO_AGENTS: Final = "mngr knows no agent that is to be shown: `mngr create NAME claude` makes one"
 NOT_WATCHED: Final = "the agents are not watched any more: `swarm-tui watch` begins anew"
 EVERYTHING_CHANGED: Final = SweepChanged(scopes=frozenset({ChangeScope.EVERYTHING}))
 VIEW_CHANGED: Final = SweepChanged(scopes=frozenset({ChangeScope.VIEW}))

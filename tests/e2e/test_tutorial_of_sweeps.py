@@ -161,6 +161,16 @@ def project(e2e: E2eSession, mngr_path: str) -> E2eSession:
     return e2e
 
 
+def test_agents_of_no_sweep_are_watched_too(project: E2eSession) -> None:
+    project.write_tutorial_block("""
+        # all agents of mngr in one grid, also those that you made yourself; without --plain it is a room
+        swarm-tui watch --plain
+    """)
+    nobody = run_block(project)
+    expect(nobody).to_succeed()
+    expect(nobody.stdout).to_contain("mngr knows no agent that is to be shown")
+
+
 def test_a_small_project_to_try_it_on(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
         # a small project to try it on: a function that is wrong, and its test

@@ -13,7 +13,7 @@ from textual.widget import Widget
 
 from swarm_tui.model.state import TestRecord
 from swarm_tui.room.actions import Action, screen_entry
-from swarm_tui.room.draw.parts import Line
+from swarm_tui.room.draw.parts import Line, Part
 from swarm_tui.room.draw.patterns import draw_strip
 from swarm_tui.room.draw.screen_line import LOW, draw_first_lines, draw_next
 from swarm_tui.room.open_work import next_facts
@@ -24,7 +24,7 @@ from swarm_tui.room.screens.side_panel import SidePanel
 from swarm_tui.room.screens.sweep_commands import SweepCommands
 from swarm_tui.room.screens.tests_panel import TestsPanel
 from swarm_tui.room.screens.time_commands import TimeCommands
-from swarm_tui.room.store import VIEW_CHANGED, SweepChanged
+from swarm_tui.room.store import NO_AGENTS, VIEW_CHANGED, SweepChanged
 from swarm_tui.room.widgets.band import Band
 from swarm_tui.room.widgets.grid import TestGrid
 from swarm_tui.room.widgets.lines import Lines
@@ -112,14 +112,15 @@ class SweepScreen(RoomScreen):
     def _lines_below(self) -> list[Line]:
         """Return the lines under the panels, as many as the height has room for."""
         width, height, state = self.size.width, self.size.height, self.store.state
+        is_watch = self.store.is_watch
+        if is_watch and not state.records:
+            return [[Part(f" {NO_AGENTS}", "warning")]]
         if height < LOW:
             return []
-        lines = (
-            draw_first_lines(width, "an agent" if self.store.is_watch else "a test") if self.room.is_first_time else []
-        )
+        lines = draw_first_lines(width, "an agent" if is_watch else "a test") if self.room.is_first_time else []
         comes_next = next_facts(self.store, self.room.review_state)
         lines += [draw_next(comes_next, width)] if comes_next is not None else []
-        if (not lines or height >= LINES_FOR_ALL) and not self.store.is_watch:
+        if (not lines or height >= LINES_FOR_ALL) and not is_watch:
             lines += draw_strip(self.store.patterns(), state.alarms, state.records, width)
         return lines
 
