@@ -1,13 +1,8 @@
-"""Fixed views of the room, for tests and screenshots: `python -m tests.room.scenes FOLDER` draws them as SVG files."""
+"""Fixed views of the room, for tests and pictures."""
 
 from __future__ import annotations
 
-import asyncio
-import os
-import re
-import sys
 import tempfile
-import time
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from pathlib import Path
@@ -45,30 +40,6 @@ class Scene(NamedTuple):
     is_integrated: bool = False
     """On a sweep of the demo's sample with real commits, in place of a simulated one."""
     config_keys: Mapping[str, tuple[str, ...]] = MappingProxyType({})
-
-
-SCENES: Final = (
-    Scene("sweep-dots", ("minus", "minus", "w")),
-    Scene("sweep-80x24", ("w",), 80, 24),
-    Scene("sweep-200x60", ("w",), 200, 60),
-    Scene("sweep-chips", ("minus", "minus", "plus", "w"), 160, 40),
-    Scene("sweep-rows", ("plus", "plus", "w"), 160, 40),
-    Scene("sweep-10000", ("p",), 200, 60, tests=10_000),
-    Scene("sweep-act", ("space", "space", "space", "x")),
-    Scene("sweep-filter", ("slash", *"config", "enter")),
-    Scene("sweep-ascii", ("w",), is_ascii=True),
-    Scene("sweep-light", ("plus", "w"), theme="textual-light"),
-    Scene("fixes", ("3",), is_integrated=True),
-    Scene("fixes-80x24", ("3",), 80, 24, is_integrated=True),
-    Scene("fixes-200x60", ("3",), 200, 60, is_integrated=True),
-    Scene("fixes-evidence", ("3", "G", "k", "e"), 100, 30, is_integrated=True),
-    Scene("fixes-conflict", ("3", "k", "n", "k", "c"), 100, 30, is_integrated=True),
-    Scene("patterns", ("4",)),
-    Scene("inbox", ("5",)),
-    Scene("log", ("6",)),
-    Scene("help", ("question_mark",)),
-    Scene("palette", ("colon", *"slots", "space", *"24")),
-)
 
 
 @contextmanager
@@ -159,31 +130,3 @@ def text_on_screen(app: App[Any]) -> str:
     assert len(lines) <= height
     assert all(cell_len(line) <= width for line in lines)
     return "\n".join(lines) + "\n"
-
-
-def _picture(app: App[Any]) -> str:
-    """Return the screen as SVG, without a font from the network, and with its spaces whatever draws it."""
-    drawn = app.export_screenshot(title="swarm-tui").replace("<svg ", '<svg xml:space="preserve" ', 1)
-    return re.sub(r"@font-face \{.*?\}\s*", "", drawn, flags=re.DOTALL)
-
-
-async def draw_scenes(target: Path, names: list[str]) -> None:
-    """Draw the scenes of these names, or all, into a folder."""
-    target.mkdir(parents=True, exist_ok=True)
-    for scene in SCENES:
-        if names and scene.name not in names:
-            continue
-        with sweep_of(scene) as folder:
-            async with room_on(folder, scene) as (app, pilot):
-                shown = ""
-                while shown != (shown := text_on_screen(app)):
-                    await pilot.pause(0.3)
-                path = target / f"{scene.name}.svg"
-                path.write_text(_picture(app), encoding="utf-8")
-                print(path)
-
-
-if __name__ == "__main__":
-    os.environ["TZ"] = "UTC"
-    time.tzset()
-    asyncio.run(draw_scenes(Path(sys.argv[1]), sys.argv[2:]))

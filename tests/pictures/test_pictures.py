@@ -1,0 +1,83 @@
+"""The pictures of the documentation show what the room shows today; `python -m tests.pictures` draws them anew."""
+
+import json
+import time
+from collections.abc import Iterator
+
+import pyte
+import pytest
+
+from tests.pictures import FOLDER
+from tests.pictures.moving import cast, moving_svg
+from tests.pictures.scenes import PICTURES, draw
+from tests.pictures.story import COLUMNS, LINES, STILL, TITLE, Frame, tell_story
+
+AGAIN = "`python -m tests.pictures` draws them anew"
+
+
+@pytest.fixture(autouse=True)
+def utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.mark.parametrize("title", PICTURES)
+async def test_a_picture_shows_what_the_room_shows(title: str) -> None:
+    scene = PICTURES[title]
+    expected = (FOLDER / f"{scene.name}.svg").read_text(encoding="utf-8")
+    assert await draw(scene, expected) == expected, AGAIN
+
+
+def text_of(frame: Frame) -> str:
+    return "\n".join("".join(segment.text for segment in line).rstrip() for line in frame.lines)
+
+
+def screens_of_cast() -> list[str]:
+    """Return what the recording shows after each of its frames."""
+    screen = pyte.Screen(COLUMNS, LINES)
+    stream = pyte.Stream(screen)
+    shown = []
+    header, *events = (FOLDER / "room.cast").read_text(encoding="utf-8").splitlines()
+    assert json.loads(header)["width"] == COLUMNS
+    for line in events:
+        stream.feed(json.loads(line)[2])
+        shown.append("\n".join(row.rstrip() for row in screen.display))
+    return shown[:-1]
+
+
+async def test_the_moving_picture_tells_what_happens_today() -> None:
+    recorded = screens_of_cast()
+    frames = await tell_story(recorded)
+    assert [text_of(frame) for frame in frames] == recorded, AGAIN
+
+
+def test_the_moving_picture_is_small_and_needs_no_network() -> None:
+    picture = (FOLDER / "room.svg").read_text(encoding="utf-8")
+    assert len(picture.encode()) < 500_000
+    assert picture.count("http") == 1, "its namespace"
+    for line in screens_of_cast()[STILL].splitlines():
+        for word in line.split():
+            if word.isalnum():
+                assert word in picture
+
+
+def test_no_picture_lies_about_that_nobody_draws() -> None:
+    drawn = {f"{scene.name}.svg" for scene in PICTURES.values()} | {"room.svg", "room.cast"}
+    assert {path.name for path in FOLDER.iterdir()} == drawn
+
+
+def test_lines_that_stay_are_drawn_once() -> None:
+    from rich.segment import Segment
+
+    stays, goes, comes = ((Segment(word),) for word in ("stays", "goes ", "comes"))
+    frames = [Frame((stays, goes), 1.0), Frame((stays, comes), 1.0), Frame((stays, goes), 2.0)]
+    picture = moving_svg(frames, still=1, title="a <b>")
+    assert [picture.count(f">{word}<") for word in ("stays", "goes", "comes")] == [1, 1, 1]
+    assert "<title>a &lt;b&gt;</title>" in picture
+    assert "0%{visibility:visible}25%{visibility:hidden}50%{visibility:visible}" in picture
+    events = [json.loads(line) for line in cast(frames, title=TITLE).splitlines()[1:]]
+    assert [event[0] for event in events] == [0.0, 1.0, 2.0, 4.0]
+    assert "stays" not in events[1][2]
