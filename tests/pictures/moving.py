@@ -12,7 +12,8 @@ from itertools import pairwise
 from typing import Final
 
 from rich.cells import cell_len
-from rich.color import ColorTriplet, blend_rgb
+from rich.color import blend_rgb
+from rich.color_triplet import ColorTriplet
 from rich.segment import Segment
 from rich.style import Style
 from rich.terminal_theme import SVG_EXPORT_THEME
