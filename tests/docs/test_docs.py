@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
+from swarm_tui.cli.commands import COMMAND_BY_NAME
 from swarm_tui.cli.main import run_command_line
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.model import shapes
@@ -86,3 +87,32 @@ def test_every_line_of_a_journal_fits_its_schema() -> None:
 def test_the_version_of_shapes_is_in_each_schema() -> None:
     schema = json.loads((DOCS / "schemas" / "status.json").read_text(encoding="utf-8"))
     assert schema["$id"] == f"swarm-tui/{shapes.SHAPES_VERSION}/status"
+
+
+FOREIGN = frozenset({"--dangerously-skip-permissions", "--hypothesis-profile"})
+"""Options of other programs."""
+PROSE = (DOCS.parent / "README.md", DOCS.parent / "tutorial" / "sweeps.md", DOCS.parent / "tutorial" / "walk.md")
+
+
+@pytest.mark.parametrize("page", PROSE, ids=lambda page: page.name)
+def test_what_is_written_by_hand_names_only_commands_and_options_that_exist(page: Path) -> None:
+    reference = (DOCS / "commands.md").read_text(encoding="utf-8")
+    ours = [
+        line
+        for part in re.findall(r"```sh\n(.*?)```|`([^`\n]+)`", page.read_text(encoding="utf-8"), re.DOTALL)
+        for line in "".join(part).splitlines()
+    ]
+    calls = [found for line in ours for found in re.findall(r"\bswarm-tui ([a-z][a-z-]+)", line)]
+    assert calls
+    assert [name for name in calls if name not in COMMAND_BY_NAME and name != "help"] == []
+    options = [
+        word
+        for line in ours
+        if line.startswith(("-", "swarm-tui ")) and "pip install" not in line
+        for word in re.findall(r"(?<!\S)(--[a-z][a-z-]+)", line.partition(" -- ")[0])
+    ]
+    assert [word for word in options if f"`{word}" not in reference and word not in FOREIGN] == []
+
+
+def test_the_readme_is_short() -> None:
+    assert len((DOCS.parent / "README.md").read_text(encoding="utf-8").split()) <= 2_900
