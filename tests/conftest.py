@@ -10,9 +10,11 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
+from swarm_tui.adapters.confinement import check_confinement
 from swarm_tui.adapters.ignored_signals import keep_ignored_signals_to_ourselves
 from swarm_tui.adapters.provision import find_mngr
-from swarm_tui.errors import AdapterError
+from swarm_tui.errors import AdapterError, UsageError
+from swarm_tui.model.limits import Confinement
 from tests.isolation import IsolatedMngr, isolate_mngr
 from tests.programs import require_program, summary_of_skips
 
@@ -78,3 +80,12 @@ def isolated_mngr(mngr_path: str) -> Iterator[IsolatedMngr]:
     """Return a real mngr that sees nothing of the user's: own home, own tmux server, own repository."""
     with isolate_mngr(mngr_path) as isolated:
         yield isolated
+
+
+@pytest.fixture
+def namespaces() -> None:
+    """Skip where bwrap is there but the kernel refuses: no package brings that."""
+    try:
+        asyncio.run(check_confinement(Confinement()))
+    except UsageError as error:
+        pytest.skip(f"not tried here for want of namespaces: {error}")

@@ -155,7 +155,7 @@ class TeethMeasurement:
             def variables(copy: Path) -> Mapping[str, str]:
                 return {"SWARM_LINES": str(target), "SWARM_LINES_TOP": str(copy)}
 
-            run = await self._timed(tree, tests, variables, [str(_TRACING)])
+            run = await self._timed(tree, tests, variables, [str(_TRACING)], Path(folder))
             for test, place in await asyncio.to_thread(_read_lines, target):
                 now = name_now.get(test)
                 if now is not None and self._is_program(place[0]):
@@ -163,13 +163,20 @@ class TeethMeasurement:
         return run
 
     async def _timed(
-        self, tree: str, tests: Sequence[str], variables: Callable[[Path], Mapping[str, str]], first: Sequence[str]
+        self,
+        tree: str,
+        tests: Sequence[str],
+        variables: Callable[[Path], Mapping[str, str]],
+        first: Sequence[str],
+        writable: Path | None = None,
     ) -> TestRun:
         async with self._copies.checked_out(tree):
             pass  # The check-out and the set-up of a copy are no part of what a run of tests costs.
         started = time.monotonic()
         try:
-            return await self._copies.run_uncached(tree, tests, _CALL_TIMEOUT, variables=variables, first_on_path=first)
+            return await self._copies.run_uncached(
+                tree, tests, _CALL_TIMEOUT, variables=variables, first_on_path=first, writable=writable
+            )
         except SwarmError as error:
             return TestRun({}, plain(error.message, 200), is_complete=False)
         finally:

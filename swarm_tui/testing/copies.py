@@ -160,10 +160,12 @@ class TestCopies:
         *,
         variables: Callable[[Path], Mapping[str, str]] | None = None,
         first_on_path: Sequence[str] = (),
+        writable: Path | None = None,
     ) -> TestRun:
         """Run tests on a tree whatever is cached, and cache nothing.
 
-        `variables` returns further variables for a copy's folder; `first_on_path` are folders outside of the copy.
+        `variables` returns further variables for a copy's folder; `first_on_path` are folders outside of the copy, and
+        `writable` is one where the run leaves something.
         """
         async with self._checked_out(tree) as copy:
             if self.settings.command:
@@ -185,7 +187,7 @@ class TestCopies:
                 options=self.settings.options,
                 variables={**self._variables(copy), **(variables(copy.folder) if variables else {})},
                 timeout=timeout,
-                runner=await self._runner(copy, *first_on_path),
+                runner=await self._runner(copy, *first_on_path, writable=writable),
             )
 
     async def collect(self, tree: str, arguments: Sequence[str], top: Path | None = None) -> tuple[Path, Collected]:
@@ -243,15 +245,15 @@ class TestCopies:
             return str(await asyncio.to_thread(make_own_venv, copy.venv, python)) if self.settings.setup else python
         return str(copy.folder / python) if os.sep in python else python
 
-    async def _runner(self, copy: _Copy, *readable: str) -> BoundedRunner:
+    async def _runner(self, copy: _Copy, *readable: str, writable: Path | None = None) -> BoundedRunner:
         """Return what runs programs within the limits; confined ones see the folders of this copy, and `readable`."""
         limits, settings = self.settings.limits, self.settings
         if limits.confinement is None:
             return BoundedRunner(limits.process_limit)
         shown: list[str | Path] = [PLUGIN_FOLDER, *self._space.object_folders, *filter(None, readable)]
         box = await asyncio.to_thread(make_box, limits.confinement, settings.python, settings.checkout, shown)
-        writable = (copy.folder, copy.venv, own_folder(str(self.folder), copy.number))
-        return BoundedRunner(limits.process_limit, replace(box, writable=tuple(map(str, writable))))
+        own = [copy.folder, copy.venv, own_folder(str(self.folder), copy.number), *([writable] if writable else [])]
+        return BoundedRunner(limits.process_limit, replace(box, writable=tuple(map(str, own))))
 
     # Copies
 

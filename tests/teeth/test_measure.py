@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from swarm_tui.cli.fixes_teeth import teeth_as_list
+from swarm_tui.model.limits import Confinement, RunLimits
 from swarm_tui.model.teeth import Sign, SignKind, TestTeeth, weakest_first
 from swarm_tui.teeth.measure import BUDGET, TeethProgress
 from swarm_tui.teeth.review_teeth import ReviewTeeth
@@ -21,6 +22,15 @@ FILE = "tests/test_stock.py"
 
 def teeth_of(found: list[TestTeeth], name: str) -> TestTeeth:
     return next(teeth for teeth in found if teeth.test == f"{FILE}::test_{name}")
+
+
+@pytest.mark.slow
+@pytest.mark.needs("bwrap")
+@pytest.mark.usefixtures("namespaces")
+async def test_what_a_confined_test_covers_is_seen(review: Review) -> None:
+    settings = TestSettings(sys.executable, limits=RunLimits(confinement=Confinement()))
+    found = await ReviewTeeth(review, settings).measure(lambda _: None)
+    assert teeth_of(found, "other_input").kills_before
 
 
 @pytest.mark.slow

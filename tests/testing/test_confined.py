@@ -114,15 +114,6 @@ def server() -> Iterator[socket.socket]:
         yield made
 
 
-@pytest.fixture
-async def namespaces() -> None:
-    """Skip where bwrap is there but the kernel refuses: no package brings that."""
-    try:
-        await check_confinement(Confinement())
-    except UsageError as error:
-        pytest.skip(f"not tried here for want of namespaces: {error}")
-
-
 async def run(project: GitProject, limits: RunLimits, file: str, names: list[str]) -> TestRun:
     settings = TestSettings(sys.executable, checkout=str(project.root), limits=limits, timeout=60.0)
     with ObjectSpace(Repository.open(project.root)) as space:
