@@ -22,6 +22,11 @@ _ENVIRONMENT_VALUE: Final = re.compile(r"[\w./:,@%+= -]*")
 _BRANCH: Final = re.compile(r"[\w./@+-]+")
 
 
+def is_plain_value(value: str) -> bool:
+    """Return whether a value can be handed to an agent as a variable: a shell on its way would act on other signs."""
+    return _ENVIRONMENT_VALUE.fullmatch(value) is not None
+
+
 def is_agent_name(name: str) -> bool:
     """Return whether this can be the name of an agent; then it is no option, path or part of a tmux target."""
     return _NAME.fullmatch(name) is not None
@@ -121,7 +126,7 @@ class CreateRequest(BaseModel):
     @classmethod
     def _check_environment(cls, environment: Mapping[str, str]) -> Mapping[str, str]:
         for name, value in environment.items():
-            if _ENVIRONMENT_NAME.fullmatch(name) is None or _ENVIRONMENT_VALUE.fullmatch(value) is None:
+            if _ENVIRONMENT_NAME.fullmatch(name) is None or not is_plain_value(value):
                 raise UsageError(
                     f"{name}={value!r} cannot be given to an agent as a variable",
                     "a shell would evaluate it; it has to go through a file or a label",

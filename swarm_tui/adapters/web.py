@@ -50,10 +50,19 @@ class _Handler(SimpleHTTPRequestHandler):
         """Log no request."""
 
 
+class _Server(ThreadingHTTPServer):
+    """A server that says nothing of browsers that have gone away in the middle of an answer."""
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        error = sys.exception()
+        if not isinstance(error, OSError):
+            print(f"a request could not be answered: {error!r}", file=sys.stderr)
+
+
 def serve_folder(folder: Path, port: int, on_ready: Callable[[str], None]) -> None:
     """Serve a folder on the loopback until interrupted, and pass the address to `on_ready`; port 0 is a free one."""
     try:
-        server = ThreadingHTTPServer((LOOPBACK, port), partial(_Handler, directory=str(folder)))
+        server = _Server((LOOPBACK, port), partial(_Handler, directory=str(folder)))
     except (OSError, OverflowError) as error:
         raise AdapterError(
             f"port {port} cannot be served on", f"{error}; leave the port out and a free one is taken"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from swarm_tui.cli.progress import print_progress
     from swarm_tui.cli.sweeps import opened_sweep
-    from swarm_tui.engine.cleaning import find_leftovers, original_of, remove_leftovers
+    from swarm_tui.engine.cleaning import find_leftovers, original_of, remove_folder, remove_leftovers
     from swarm_tui.errors import UsageError
 
     opened = opened_sweep(arguments.sweep, Path.cwd())
@@ -57,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
     problems = asyncio.run(remove_leftovers(opened, leftovers))
     # Only by its records what is left on other hosts can be found again.
     if arguments.folder and not leftovers.hosts.unreached:
-        shutil.rmtree(opened.folder.root, ignore_errors=True)
+        problems += remove_folder(opened.folder.root)
     for problem in problems:
         print_progress(f"could not be removed: {plain(problem, 300)}")
     return 1 if problems else 0

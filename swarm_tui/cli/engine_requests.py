@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 ANSWER_DEADLINE: Final = 60.0
 END_DEADLINE: Final = 600.0
+SILENCE: Final = 1.0
 _INTERVAL: Final = 0.1
 
 
@@ -42,8 +43,8 @@ def send_request(
     request = append_request(
         opened.folder, kind, tests=tests, slots=slots, dollars=dollars, text=text, items=items, fix=fix, hunk=hunk
     )
-    deadline = time.monotonic() + ANSWER_DEADLINE
-    while time.monotonic() < deadline:
+    asked = time.monotonic()
+    while time.monotonic() - asked < ANSWER_DEADLINE:
         opened.read_new_events()
         answer = opened.state.answers.get(request.id)
         if answer is not None and not answer.is_done:
@@ -52,6 +53,8 @@ def send_request(
             return answer.detail
         if not opened.has_running_engine:
             raise SwarmError("the engine ended before it answered")
+        if time.monotonic() - asked > SILENCE:
+            _check_not_stopped(opened)
         time.sleep(_INTERVAL)
     raise SwarmError("the engine has not answered yet", "it will, when it is not busy any more")
 
@@ -62,4 +65,10 @@ def wait_for_end(opened: OpenedSweep) -> None:
     while opened.has_running_engine:
         if time.monotonic() > deadline:
             raise SwarmError("the engine has not ended yet", "`swarm-tui status` shows what it waits for")
+        _check_not_stopped(opened)
         time.sleep(_INTERVAL)
+
+
+def _check_not_stopped(opened: OpenedSweep) -> None:
+    if why := opened.why_engine_is_silent:
+        raise SwarmError(why, "what was asked is done then")

@@ -323,6 +323,7 @@ def _table(opened: OpenedSweep, records: list[TestRecord]) -> Iterable[str]:
         reason = f" ({plain(state.ended_reason, 200)})" if state.ended_reason else ""
         yield f"no engine works on it{reason}: `swarm-tui resume {opened.folder.name}` takes it up again"
     yield from _host_table(opened)
+    yield from filter(None, [opened.why_engine_is_silent])
     yield from _model_lines(opened)
     yield from doubts_of(state)
     if state.stale_reason:

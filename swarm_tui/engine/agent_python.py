@@ -53,8 +53,7 @@ def remove_agent_python(folder: SweepFolder, agent_folder: Path, work_dir: str) 
         shutil.rmtree(folder.root / _COMPILED / work_dir.lstrip(os.sep), ignore_errors=True)
 
 
-def remove_all_agent_pythons(folder: SweepFolder) -> None:
-    """Remove them for all agents of a sweep."""
-    shutil.rmtree(folder.root / _COMPILED, ignore_errors=True)
-    for found in folder.root.glob(f"agents/*/{_VENV}"):
-        shutil.rmtree(found, ignore_errors=True)
+def folders_of_agent_pythons(folder: SweepFolder) -> list[Path]:
+    """Return what is there of the Pythons of all agents of a sweep."""
+    compiled = folder.root / _COMPILED
+    return [*([compiled] if compiled.is_dir() else []), *folder.root.glob(f"agents/*/{_VENV}")]

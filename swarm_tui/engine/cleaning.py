@@ -14,9 +14,9 @@ from swarm_tui.adapters.git.names import branch_ref
 from swarm_tui.adapters.mngr import Mngr, mngr_environment
 from swarm_tui.adapters.tmux import Tmux
 from swarm_tui.agents.contract import ARCHIVE_PATH, OUTPUT_FOLDER
-from swarm_tui.engine.agent_python import remove_all_agent_pythons
+from swarm_tui.engine.agent_python import folders_of_agent_pythons
 from swarm_tui.engine.cleaning_hosts import HostLeftovers, clean_hosts, find_on_hosts
-from swarm_tui.engine.copy_preparation import remove_temporary_folder, temporary_folder
+from swarm_tui.engine.copy_preparation import temporary_folder
 from swarm_tui.engine.copy_source import base_branch
 from swarm_tui.engine.destroying import destroy_agents
 from swarm_tui.engine.host_making import destroy_host, held_hosts
@@ -114,7 +114,8 @@ async def remove_leftovers(opened: OpenedSweep, leftovers: Leftovers) -> list[st
 async def _remove_leftovers(opened: OpenedSweep, leftovers: Leftovers, place: Place) -> list[str]:
     problems: list[str] = []
     spec = opened.spec
-    await asyncio.to_thread(remove_all_agent_pythons, opened.folder)
+    for folder in folders_of_agent_pythons(opened.folder):
+        problems += await asyncio.to_thread(remove_folder, folder)
     environment = mngr_environment(spec.mngr)
     if leftovers.agents:
         addresses = [agent.address for agent in leftovers.agents]
@@ -131,11 +132,24 @@ async def _remove_leftovers(opened: OpenedSweep, leftovers: Leftovers, place: Pl
     problems += await clean_hosts(spec, place, leftovers.hosts, list(opened.state.tests()))
     if leftovers.refs:
         problems += await asyncio.to_thread(_delete_refs, Path(spec.repository), leftovers.refs)
-    remove_temporary_folder(spec)
+    if leftovers.temporary is not None:
+        problems += await asyncio.to_thread(remove_folder, leftovers.temporary)
     if leftovers.private_home is not None:
         await Tmux(environment).kill_server()
-        shutil.rmtree(leftovers.private_home, ignore_errors=True)
+        problems += await asyncio.to_thread(remove_folder, leftovers.private_home)
     return problems
+
+
+def remove_folder(folder: Path) -> list[str]:
+    """Remove a folder with all that is in it; return what could not be removed."""
+    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        if folder.exists():
+            # The first time it went on beyond what it could not remove; now it says what that was.
+            shutil.rmtree(folder)
+    except OSError as error:
+        return [f"{error.filename or folder}: {error.strerror or error}"]
+    return []
 
 
 async def _find_agents(spec: SweepSpec, place: Place) -> tuple[AgentStatus, ...]:

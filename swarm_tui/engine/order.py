@@ -20,6 +20,7 @@ from swarm_tui.adapters.git import Repository
 from swarm_tui.adapters.git.parts import fill_commands
 from swarm_tui.adapters.mngr import Mngr, current_settings, mngr_environment
 from swarm_tui.adapters.mngr_hosts import check_address, find_host, read_hosts
+from swarm_tui.adapters.mngr_messages import is_plain_value
 from swarm_tui.adapters.mngr_settings import AgentTypes
 from swarm_tui.adapters.packages import how_to_get
 from swarm_tui.adapters.provision import find_mngr
@@ -102,6 +103,7 @@ async def _open_project(order: Order) -> _Project:
     check_provider_options(order)
     _check_hosts(order)
     repository = await asyncio.to_thread(Repository.open, order.folder)
+    _check_name_of(repository.root)
     base = await asyncio.to_thread(repository.head)
     if order.provider != "local" and await asyncio.to_thread(lambda: repository.is_shallow):
         raise UsageError(
@@ -242,6 +244,14 @@ def check_order(order: Order) -> None:
     for program in _NEEDED_PROGRAMS:
         if shutil.which(program) is None:
             raise ProgramMissing(f"{program} is not installed", how_to_get(program))
+
+
+def _check_name_of(folder: Path) -> None:
+    if not is_plain_value(str(folder)):
+        raise UsageError(
+            f"agents cannot be told of the folder {str(folder)!r}: a shell would act on signs in its name",
+            "rename it, or clone it into one of letters, digits, spaces and . / : , @ % + = _ -",
+        )
 
 
 def _check_hosts(order: Order) -> None:

@@ -12,7 +12,7 @@ from typing import Final, Self, TypeVar
 from swarm_tui.errors import JournalError, UsageError
 from swarm_tui.journal.seal import Sealer
 from swarm_tui.model.events import EventBase
-from swarm_tui.regular_file import appending_descriptor, regular_descriptor
+from swarm_tui.regular_file import appending_descriptor, read_regular, regular_descriptor
 
 Appended = TypeVar("Appended", bound=EventBase)
 
@@ -34,7 +34,12 @@ class EngineLock:
             descriptor = regular_descriptor(self._path, os.O_RDWR | os.O_CREAT)
         except OSError as error:
             raise JournalError(f"{self._path} cannot be opened", error.strerror or str(error)) from error
-        if not _acquire_lock(descriptor):
+        try:
+            is_ours = _acquire_lock(descriptor)
+        except OSError as error:
+            os.close(descriptor)
+            raise _no_locks(self._path, error) from error
+        if not is_ours:
             holder = os.pread(descriptor, 64, 0).decode(errors="replace").strip()
             os.close(descriptor)
             raise UsageError(
@@ -65,6 +70,12 @@ def _acquire_lock(descriptor: int) -> bool:
             return True
 
 
+def _no_locks(path: Path, error: OSError) -> JournalError:
+    return JournalError(
+        f"{path} cannot be locked: {error.strerror}", "some network disks have no locks; use another one"
+    )
+
+
 def engine_process_id(path: Path) -> int | None:
     """Return the process id of the engine that holds the lock (0 if unknown), or None when no engine runs."""
     try:
@@ -76,10 +87,21 @@ def engine_process_id(path: Path) -> int | None:
     except BlockingIOError:
         words = os.pread(descriptor, 64, 0).split()
         return int(words[0]) if words and words[0].isdigit() else 0
+    except OSError:
+        # Where there are no locks, as on some network disks, no engine can work.
+        return None
     else:
         return None
     finally:
         os.close(descriptor)
+
+
+def is_stopped(process_id: int) -> bool:
+    """Return whether a process was stopped by a signal, as far as /proc tells."""
+    try:
+        return read_regular(f"/proc/{process_id}/stat").rpartition(b")")[2].split()[0] in (b"T", b"t")
+    except (OSError, IndexError):
+        return False
 
 
 class LineAppender:
@@ -103,9 +125,7 @@ class LineAppender:
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX)
         except OSError as error:
-            raise JournalError(
-                f"{self.path} cannot be locked: {error.strerror}", "some network disks have no locks; use another one"
-            ) from error
+            raise _no_locks(self.path, error) from error
         try:
             start = os.fstat(self._descriptor).st_size
             if start != self.size:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from swarm_tui.errors import UsageError
-from swarm_tui.journal.append import engine_process_id
+from swarm_tui.journal.append import engine_process_id, is_stopped
 from swarm_tui.journal.fold import SweepState
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.follow import LINE_LIMIT, BadLine, EventFollower
@@ -75,6 +75,14 @@ class OpenedSweep:
         if self.is_of_past:
             return self.state.started_at is not None and self.state.ended_why is None
         return engine_process_id(self.folder.lock) is not None
+
+    @property
+    def why_engine_is_silent(self) -> str:
+        """Why a running engine does not answer, and what helps; nothing when it was not stopped by a signal."""
+        process_id = engine_process_id(self.folder.lock)
+        if not process_id or not is_stopped(process_id):
+            return ""
+        return f"the engine does not answer: process {process_id} is stopped; `kill -CONT {process_id}` lets it go on"
 
     def find_test(self, name: str) -> TestRecord:
         """Return the test with this node id, agent, end of a node id, or part of either.

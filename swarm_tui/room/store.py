@@ -328,7 +328,7 @@ class Store:
         """Return the reason why the engine cannot get requests now, or ""."""
         match self.engine:
             case EngineState.RUNNING:
-                return ""
+                return self.opened.why_engine_is_silent
             case EngineState.PAST:
                 return self.why_only_now()
             case EngineState.ENDED:

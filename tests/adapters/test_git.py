@@ -321,3 +321,14 @@ def test_a_command_that_hangs_is_ended_with_its_helpers(repository: Repository) 
     with pytest.raises(ProgramTimeout, match="did not end within"):
         repository.run("-c", "alias.wait=!sleep 60; true", "wait", timeout=0.2)
     assert time.monotonic() - started < 30
+
+
+def test_a_repository_of_another_user_is_not_said_to_lack_commits(
+    project: GitProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.commit("base", {"file": "x"})
+    repository = Repository.open(project.root)
+    assert repository.find("gone") is None
+    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+    with pytest.raises(UsageError, match="it belongs to another user"):
+        repository.find("HEAD")

@@ -5,6 +5,7 @@ import os
 import queue
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -26,6 +27,7 @@ def port(tmp_path: Path) -> Iterator[int]:
     (folder / "index.html").write_text("<p>the page</p>")
     (folder / "data").mkdir()
     (folder / "data/a.js").write_text("1")
+    (folder / "long").write_bytes(bytes(50_000_000))
     (tmp_path / "secret.txt").write_text("secret")
     (folder / "link.txt").symlink_to(tmp_path / "secret.txt")
     code = (
@@ -33,13 +35,18 @@ def port(tmp_path: Path) -> Iterator[int]:
         "serve_folder(Path(sys.argv[1]), 0, lambda address: print(address, flush=True))"
     )
     process = subprocess.Popen(
-        [sys.executable, "-c", code, str(folder)], stdout=subprocess.PIPE, text=True, preexec_fn=end_with_parent
+        [sys.executable, "-c", code, str(folder)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=end_with_parent,
     )
     assert process.stdout is not None
     address = process.stdout.readline().strip()
     yield int(address.rstrip("/").rpartition(":")[2])
     os.kill(process.pid, signal.SIGINT)
-    assert process.wait(10) == 0
+    assert process.communicate(timeout=10)[1] == "no longer served\n"
+    assert process.returncode == 0
 
 
 def ask(port: int, path: str, host: str = "", method: str = "GET") -> tuple[int, bytes, dict[str, str]]:
@@ -103,3 +110,14 @@ def test_many_browsers_at_once(port: int) -> None:
     for thread in threads:
         thread.join(10)
     assert [found.get_nowait() for _ in threads] == [200] * 20
+
+
+def test_browsers_that_go_away_in_the_middle_are_not_worth_a_word(port: int) -> None:
+    """A traceback was printed for each; the fixture looks at what is said."""
+    for words in (b"GET /long HTTP/1.1\r\nHost: localhost\r\n\r\n", b"GET /lo", b""):
+        with socket.create_connection(("127.0.0.1", port)) as browser:
+            browser.sendall(words)
+            if words.endswith(b"\n"):
+                assert browser.recv(10) == b"HTTP/1.1 2"
+            browser.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    assert ask(port, "/")[0] == 200

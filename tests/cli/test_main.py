@@ -16,6 +16,7 @@ from swarm_tui import __version__
 from swarm_tui.adapters.process import run_process
 from swarm_tui.cli.commands import COMMAND_BY_NAME, COMMANDS
 from swarm_tui.cli.main import CommandModule, build_parser, run_command_line, subcommands
+from tests.engine.rehearsal import QuickMngr, rehearse
 
 HEAVIEST = {"textual", "rich", "git", "pexpect", "jinja2", "pytest", "pydantic"}
 HEAVY = sorted(HEAVIEST | {"asyncio"})
@@ -153,6 +154,24 @@ async def test_too_few_open_files_are_said_with_the_way_out(tmp_path: Path) -> N
     assert "too few open files" in finished.error_text or "Too many open files" in finished.error_text
     assert "ulimit -n 1024" in finished.error_text
     assert "not installed" not in finished.error_text
+
+
+async def test_a_disk_without_locks_is_said_with_the_way_out(tmp_path: Path) -> None:
+    """What the kernel says there, said by an audit hook at the same place."""
+    rehearse(tmp_path, 1, QuickMngr(tmp_path / "mngr")).folder.lock.touch()
+    refusing = (
+        "import errno, os, sys\n"
+        "def refuse(event, words):\n"
+        "    if event == 'fcntl.flock': raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))\n"
+        "sys.addaudithook(refuse)\n"
+        "from swarm_tui.cli.main import run_command_line\n"
+        "sys.exit(run_command_line(sys.argv[1:]))\n"
+    )
+    told = "cannot be locked: No locks available: some network disks have no locks; use another one"
+    for command, code in (("status", 0), ("stop", 0), ("integrate", 1)):
+        finished = await run_process([sys.executable, "-c", refusing, command], cwd=tmp_path / "project")
+        assert (finished.code, "Traceback" in finished.error_text) == (code, False)
+        assert (f"engine.lock {told}" in finished.error_text) == bool(code)
 
 
 def test_the_changelog_begins_with_this_version() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 from swarm_tui.cli.progress import follow_sweep
 from swarm_tui.engine.context import EngineContext
 from swarm_tui.errors import UsageError
-from swarm_tui.journal.append import EngineLock
+from swarm_tui.journal.append import EngineLock, is_stopped
 from swarm_tui.journal.open import open_sweep
 from swarm_tui.model.events import (
     EngineEnded,
@@ -28,6 +29,8 @@ from swarm_tui.model.harvest import HarvestedChange, HarvestReport
 from swarm_tui.model.states import Result, State
 from tests.cli.command_line import run_swarm_tui
 from tests.engine.rehearsal import QuickMngr, rehearse
+from tests.programs import end_with_parent
+from tests.waiting import until
 
 
 @pytest.fixture
@@ -158,3 +161,22 @@ def test_without_utf_8_all_is_told_but_the_signs_that_are_missing(context: Engin
     assert done.returncode == 0, done.stderr
     assert b"Traceback" not in done.stderr
     assert b"??" in done.stdout
+
+
+def test_an_engine_that_was_stopped_by_a_signal_is_said_with_the_way_out(context: EngineContext) -> None:
+    holding = (
+        "import sys, time; from pathlib import Path; from swarm_tui.journal.append import EngineLock;"
+        "lock = EngineLock(Path(sys.argv[1])); lock.acquire(); print('held', flush=True); time.sleep(600)"
+    )
+    words = [sys.executable, "-c", holding, str(context.folder.lock)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, preexec_fn=end_with_parent) as engine:
+        assert engine.stdout is not None
+        engine.stdout.readline()
+        assert "does not answer" not in swarm_tui(context, "status").stdout
+        os.kill(engine.pid, signal.SIGSTOP)
+        until(lambda: is_stopped(engine.pid), "the engine to be stopped")
+        told = f"the engine does not answer: process {engine.pid} is stopped; `kill -CONT {engine.pid}` lets it go on"
+        assert told in swarm_tui(context, "status").stdout
+        asked = swarm_tui(context, "stop")
+        assert (asked.returncode, told in asked.stderr) == (1, True)
+        engine.kill()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from swarm_tui.engine.cleaning import find_leftovers, original_of, private_home, remove_leftovers
+from swarm_tui.engine.cleaning import find_leftovers, original_of, private_home, remove_folder, remove_leftovers
 from swarm_tui.engine.names import harvest_ref
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.open import open_sweep
@@ -98,3 +98,13 @@ async def test_a_copy_of_a_sweep_has_no_claim_to_what_the_original_left(tmp_path
     assert original_of(open_sweep(copy)) == context.folder.root
     shutil.rmtree(context.folder.root)
     assert not (await find_leftovers(open_sweep(copy))).is_nothing, "it is the only one that is left"
+
+
+def test_what_cannot_be_removed_is_said(tmp_path: Path) -> None:
+    (tmp_path / "folder/inner").mkdir(parents=True)
+    (tmp_path / "folder/inner/file").touch()
+    assert remove_folder(tmp_path / "folder") == []
+    assert not (tmp_path / "folder").exists()
+    # Not even root removes a file of /proc.
+    (problem,) = remove_folder(Path("/proc/self/fdinfo"))
+    assert "Operation not permitted" in problem

@@ -70,6 +70,10 @@ class GitError(AdapterError):
     """A git command failed."""
 
 
+class ForeignRepository(UsageError):
+    """git does not look into a repository that belongs to another user."""
+
+
 class NoSpaceForGit(GitError):
     """The disk is full or cannot be written; the same command may succeed later."""
 
@@ -134,7 +138,7 @@ def error_of(answer: GitResult, arguments: Sequence[str], where: Path) -> Adapte
     if "not a git repository" in lowered:
         return UsageError(f"{where} is not a git repository", "go to a folder of the project, or `git init` there")
     if "dubious ownership" in lowered:
-        return UsageError(
+        return ForeignRepository(
             f"git does not trust {where}: it belongs to another user",
             f"if you do: git config --global --add safe.directory {where}",
         )
@@ -144,7 +148,8 @@ def error_of(answer: GitResult, arguments: Sequence[str], where: Path) -> Adapte
             "`git fsck` lists them; a partial clone gets them by `git fetch --refetch --no-filter`",
         )
     if any(sign in lowered for sign in _SIGNS_OF_NO_ROOM):
-        return NoSpaceForGit(words, "nothing of yours was changed; make room and try again")
+        mend = "use another disk" if "read-only file system" in lowered else "make room and try again"
+        return NoSpaceForGit(words, f"nothing of yours was changed; {mend}")
     if "unable to create" in lowered and ".lock" in lowered:
         return GitError(words, "another git works in this repository; try again when it has ended")
     shown = plain(" ".join(arguments[:2]), 60)

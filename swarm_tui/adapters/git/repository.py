@@ -132,9 +132,11 @@ class Repository:
         raise UsageError(f"there is no commit {plain(revision, 80)!r} in {self.root}", self._why_missing())
 
     def find(self, revision: str) -> str | None:
-        """Return the id of the commit that a revision names, or None."""
+        """Return the id of the commit that a revision names, or None; UsageError where git refuses to look."""
         try:
             return self.resolve(revision)
+        except command.ForeignRepository:
+            raise
         except UsageError:
             return None
 
