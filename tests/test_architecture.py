@@ -42,6 +42,7 @@ MAY_KNOW: Final[dict[str, frozenset[str]]] = {
     "room": _UPPER,
     "cli": _UPPER | {"report", "engine", "simulate", "demo", "room", "doctor", "e2e", "tmr", "watching"},
     "__main__": frozenset({"cli", "adapters"}),
+    "mngr_plugin": frozenset({"cli", "adapters"}),
 }
 
 STARTERS: Final = frozenset(

@@ -1,0 +1,71 @@
+"""`mngr swarm`, in an environment that has a real mngr and this checkout."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sysconfig
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tests.isolation import IsolatedMngr
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[1]
+PROGRAM = "#!{python}\nfrom imbue.mngr.main import cli\ncli()\n"
+
+
+@pytest.fixture(scope="module")
+def mngr(mngr_path: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a mngr like the one that is there, with swarm-tui beside it: nothing is copied or downloaded."""
+    folder = tmp_path_factory.mktemp("both")
+    python = Path(mngr_path).resolve().with_name("python")
+    subprocess.run([python, "-m", "venv", "--without-pip", str(folder)], check=True)
+    find = "import sysconfig; print(sysconfig.get_path('purelib'))"
+    theirs, own = (
+        subprocess.run([each, "-c", find], check=True, capture_output=True, text=True).stdout.strip()
+        for each in (python, folder / "bin" / "python")
+    )
+    # What only swarm-tui needs comes from its own environment.
+    (Path(own) / "both.pth").write_text("\n".join([theirs, str(ROOT), sysconfig.get_path("purelib")]))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    metadata = Path(own) / "swarm_tui-0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: swarm-tui\nVersion: 0\n")
+    points = "\n".join(f"{name} = {place}" for name, place in project["entry-points"]["mngr"].items())
+    (metadata / "entry_points.txt").write_text(f"[mngr]\n{points}\n")
+    program = folder / "bin" / "mngr"
+    program.write_text(PROGRAM.format(python=folder / "bin" / "python"))
+    program.chmod(0o755)
+    return program
+
+
+def run(mngr: Path, isolated: IsolatedMngr, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [str(mngr), "swarm", *words],
+        env=isolated.environment | variables,
+        cwd=isolated.repository,
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+    )
+
+
+def test_mngr_has_our_commands(mngr: Path, isolated_mngr: IsolatedMngr) -> None:
+    helped = run(mngr, isolated_mngr, "--help")
+    assert helped.returncode == 0, helped.stderr
+    assert "keep or revert each fix" in helped.stdout
+    # Options are swarm-tui's own.
+    assert "--headless" in run(mngr, isolated_mngr, "run", "--help").stdout
+    shown = run(mngr, isolated_mngr, "watch", "--plain")
+    assert shown.returncode == 0, shown.stderr
+    assert shown.stdout.startswith("Agents of mngr")
+
+
+def test_settings_are_where_those_of_mngrs_plugins_are(mngr: Path, isolated_mngr: IsolatedMngr) -> None:
+    refused = run(mngr, isolated_mngr, "status", MNGR__PLUGINS__SWARM__OPTIONS__STATUS=json.dumps(["--nonsense"]))
+    assert refused.returncode == 2
+    assert "--nonsense" in refused.stderr
