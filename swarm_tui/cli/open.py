@@ -51,6 +51,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    # Collecting garbage among imported modules only costs time; the room enables it again when it has started.
+    gc.disable()
     from swarm_tui.cli.sweeps import chosen_sweep, moment_in, repository_root, run_of_tmr
     from swarm_tui.journal.folder import list_sweeps
 

@@ -22,13 +22,11 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
 from swarm_tui.adapters.file_notices import FileNotices, NoticedFile
-from swarm_tui.agents.kinds import kind_of_sweep
 from swarm_tui.journal.personal_files import state_folder
 from swarm_tui.model.formatting import counted
 from swarm_tui.room.absence import Absence
 from swarm_tui.room.actions import screen_entry
 from swarm_tui.room.colours import ThemeStyles
-from swarm_tui.room.crash import write_crash_report
 from swarm_tui.room.draw.arrange import SORTINGS, GridOptions, Zoom, is_grouping
 from swarm_tui.room.key_queue import KeyQueue
 from swarm_tui.room.marks import Marks
@@ -234,6 +232,8 @@ class RoomApp(App[str]):
         return getattr(screen, "review_state", None)
 
     def leave(self) -> None:
+        from swarm_tui.agents.kinds import kind_of_sweep
+
         state = self.store.live_state
         is_simulated = kind_of_sweep(self.store.opened.spec).is_simulated
         if state.ended_why is not None or not state.records or is_simulated or self.store.is_watch:
@@ -291,12 +291,15 @@ class RoomApp(App[str]):
 
     async def _follow(self) -> None:
         journal: NoticedFile | None = None
+        pause = 0.0
         while True:
             began = time.thread_time()
             has_more = self.store.read_new_events()
             now = time.monotonic()
-            if not has_more or now - self._flushed_at > FLUSH_SECONDS:
+            if not has_more or now - self._flushed_at > pause:
                 self._flush_changes(now)
+                # A long journal is read, and shown now and then.
+                pause = max(FLUSH_SECONDS, (time.monotonic() - now) / PART_FOR_CHANGES)
             if has_more:
                 await asyncio.sleep(0)
                 continue
@@ -304,6 +307,8 @@ class RoomApp(App[str]):
                 self.time_travel.go_to(self.first_moment)
                 self.first_moment = None
             if journal is None:
+                # The first frame comes before all that is of use later.
+                await asyncio.sleep(FLUSH_SECONDS)
                 # The garbage collector would take 70 ms for ten thousand records, which are never garbage.
                 gc.collect()
                 gc.freeze()
@@ -446,6 +451,8 @@ class RoomApp(App[str]):
         # failure, during shutdown, is no information.
         if self._exit_renderables:
             return
+        from swarm_tui.room.crash import write_crash_report
+
         report = write_crash_report(state_folder(), traceback.format_exc())
         self._exit_renderables.append(
             Text(f"swarm-tui: the room has crashed; the agents go on. The report is in {report}")

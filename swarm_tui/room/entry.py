@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from swarm_tui.adapters.foreground import guarded_terminal
-from swarm_tui.adapters.git.scratch import ScratchFolder
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.model.sweep import MngrSettings, SweepSpec
 from swarm_tui.room.app import RoomApp
@@ -44,6 +43,8 @@ def open_fixes(folder: Path, *, ascii: bool = False, test_command: str = "") -> 
 
 def open_review(open_it: Callable[[], Review], name: str, *, ascii: bool = False, test_command: str = "") -> int:
     """Open the merge view on a branch that no sweep made: a room with an empty sweep of that name around it."""
+    from swarm_tui.adapters.git.scratch import ScratchFolder
+
     with closing(ScratchFolder("swarm-review-")) as temporary:
         folder = SweepFolder(temporary.path / "review")
         folder.write_spec(

@@ -131,7 +131,7 @@ class Store:
         self._answers: list[Answer] = []
         self._slice = SLICE
         self._live_insights = Insights()
-        self._live_insights.update(self.live_state.tests())
+        self._uncounted = set(self.live_state.records)
         self._past_insights = Insights()
         self._past_records: dict[str, TestRecord] = {}
         self._changed: set[str] = set()
@@ -166,8 +166,14 @@ class Store:
 
     @property
     def insights(self) -> Insights:
-        """What follows from the state that is shown."""
-        return self._live_insights if self.past is None else self._past_insights
+        """What follows from the state that is shown, counted when somebody wants to know it."""
+        if self.past is not None:
+            return self._past_insights
+        if self._uncounted:
+            records = self.live_state.records
+            self._live_insights.update(records[test] for test in self._uncounted if test in records)
+            self._uncounted = set()
+        return self._live_insights
 
     def clock(self) -> float:
         """Return the time of the moment that is shown."""
@@ -225,9 +231,9 @@ class Store:
         if is_restarted:
             # The earlier moments of another journal are not those of this one.
             self.show(None)
-            self._live_insights = Insights()
+            self._live_insights, self._uncounted = Insights(), set()
         changed = self.live_state.drain_changed()
-        self._live_insights.update(self.live_state.records[test] for test in changed)
+        self._uncounted |= changed
         self._changed |= changed
         has_more = size > self.opened.follower.offset
         if has_more and not has_moved and size - offset > self._slice:

@@ -89,6 +89,7 @@ class SidePanel:
         self._end: TranscriptEnd | None = None
         self._followed = FollowedFiles(self.lines, self.follow_transcript, pause=NEWS_PAUSE, look_seconds=LOOK_SECONDS)
         self._said: list[str] = []
+        self._is_following = False
 
     @property
     def is_wanted(self) -> bool:
@@ -119,8 +120,15 @@ class SidePanel:
             end = draw_end(self._said, width, left) or self._tail.draw(record, width, left)
             self.lines.show([*lines, *(end if store.past is None else [])])
 
+    def begin_to_follow(self) -> None:
+        """Show transcripts from now on: the first frame does not wait for what reads them."""
+        self._is_following = True
+        self.follow_transcript()
+
     def follow_transcript(self) -> None:
         """Read what the agent has written; the panel shows the end of it where there is room."""
+        if not self._is_following:
+            return
         is_shown = self.is_wanted and self.lines.display and self.lines.visible_rows >= ROWS_FOR_END
         if not is_shown or not self.lines.is_seen:
             self._followed.show(())

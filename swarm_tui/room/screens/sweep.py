@@ -34,7 +34,7 @@ LINES_FOR_ALL = 30
 SIDE_AFTER_MOVE = 0.02
 """The cursor is drawn first, alone and thus at once; the panel about its test follows when it rests for so long."""
 CAPTURE_SECONDS = 1.0
-PRELOAD_AFTER = 1.0
+PRELOAD_AFTER = 0.3
 
 
 class SweepScreen(RoomScreen):
@@ -77,13 +77,15 @@ class SweepScreen(RoomScreen):
 
     def on_mount(self) -> None:
         self.set_interval(CAPTURE_SECONDS, self._capture_screen)
-        self.side.follow_transcript()
         self.set_timer(PRELOAD_AFTER, self._preload)
 
     def _preload(self) -> None:
-        """Import the modules that the next key is likely to need."""
-        load = asyncio.to_thread(importlib.import_module, screen_entry("agent").place.partition(":")[0])
-        self.run_worker(load, group="preload", exit_on_error=False)
+        self.run_worker(self._load_rest(), group="preload", exit_on_error=False)
+
+    async def _load_rest(self) -> None:
+        """Import what the next key is likely to need, and what shows the transcript beside the grid."""
+        await asyncio.to_thread(importlib.import_module, screen_entry("agent").place.partition(":")[0])
+        self.side.begin_to_follow()
 
     def on_unmount(self) -> None:
         self.side.close()

@@ -107,8 +107,9 @@ class TestsPanel:
             room.choice = replace(room.choice, zoom=largest_zoom(groups, width, height))
         if self.grid.test is None:
             self.grid.test = room.current_test
-        shown = self._screen.store.records_of(test for group in groups for test in group.tests)
-        self.grid.table = table_of(shown, self._screen.store.noun)
+        if self.options.zoom is Zoom.ROWS:
+            shown = self._screen.store.records_of(test for group in groups for test in group.tests)
+            self.grid.table = table_of(shown, self._screen.store.noun)
         self.grid.show_layout(lay_out(groups, self.options.zoom, width, height), self.options.sort)
         self._arranged_for = self._shape()
         self._arranged_at = self._screen.store.live_clock()

@@ -86,13 +86,14 @@ class TestGrid(Lines):
 
     def fit_table(self, records: Iterable[TestRecord]) -> None:
         """Make room for what tests that changed need, such as the first cost."""
+        if self.cells.zoom is not Zoom.ROWS:
+            return
         table = self.table
         for record in records:
             table = table.including(record)
         if table != self.table:
             self.table = table
-            if self.has_heading:
-                self.redraw()
+            self.redraw()
 
     def tests_changed(self, tests: Iterable[str]) -> None:
         """Draw these tests again, where they look different now."""
