@@ -11,8 +11,9 @@ from tests.room.scenes import NOW, Scene, fixed_sweep, room_on, sweep_of, text_o
 
 SHOWN = Path(__file__).parent / "shown"
 KEYS = {
-    "dots": ("minus", "minus", "w"),
-    "chips": ("minus", "minus", "plus", "w"),
+    "folders": ("minus", "minus", "minus", "w"),
+    "dots": ("plus", "plus", "minus", "minus", "w"),
+    "chips": ("plus", "plus", "minus", "w"),
     "rows": ("plus", "plus", "w"),
     "fixes": ("3",),
     "patterns": ("4",),

@@ -20,8 +20,9 @@ from swarm_tui.room.draw.glyphs import PILLS, word_of
 
 
 class Zoom(StrEnum):
-    """How large a test is drawn."""
+    """How large a test is drawn; of thousands only the numbers are, by file or folder."""
 
+    FOLDERS = "folders"
     DOTS = "dots"
     CHIPS = "chips"
     ROWS = "rows"

@@ -13,6 +13,8 @@ from swarm_tui.room.draw.arrange import Group, Zoom
 LABEL_LIMIT: Final = 26
 CHIP_WIDTH: Final = 27
 COLUMN_GAP: Final = 2
+THOUSANDS: Final = 1_000
+"""More tests than this are summed up where not all are seen."""
 WIDEST_COLUMN: Final = 24
 """Groups with more tests than this go on below in their column."""
 
@@ -57,18 +59,23 @@ class Layout(NamedTuple):
 
 
 def largest_zoom(groups: Sequence[Group], width: int, height: int) -> Zoom:
-    """Return the largest zoom in which all tests are seen at once; dots where they are seen in none."""
+    """Return the largest zoom in which all tests are seen at once; without one, dots, or the folders of thousands."""
     tests = sum(len(group.tests) for group in groups)
     headings = sum(bool(group.label) for group in groups)
     if tests + headings + 1 <= height:
         # The table has the names of its columns above it.
         return Zoom.ROWS
     columns = max(1, width // CHIP_WIDTH)
-    return Zoom.CHIPS if headings + sum(-(-len(group.tests) // columns) for group in groups) <= height else Zoom.DOTS
+    if headings + sum(-(-len(group.tests) // columns) for group in groups) <= height:
+        return Zoom.CHIPS
+    is_summed_up = tests > THOUSANDS and len(groups) > 1 and len(_dots(groups, width, height)) > height
+    return Zoom.FOLDERS if is_summed_up else Zoom.DOTS
 
 
 def lay_out(groups: Sequence[Group], zoom: Zoom, width: int, height: int) -> Layout:
     match zoom:
+        case Zoom.FOLDERS:
+            rows = [_whole(group, width) for group in groups]
         case Zoom.DOTS:
             rows = _dots(groups, width, height)
         case Zoom.CHIPS:
@@ -109,6 +116,10 @@ def _dots(groups: Sequence[Group], width: int, height: int) -> list[Row]:
 def _run(group: Group, label_x: int, label_width: int, x: int, step: int, start: int, room: int) -> CellRun:
     tests = group.tests[start : start + room]
     return CellRun(group.label if start == 0 else "", label_x, label_width, x, step, tests, len(group.tests))
+
+
+def _whole(group: Group, width: int) -> Row:
+    return (CellRun(group.label, 0, width, 0, 1, group.tests, len(group.tests)),)
 
 
 def _under_headings(groups: Sequence[Group], width: int, columns: int) -> list[Row]:

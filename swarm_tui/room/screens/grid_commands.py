@@ -13,7 +13,7 @@ from swarm_tui.room.screens.tests_panel import TestsPanel
 
 CHOICE_KEYS = {"state": "t", "name": "a", "type": "y"}
 """Of choices whose first letter is the key of another one."""
-ZOOMS = (Zoom.DOTS, Zoom.CHIPS, Zoom.ROWS)
+ZOOMS = (Zoom.FOLDERS, Zoom.DOTS, Zoom.CHIPS, Zoom.ROWS)
 FAILED = frozenset({"failed", "unresolved"})
 
 
@@ -27,10 +27,11 @@ class GridCommands:
     def actions(self) -> tuple[Action, ...]:
         panel, grid = self._panel, self._panel.grid
         return (
-            Action("sweep.mark", ("space",), "mark", "Mark or unmark the test under the cursor", panel.mark_cursor,
-                   self.why_no_test, rank=20),
-            Action("sweep.zoom_in", ("+", "="), "zoom", "Larger: dots, chips, rows", partial(self.zoom, 1), rank=21),
-            Action("sweep.zoom_out", ("-",), "", "Smaller: rows, chips, dots", partial(self.zoom, -1)),
+            Action("sweep.mark", ("space",), "mark", "Mark or unmark the test, or all of the folder, under the cursor",
+                   panel.mark_cursor, self.why_no_test, rank=20),
+            Action("sweep.zoom_in", ("+", "="), "zoom", "Larger: folders, dots, chips, rows", partial(self.zoom, 1),
+                   rank=21),
+            Action("sweep.zoom_out", ("-",), "", "Smaller: rows, chips, dots, folders", partial(self.zoom, -1)),
             Action("sweep.group", ("b",), "group", "Group by file, state, result, cause, host, or not at all",
                    partial(self._choose, "Group by", "group"), rank=22),
             Action("sweep.sort", ("s",), "sort", "Sort by file, state, need, duration, cost or name",

@@ -62,7 +62,7 @@ class SweepScreen(RoomScreen):
 
     def own_actions(self) -> tuple[Action, ...]:
         return (
-            Action("sweep.open", ("enter",), "open", "Open the test under the cursor", self.open_test,
+            Action("sweep.open", ("enter",), "open", "Open the test or the folder under the cursor", self.open_test,
                    self.grid_commands.why_no_test, is_listed=False, rank=0),
             Action("sweep.act", ("x",), "act", "Stop, retry, hold or release what is marked, or this test",
                    self.requests.choose, self.requests.why_no_tests, rank=15, is_of_now=True),
@@ -174,7 +174,8 @@ class SweepScreen(RoomScreen):
     # Actions.
 
     def open_test(self) -> None:
-        self.room.open_screen("agent")
+        if not self.tests.open_folder():
+            self.room.open_screen("agent")
 
     def switch_side(self) -> None:
         self.room.remember(has_side=not self.side.is_wanted)
@@ -196,6 +197,8 @@ class SweepScreen(RoomScreen):
             return True
         if self.room.marks.tests:
             self.tests.mark(())
+        elif self.tests.close_folder():
+            return True
         elif self.room.choice.is_filtering:
             self.tests.show_all()
         else:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from swarm_tui.model.state import TestRecord
 from swarm_tui.room.draw.arrange import GridOptions, Zoom, arrange
 from swarm_tui.room.draw.cells import Cell
+from swarm_tui.room.draw.folders import by_folder
 from swarm_tui.room.draw.glyphs import PILLS, mark_of_pill
 from swarm_tui.room.draw.layout import largest_zoom, lay_out
 from swarm_tui.room.draw.table import table_of
@@ -37,6 +38,8 @@ class TestsPanel:
         self._arranged_tests = 0
         self._range_start: str | None = None
         self._marked_before_range: frozenset[str] = frozenset()
+        self._closed: list[GridOptions] = []
+        """What was shown before each of the folders was opened that are open now, one inside the other."""
 
     @property
     def is_arranged(self) -> bool:
@@ -107,6 +110,8 @@ class TestsPanel:
             room.choice = replace(room.choice, zoom=largest_zoom(groups, width, height))
         if self.grid.test is None:
             self.grid.test = room.current_test
+        if self.options.zoom is Zoom.FOLDERS and self.options.group == "file":
+            groups = by_folder(groups, height)
         if self.options.zoom is Zoom.ROWS:
             shown = self._screen.store.records_of(test for group in groups for test in group.tests)
             self.grid.table = table_of(shown, self._screen.store.noun)
@@ -142,6 +147,29 @@ class TestsPanel:
             title += " · range"
         self.grid.title(title, f"{self.grid.rank_of_cursor() + 1:,} of {shown:,}" if shown else "")
 
+    # Folders.
+
+    def open_folder(self) -> bool:
+        """Show the tests of the folder under the cursor alone, as large as fits; False where tests are shown."""
+        run = self.grid.run_of_cursor()
+        if self.options.zoom is not Zoom.FOLDERS or run is None:
+            return False
+        self._closed.append(self.options)
+        width, height = self.grid.text_width, max(1, self.grid.size.height)
+        inner = replace(self.options, only=frozenset(run.tests), only_name=run.label)
+        groups = arrange(self._screen.store.state.records, inner, self._now())
+        self.change_options(only=inner.only, only_name=run.label, zoom=largest_zoom(groups, width, height))
+        return True
+
+    def close_folder(self) -> bool:
+        """Show again what was shown before a folder was opened."""
+        if not self._closed or self.options.only is None:
+            self._closed.clear()
+            return False
+        self._screen.room.choice = self._closed.pop()
+        self._screen.apply_change(VIEW_CHANGED)
+        return True
+
     # Marks.
 
     def mark(self, tests: Iterable[str]) -> None:
@@ -149,7 +177,12 @@ class TestsPanel:
         room.change_marks(room.marks.changed_to(tests))
 
     def mark_cursor(self) -> None:
-        if self.grid.test is not None:
+        run = self.grid.run_of_cursor()
+        if self.options.zoom is Zoom.FOLDERS and run is not None:
+            tests, marked = frozenset(run.tests), self._screen.room.marks.tests
+            self.mark(marked - tests if tests <= marked else marked | tests)
+            self.grid.move(1)
+        elif self.grid.test is not None:
             self.mark(self._screen.room.marks.tests ^ {self.grid.test})
             self.grid.move(0, 1) if self.options.zoom is not Zoom.ROWS else self.grid.move(1)
 

@@ -10,8 +10,9 @@ from textual.message import Message
 from swarm_tui.model.state import TestRecord
 from swarm_tui.room.draw.arrange import Zoom
 from swarm_tui.room.draw.cells import Cell, draw_chips, draw_dots, draw_heading
+from swarm_tui.room.draw.folders import FolderCounts, draw_folder
 from swarm_tui.room.draw.glyphs import glyph_of, role_of
-from swarm_tui.room.draw.layout import Layout
+from swarm_tui.room.draw.layout import CellRun, Layout
 from swarm_tui.room.draw.parts import Line, spot_at
 from swarm_tui.room.draw.table import Table, draw_table_heading, draw_table_row
 from swarm_tui.room.widgets.lines import Lines
@@ -46,6 +47,7 @@ class TestGrid(Lines):
         self._order: list[str] = []
         self._rank: dict[str, int] = {}
         self._drawn: dict[str, tuple[str, str, str]] = {}
+        self._counts = FolderCounts((), self._mark_of)
 
     # What is shown.
 
@@ -58,6 +60,7 @@ class TestGrid(Lines):
         self._order = layout.order()
         self._rank = {test: rank for rank, test in enumerate(self._order)}
         self._drawn.clear()
+        self._counts = FolderCounts(layout.rows if layout.zoom is Zoom.FOLDERS else (), self._mark_of)
         if self.test not in layout.places:
             self.test = self._nearest(row, x)
             self.post_message(self.TestChanged())
@@ -101,6 +104,10 @@ class TestGrid(Lines):
         if self.cells.zoom is Zoom.ROWS:
             self.lines_changed({places[test][0] for test in tests if test in places})
             return
+        if self.cells.zoom is Zoom.FOLDERS:
+            shown = [(test, places[test][0]) for test in tests if test in places]
+            self.lines_changed({row for test, row in shown if self._counts.change(test, row, self._mark_of(test))})
+            return
         rows = set()
         for test in tests:
             place = places.get(test)
@@ -111,6 +118,9 @@ class TestGrid(Lines):
                 self._drawn[test] = appearance
                 rows.add(place[0])
         self.lines_changed(rows)
+
+    def _mark_of(self, test: str) -> str:
+        return self._cell_of(test).record.mark
 
     def _appearance(self, test: str) -> tuple[str, str, str]:
         record, overlay = self._cell_of(test)
@@ -169,6 +179,10 @@ class TestGrid(Lines):
                     self._move_cursor(test)
                     return
 
+    def run_of_cursor(self) -> CellRun | None:
+        """Return the tests in the first run of the cursor's row."""
+        return next(iter(self.cells.rows[self.cursor]), None) if self.test is not None else None
+
     def rank_of(self, test: str) -> int | None:
         """Return the place of a test in the order, or None when it is not shown."""
         return self._rank.get(test)
@@ -225,7 +239,8 @@ class TestGrid(Lines):
         return len(self.cells.rows)
 
     def line_role(self, index: int) -> str:
-        return "line" if self.cells.zoom is Zoom.ROWS and index == self.cursor and self.test is not None else ""
+        is_line = self.cells.zoom in (Zoom.ROWS, Zoom.FOLDERS)
+        return "line" if is_line and index == self.cursor and self.test is not None else ""
 
     def draw_heading(self, width: int) -> Line:
         return draw_table_heading(self.table, width, self.sort)
@@ -236,6 +251,8 @@ class TestGrid(Lines):
         if not run.tests:
             return draw_heading(run.label, run.size, width)
         match self.cells.zoom:
+            case Zoom.FOLDERS:
+                return draw_folder(run.label, self._counts.of(index), width)
             case Zoom.DOTS:
                 return draw_dots(row, self._cell, width)
             case Zoom.CHIPS:

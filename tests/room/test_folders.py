@@ -1,0 +1,92 @@
+"""Thousands of tests are summed up by folder or file, and opened with Enter."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from swarm_tui.model.states import MARKS
+from swarm_tui.room.draw.arrange import Group, Zoom
+from swarm_tui.room.draw.folders import FolderCounts, by_folder, draw_folder
+from swarm_tui.room.draw.layout import largest_zoom, lay_out
+from swarm_tui.room.draw.parts import text_of, width_of
+from tests.engine.rehearsal import QuickMngr, rehearse
+from tests.room.scenes import Scene, press, room_on, text_on_screen
+
+marks = st.sampled_from(sorted(MARKS))
+files = st.dictionaries(
+    st.lists(st.sampled_from("abc"), min_size=1, max_size=4).map("/".join), st.integers(1, 9), min_size=1, max_size=20
+)
+
+
+def groups_of(files: dict[str, int]) -> list[Group]:
+    return [Group(name, tuple(f"{name}.py::t{place}" for place in range(size))) for name, size in files.items()]
+
+
+@given(files, st.integers(1, 30))
+def test_no_test_is_lost_and_folders_fit_if_any_do(files: dict[str, int], height: int) -> None:
+    groups = groups_of(files)
+    found = by_folder(groups, height)
+    assert Counter(test for group in found for test in group.tests) == Counter(
+        test for group in groups for test in group.tests
+    )
+    if len(groups) <= height:
+        assert found == groups
+    top = {test.split("::")[0].rpartition("/")[0].split("/")[0] for group in groups for test in group.tests}
+    assert len(found) <= max(height, len(top)) or len(top) == 1
+
+
+@given(st.lists(marks, min_size=1, max_size=60), st.lists(st.tuples(st.integers(0, 59), marks)))
+def test_the_counts_of_a_folder_are_those_of_its_tests(before: list[str], changes: list[tuple[int, str]]) -> None:
+    now = {f"a.py::{number}": mark for number, mark in enumerate(before)}
+    layout = lay_out([Group("a", tuple(now))], Zoom.FOLDERS, 80, 9)
+    counts = FolderCounts(layout.rows, now.__getitem__)
+    for number, mark in changes:
+        test = f"a.py::{number}"
+        if test in now:
+            assert counts.change(test, layout.places[test][0], mark) is (now[test] != mark)
+            now[test] = mark
+    assert +Counter(counts.of(0)) == Counter(now.values())
+
+
+@given(st.dictionaries(marks, st.integers(1, 10_000)), st.integers(10, 200))
+def test_a_row_keeps_to_its_width(counts: dict[str, int], width: int) -> None:
+    assert width_of(draw_folder("tests/a/folder/with/a/long/name", counts, width)) <= width
+
+
+def test_a_row_says_name_number_and_states() -> None:
+    line = text_of(draw_folder("tests/unit", {"clean": 30, "failed": 10}, 80))
+    assert line.split() == ["tests/unit", "40", "█" * 23, "✓30", "!10"]
+
+
+def test_thousands_are_summed_up_only_where_they_are_not_all_seen() -> None:
+    many = groups_of({f"tests/{number}": 40 for number in range(50)})
+    assert largest_zoom(many, 80, 20) is Zoom.FOLDERS
+    assert largest_zoom(many, 200, 60) is Zoom.DOTS
+    assert largest_zoom(groups_of({f"tests/{number}": 40 for number in range(25)}), 30, 5) is Zoom.DOTS
+    assert largest_zoom(groups_of({"tests/one": 2000}), 80, 5) is Zoom.DOTS
+
+
+async def test_a_folder_is_opened_and_closed_again(tmp_path: Path) -> None:
+    context = rehearse(tmp_path, 4_000, QuickMngr(tmp_path / "mngr"))
+    async with room_on(context.folder, Scene("folders", (), 80, 24)) as (app, pilot):
+
+        def title() -> str:
+            return next(line for line in text_on_screen(app).splitlines() if "Tests 4,000" in line)
+
+        assert app.choice.zoom is Zoom.FOLDERS
+        assert len(app.shown_order()) == 4_000
+        await press(pilot, "down", "space")
+        assert len(app.marks.tests) == 80, "what is marked is all of the file"
+        await press(pilot, "escape", "up", "enter")
+        assert app.choice.zoom is not Zoom.FOLDERS
+        assert len(app.shown_order()) == 80
+        assert "match" in title()
+        await press(pilot, "escape")
+        assert app.choice.zoom is Zoom.FOLDERS
+        assert "match" not in title()
+        await press(pilot, "escape")
+        assert "leaves" in text_on_screen(app).splitlines()[-1]
