@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import shlex
 import shutil
 import sys
@@ -38,6 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from swarm_tui.cli.open import has_terminal, show_room
+    from swarm_tui.cli.patience import Patience
     from swarm_tui.cli.progress import EXIT_INTERRUPTED, follow_sweep, print_progress
     from swarm_tui.demo.sweep import DemoOptions, begin_demo
 
@@ -49,7 +49,8 @@ def run(arguments: argparse.Namespace) -> int:
         answers_itself=not has_room,
         mngr=arguments.mngr,
     )
-    folder = asyncio.run(begin_demo(options, print_progress))
+    patience = Patience()
+    folder = patience.wait(begin_demo(options, patience.say))
     if has_room:
         show_room(folder)
         print_progress(_closing_message(folder))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
-import sys
 import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
@@ -48,20 +47,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Examine this machine; with --fix, install what is missing first."""
-    import asyncio
-
+    from swarm_tui.cli.patience import Patience
     from swarm_tui.doctor.checks import Requirements, current_machine, install_missing, run_checks
 
     hosts = tuple(arguments.host)
     requirements = Requirements(arguments.mngr, arguments.agent, arguments.provider, hosts)
-    machine = current_machine()
+    machine, patience = current_machine(), Patience()
 
     async def examine() -> list[Check]:
         if arguments.fix:
-            await install_missing(requirements, machine, lambda line: print(line, file=sys.stderr, flush=True))
+            await install_missing(requirements, machine, patience.say)
+            patience.say("looking at this machine")
         return await run_checks(requirements, machine)
 
-    checks = asyncio.run(examine())
+    checks = patience.wait(examine())
     return print_checks(checks, is_json=arguments.json)
 
 

@@ -58,7 +58,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from swarm_tui.agents.kinds import kind_of_sweep
     from swarm_tui.cli.cost_forecast import say_cost
-    from swarm_tui.cli.progress import print_passing, print_progress
+    from swarm_tui.cli.patience import Patience
+    from swarm_tui.cli.progress import print_progress
     from swarm_tui.engine.order import begin_sweep, prepare_sweep
     from swarm_tui.engine.schedule import slots_without_tests
     from swarm_tui.engine.start import start_engine
@@ -66,8 +67,9 @@ def run(arguments: argparse.Namespace) -> int:
 
     if arguments.explain:
         return _explain(arguments)
+    patience = Patience(Path.cwd())
     try:
-        spec, tests = asyncio.run(prepare_sweep(_order(arguments), print_progress, print_passing))
+        spec, tests = patience.wait(prepare_sweep(_order(arguments), patience.say, patience.say_passing))
     except NothingConcerned as error:
         print_progress(str(error))
         return error.exit_code

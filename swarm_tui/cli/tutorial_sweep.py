@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -43,7 +42,10 @@ def sweep_tutorial(arguments: argparse.Namespace) -> int:
         batch=arguments.batch,
         material=tuple(arguments.material),
     )
-    prepared = asyncio.run(prepare_tutorial(order_of(arguments), options, print_progress))
+    from swarm_tui.cli.patience import Patience
+
+    patience = Patience(Path.cwd())
+    prepared = patience.wait(prepare_tutorial(order_of(arguments), options, patience.say))
     name = plain(str(arguments.file), 200)
     if prepared is None:
         is_fill = arguments.action == "fill"

@@ -1,0 +1,117 @@
+"""Says what is being waited for; on a terminal also for how long, as a bar where it is known how long it takes."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import sys
+import time
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from swarm_tui.cli.progress import clear_passing, print_passing, print_progress
+from swarm_tui.model.formatting import duration
+
+Waited = TypeVar("Waited")
+
+TICK: Final = 0.5
+UNSAID: Final = 1.0
+"""Who waits shorter than this need not be told."""
+BAR_WIDTH: Final = 30
+KEPT: Final = 200
+
+
+def draw_wait(seconds: float, expected: float | None) -> str:
+    """Return how long something has taken, and a bar with what is left of what it took the last time."""
+    if expected is None or expected < UNSAID:
+        return duration(seconds)
+    if seconds >= expected:
+        return f"{duration(seconds)}, the last time it took {duration(expected)}"
+    done = int(BAR_WIDTH * seconds / expected)
+    return f"{'━' * done}{'─' * (BAR_WIDTH - done)}  {duration(seconds)} · ~{duration(expected - seconds)} left"
+
+
+class Durations:
+    """How long things took the last time on this machine; a file that cannot be read or written is done without."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._known: dict[str, float] = {}
+        with contextlib.suppress(OSError, ValueError):
+            from swarm_tui.regular_file import read_regular
+
+            kept = json.loads(read_regular(path))
+            items = kept.items() if isinstance(kept, dict) else ()
+            self._known = {name: float(value) for name, value in items if isinstance(value, int | float)}
+
+    def of(self, name: str) -> float | None:
+        return self._known.get(name)
+
+    def keep(self, new: dict[str, float]) -> None:
+        from swarm_tui.journal.folder import write_beside
+
+        others = {name: seconds for name, seconds in self._known.items() if name not in new}
+        kept = dict(list((others | new).items())[-KEPT:])
+        with contextlib.suppress(OSError):
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            write_beside(self._path, json.dumps(kept).encode())
+
+
+class Patience:
+    """One wait for several things in turn, each with its sentence."""
+
+    def __init__(self, place: Path | str = "") -> None:
+        """`place` is what the durations depend on beside the sentences: the project, as a rule."""
+        from swarm_tui.journal.personal_files import state_folder
+
+        self._place = str(place)
+        self._durations = Durations(state_folder() / "durations.json")
+        self._new: dict[str, float] = {}
+        self._sentence = ""
+        self._began = 0.0
+        self._has_own_words = False
+
+    def say(self, sentence: str) -> None:
+        """Say what is being done from now on."""
+        self._note()
+        print_progress(sentence)
+        self._sentence, self._began, self._has_own_words = sentence, time.monotonic(), False
+
+    def say_passing(self, text: str) -> None:
+        """Show how far it is, in the words of what is being done."""
+        self._has_own_words = True
+        print_passing(text)
+
+    def wait(self, work: Coroutine[Any, Any, Waited]) -> Waited:
+        """Run this to its end, and keep how long each part has taken."""
+        waited = asyncio.run(self._wait(work))
+        self._note()
+        if self._new:
+            self._durations.keep(self._new)
+        return waited
+
+    async def _wait(self, work: Coroutine[Any, Any, Waited]) -> Waited:
+        ticking = asyncio.ensure_future(self._tick()) if sys.stderr.isatty() else None
+        try:
+            return await work
+        finally:
+            if ticking is not None:
+                ticking.cancel()
+                clear_passing()
+
+    async def _tick(self) -> None:
+        while True:
+            await asyncio.sleep(TICK)
+            seconds = time.monotonic() - self._began
+            if self._sentence and not self._has_own_words and seconds >= UNSAID:
+                print_passing(draw_wait(seconds, self._durations.of(self._name)))
+
+    @property
+    def _name(self) -> str:
+        return f"{self._place}: {self._sentence}"
+
+    def _note(self) -> None:
+        if self._sentence and (seconds := time.monotonic() - self._began) >= UNSAID:
+            self._new[self._name] = round(seconds, 1)
