@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import pytest
 
+from tests.bench.__main__ import BENCHMARKS, LONG, page, section, sections_of
 from tests.bench.table import Table
 from tests.bench.watched import Program, Replay, WatchedTerminal, key_times, start_times
 
@@ -78,3 +80,26 @@ def test_the_best_round_counts_and_others_are_told_as_multiples_of_the_room(othe
     lines = table.text().splitlines()
     assert lines[1].split()[-1] == ratio
     assert lines[2].split() == ["room", "10.0"]
+
+
+def test_the_page_of_figures_takes_in_one_benchmark_and_keeps_the_others() -> None:
+    old = page(
+        {
+            "watch": section(
+                "python -m tests.bench.watch", "2026-11-19 05:50", "2 cores", "0.5", "120 agents\n## no heading"
+            )
+        }
+    )
+    sections = sections_of(old)
+    assert list(sections) == ["watch"]
+    new = page({**sections, "journal_fold": section("x", "today", "2 cores", "1", "0.2 s"), "unknown": "is gone"})
+    assert sections_of(new)["watch"] == sections["watch"]
+    assert list(sections_of(new)) == ["watch", "journal_fold"]
+    assert page(sections_of(new)) == new
+
+
+def test_every_benchmark_of_the_command_is_there() -> None:
+    modules = [path for path in Path(__file__).parent.glob("[a-z]*.py") if not path.stem.startswith("test_")]
+    there = {path.stem for path in modules if '__name__ == "__main__"' in path.read_text()}
+    assert set(BENCHMARKS) - there == set()
+    assert there - set(BENCHMARKS) == set(LONG)

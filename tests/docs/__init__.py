@@ -49,7 +49,8 @@ Made from the code by `python -m tests.docs`; a test fails where a page says som
 | [pictures](pictures.md) | the screens of the room |
 | [agents](agents.md) | for authors of other agents: what an agent gets, and what it hands in |
 | [records](../swarm_tui/agents/records.md) | work that the offline agent plays |
-| [benchmarks](../tests/bench/README.md) | speed and memory beside other programs, when and where that was measured |
+| [benchmarks](../tests/bench/README.md) | speed and memory beside other programs: what is measured, and the goals |
+| [last figures](../tests/bench/FIGURES.md) | of each benchmark, with date and machine |
 | [attacks](../tests/attacks/README.md) | kills, damage, hostile agents: what was tried, and what did not hold |
 | [field](../tests/field/README.md) | sweeps over whole projects |
 | [mutants](../tests/mutants/README.md) | small faults in the core that no quick test notices |

@@ -78,7 +78,9 @@ class Swapping:
         state.review.set_verdict(fix, Verdict.KEEP)
         self._screen.show_verdicts()
         instead = f" in the place of {_names(others)}" if others else ""
-        self._screen.show_message(f"#{fix.rank} is in the plan{instead}: V tests it, z undoes", "good")
+        self._screen.show_message(
+            f"#{fix.rank} is in the plan{instead}: V tests it, z undoes one verdict at a time", "good"
+        )
 
 
 def _names(fixes: tuple[Fix, ...]) -> str:
