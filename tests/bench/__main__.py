@@ -81,7 +81,7 @@ def describe_machine() -> str:
         if shutil.which(words[0]) is None:
             continue
         told = subprocess.run(words, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
-        version = re.search(r"version[=, ]+v?(\d[\w.]*)", told.stdout) or _VERSION.search(told.stdout)
+        version = re.search(r"version[=,' ]+v?(\d[\w.]*)", told.stdout) or _VERSION.search(told.stdout)
         found.append(f"{name} {version.group(version.lastindex or 0)}" if version else name)
     cores = f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}"
     return ", ".join([cores, f"Python {platform.python_version()}", *found])

@@ -50,7 +50,7 @@ def configuration_page() -> str:
         "tables is refused, with the name of the setting.",
         "",
         "Options of a sweep are not configured: `swarm-tui run` remembers nothing, a line in a script says all of it.",
-        "[Commands](commands.md#run) lists them. Only `mngr swarm` has options in mngr's settings, as its plugins have;",
+        "[Commands](commands.md#run) lists them. Only `mngr swarm` has some, in mngr's settings, as its plugins have;",
         "they come before those of the command line:",
         "",
         "```toml",
