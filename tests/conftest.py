@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import tempfile
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -89,3 +90,13 @@ def namespaces() -> None:
         asyncio.run(check_confinement(Confinement()))
     except UsageError as error:
         pytest.skip(f"not tried here for want of namespaces: {error}")
+
+
+@pytest.fixture
+def utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Show all times in UTC, as the expected screens do."""
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()

@@ -1,8 +1,6 @@
 """The pictures of the documentation show what the room shows today; `python -m tests.pictures` draws them anew."""
 
 import json
-import time
-from collections.abc import Iterator
 
 import pyte
 import pytest
@@ -15,13 +13,7 @@ from tests.pictures.story import COLUMNS, LINES, STILL, TITLE, Frame, tell_story
 AGAIN = "`python -m tests.pictures` draws them anew"
 
 
-@pytest.fixture(autouse=True)
-def utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("TZ", "UTC")
-    time.tzset()
-    yield
-    monkeypatch.undo()
-    time.tzset()
+pytestmark = pytest.mark.usefixtures("utc")
 
 
 @pytest.mark.parametrize("title", PICTURES)
