@@ -33,7 +33,7 @@ from swarm_tui.regular_file import open_regular
 SLICE: Final = 1 << 18
 """A state is kept every so many bytes: folding them takes 20 ms."""
 STATES_KEPT: Final = 64
-RECORDS_KEPT: Final = 60_000
+RECORDS_KEPT: Final = 30_000
 """So many records, half a kilobyte each, are kept in all states together."""
 WORTH_READING: Final = 1 << 20
 """Folding fewer bytes than this is quicker than reading a snapshot of many tests."""
