@@ -44,6 +44,10 @@ swarm-tui status ./simulated --only blocked,failed
 # the same sweep a minute before its end; `open --at` shows that in the room, where [ and ] go on from there
 swarm-tui status ./simulated --at -1m
 
+# another sweep, and what is different in it: tests that became red, kept fixes that are broken again, the cost
+swarm-tui simulate --headless --tests 64 --ahead 0.6 --seconds 0 --seed 2 later
+swarm-tui compare ./simulated ./later
+
 # wait until something is so, as scripts do; here it is so already
 swarm-tui wait --until 'failed or done' ./simulated
 

@@ -24,6 +24,7 @@ COMMANDS: Final[tuple[Command, ...]] = (
     Command("wait", "swarm_tui.cli.wait", "wait until a sweep is done, or asks, or fails; for scripts"),
     Command("watch", "swarm_tui.cli.watch", "all agents of mngr in one grid, also those that no sweep made"),
     Command("list", "swarm_tui.cli.list", "the sweeps of this repository"),
+    Command("compare", "swarm_tui.cli.compare", "what is different in the later of two sweeps"),
     Command("stop", "swarm_tui.cli.stop", "stop a sweep, so that it can be resumed"),
     Command("resume", "swarm_tui.cli.resume", "take a sweep up again after a stop, a crash or a reboot"),
     Command("request", "swarm_tui.cli.request", "ask a running sweep for something: slots, retry, hold, a message"),

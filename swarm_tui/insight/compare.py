@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, NamedTuple
 
 from swarm_tui.journal.fold import SweepState
 from swarm_tui.model.baseline import Baseline
 from swarm_tui.model.comparison import Comparison, FoundTest, KeptFix, SweepTotals
+from swarm_tui.model.formatting import counted, duration, money
 from swarm_tui.model.state import TestRecord
+from swarm_tui.model.states import MARKS
+from swarm_tui.model.text import plain
 
-KINDS: Final = tuple(kind.value for kind in (Baseline.RED, Baseline.FLAKY, Baseline.CLASH, Baseline.GREEN, Baseline.SKIPPED))
+KINDS: Final = ("red", "flaky", "clash", "green", "skipped")
 """What a test can become, what is worst first."""
 BROKEN: Final = frozenset({Baseline.RED.value, Baseline.FLAKY.value})
 _KIND_OF_TRY: Final = {"passed": Baseline.GREEN.value, "failed": Baseline.RED.value, "skipped": Baseline.SKIPPED.value}
@@ -73,3 +76,86 @@ def compare_sweeps(
         broken_again=tuple(broken),
         unknown=sum(not (found.before and found.after) for found in both),
     )
+
+
+class ComparisonLine(NamedTuple):
+    """One line of a comparison."""
+
+    text: str
+    role: str = ""
+    test: str = ""
+    """The test that it is about."""
+
+
+_ROLES: Final = {"red": "error", "flaky": "warning", "clash": "warning", "green": "good", "skipped": "dim"}
+_COLUMN: Final = 22
+
+
+def comparison_lines(comparison: Comparison) -> list[ComparisonLine]:
+    """Return a comparison for people: both sweeps in numbers, then what became of tests and of kept fixes."""
+    lines = [*_totals(comparison.before, comparison.after)]
+    if comparison.broken_again:
+        lines.append(ComparisonLine(f"kept fixes that are broken again: {len(comparison.broken_again)}", "error"))
+    for fix, tests in comparison.broken_again:
+        about = f"{fix.commit[:9]}, {'applied' if fix.is_applied else 'kept'}"
+        lines.append(ComparisonLine(f"  {plain(fix.title, 160) or 'a fix'} ({about})"))
+        lines += [ComparisonLine(f"    {plain(each.test, 300)} is {each.after}", test=each.test) for each in tests]
+    for kind, found in comparison.became.items():
+        lines += _listed(f"became {_words(kind)}", _ROLES[kind], found)
+    lines += _listed("new", "strong", comparison.new)
+    lines += _listed("gone", "strong", comparison.gone)
+    if not (comparison.became or comparison.new or comparison.gone or comparison.broken_again):
+        lines.append(ComparisonLine("no test is different", "dim"))
+    if comparison.unknown:
+        tests_unknown = counted(comparison.unknown, "test")
+        lines.append(ComparisonLine(f"not compared: {tests_unknown} that nothing is known of in one of them", "dim"))
+    return lines
+
+
+def _words(kind: str) -> str:
+    return {"clash": "clashing", "": "not known"}.get(kind, kind)
+
+
+def _listed(heading: str, role: str, found: tuple[FoundTest, ...]) -> list[ComparisonLine]:
+    """Return some tests under a heading; nothing without tests."""
+    lines = [ComparisonLine(f"{heading}: {len(found)}", role)] if found else []
+    for each in found:
+        kinds = f"was {_words(each.before)}" if heading != "new" else _words(each.after)
+        lines.append(ComparisonLine(f"  {plain(each.test, 300)} ({kinds})", test=each.test))
+    return lines
+
+
+def _totals(before: SweepTotals, after: SweepTotals) -> list[ComparisonLine]:
+    rows = [("", before.sweep, after.sweep), ("tests", f"{before.tests:,}", f"{after.tests:,}")]
+    for kind in (*KINDS, ""):
+        if before.found.get(kind) or after.found.get(kind):
+            first, second = (f"{totals.found.get(kind, 0):,}" for totals in (before, after))
+            rows.append((f"found {_words(kind)}", first, second))
+    for mark in sorted({*before.results, *after.results}):
+        rows.append((MARKS[mark].word, f"{before.results.get(mark, 0):,}", f"{after.results.get(mark, 0):,}"))
+    rows += [
+        ("fixes", _fixes(before), _fixes(after)),
+        ("time", _span(before), _span(after)),
+        ("cost", _cost(before), _cost(after)),
+        ("tokens", _tokens(before), _tokens(after)),
+    ]
+    return [
+        ComparisonLine(f"{name:{_COLUMN}}{first:{_COLUMN}}{second}".rstrip(), "" if name else "strong")
+        for name, first, second in rows
+    ]
+
+
+def _fixes(totals: SweepTotals) -> str:
+    return f"{totals.fixes}, {totals.kept} kept" if totals.kept else str(totals.fixes)
+
+
+def _span(totals: SweepTotals) -> str:
+    return duration(totals.seconds) if totals.seconds is not None else "not begun"
+
+
+def _cost(totals: SweepTotals) -> str:
+    return money(totals.dollars) + ("+?" if totals.dollars is not None and totals.has_unknown_price else "")
+
+
+def _tokens(totals: SweepTotals) -> str:
+    return f"{totals.tokens:,}" if totals.tokens is not None else "?"

@@ -145,7 +145,11 @@ def create_runs_folder(repository: Path) -> Path:
 
 def list_sweeps(repository: Path) -> list[SweepFolder]:
     """Return all sweeps of a repository, the newest last."""
-    runs = runs_folder(repository)
+    return sweeps_in(runs_folder(repository))
+
+
+def sweeps_in(runs: Path) -> list[SweepFolder]:
+    """Return the sweeps in a folder of sweeps, the newest last."""
     if not runs.is_dir():
         return []
     found = [SweepFolder(path) for path in runs.iterdir() if (path / "sweep.json").is_file()]

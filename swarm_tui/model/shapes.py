@@ -224,6 +224,51 @@ class ListedSweep(TypedDict):
     is_budget_spent: NotRequired[bool]
 
 
+class ShownFound(TypedDict):
+    """A test, and how each of two sweeps found it: green, red, flaky, clash, skipped; None where that is not known."""
+
+    test: str
+    before: str | None
+    after: str | None
+
+
+class ShownTotals(TypedDict):
+    """One of two sweeps in numbers."""
+
+    sweep: str
+    began: float | None
+    seconds: float | None
+    tests: int
+    found: dict[str, int]
+    counts: dict[str, int]
+    dollars: float | None
+    has_unknown_price: bool
+    tokens: int | None
+    fixes: int
+    kept_fixes: int
+
+
+class ShownBroken(TypedDict):
+    """A fix that was kept in the earlier sweep, and of which tests fail again in the later one."""
+
+    commit: str
+    title: str
+    is_applied: bool
+    tests: list[ShownFound]
+
+
+class ShownComparison(TypedDict):
+    """What is different in the later of two sweeps."""
+
+    before: ShownTotals
+    after: ShownTotals
+    became: dict[str, list[ShownFound]]
+    new: list[ShownFound]
+    gone: list[ShownFound]
+    broken_again: list[ShownBroken]
+    not_compared: int
+
+
 class ShownQuestion(TypedDict):
     """One of the questions that an agent asks at once, or one field that is to be filled in."""
 

@@ -16,6 +16,7 @@ class MeasuredEffect(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     commit: str
+    title: Annotated[str, AfterValidator(lambda title: plain(title, 300))] = ""
     turned_green: tuple[str, ...] = ()
     broken: tuple[str, ...] = ()
     is_measured: bool = False

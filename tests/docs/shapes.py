@@ -30,6 +30,7 @@ _SHOWN, _KEPT = shapes.SHAPES_VERSION, FORMAT_VERSION
 SHAPES: Final = (
     Shape("status", shapes.ShownSweep, "`status --json`; `run`, `resume` and `demo --json` at their end", _SHOWN),
     Shape("list", list[shapes.ListedSweep], "`list --json`", _SHOWN),
+    Shape("compare", shapes.ShownComparison, "`compare --json`", _SHOWN),
     Shape("pending", shapes.ShownInbox, "`pending --json`", _SHOWN),
     Shape("fixes", shapes.ShownReview, "`fixes --json`", _SHOWN),
     Shape("report", shapes.ShownPage, "`report --json`", _SHOWN),

@@ -109,6 +109,30 @@ def test_a_sweep_is_shown_as_it_was(e2e: E2eSession) -> None:
         assert terminal.wait_for_exit(timeout=20) == 0
 
 
+def test_two_sweeps_are_compared(e2e: E2eSession) -> None:
+    expect(e2e.run(SIMULATED)).to_succeed()
+    e2e.write_tutorial_block("""
+        # another sweep, and what is different in it: tests that became red, kept fixes that are broken again, the cost
+        swarm-tui simulate --headless --tests 64 --ahead 0.6 --seconds 0 --seed 2 later
+        swarm-tui compare ./simulated ./later
+    """)
+    shown = run_block(e2e)
+    expect(shown).to_succeed()
+    compared = json.loads(e2e.run("swarm-tui compare ./simulated ./later --json").stdout)
+    tests = {
+        name: {each["test"] for each in json.loads(e2e.run(f"swarm-tui status ./{name} --json").stdout)["tests"]}
+        for name in ("simulated", "later")
+    }
+    assert {each["test"] for each in compared["new"]} == tests["later"] - tests["simulated"]
+    assert {each["test"] for each in compared["gone"]} == tests["simulated"] - tests["later"]
+    expect(shown.stdout).to_match(r"(?m)^ +simulated +later$")
+    expect(shown.stdout).to_match(r"(?m)^tests +60 +64$")
+    expect(e2e.run("swarm-tui compare ./later ./later")).to_exit_with(2)
+    alone = e2e.run("swarm-tui compare")
+    expect(alone).to_exit_with(2)
+    expect(alone.stderr).to_contain("there is no sweep here")
+
+
 def test_a_script_waits_and_reads_what_happens(e2e: E2eSession) -> None:
     expect(e2e.run(SIMULATED)).to_succeed()
     e2e.write_tutorial_block("""

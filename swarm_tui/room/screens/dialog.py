@@ -94,7 +94,7 @@ class PickScreen(Dialog[tuple[str, ...] | None]):
         hint = "Esc closes · Enter shows · Space on/off" if self.is_many else "Esc closes · Enter picks"
         self.panel.title(self._title, hint)
         self._draw_entries()
-        width = max(len(hint) + 8, *(width_of(line) + 6 for line in self.panel.lines))
+        width = max(len(hint) + 8, len(self._title) + 8, *(width_of(line) + 6 for line in self.panel.lines))
         self.resize_panel(width, len(self.entries))
         self.panel.show_line(self.panel.cursor)
 

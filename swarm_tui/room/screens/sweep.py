@@ -19,6 +19,7 @@ from swarm_tui.room.draw.screen_line import LOW, draw_first_lines, draw_next
 from swarm_tui.room.open_work import next_facts
 from swarm_tui.room.screens.attention_walk import AttentionWalk
 from swarm_tui.room.screens.base import RoomScreen
+from swarm_tui.room.screens.comparing import Comparing
 from swarm_tui.room.screens.grid_commands import GridCommands
 from swarm_tui.room.screens.side_panel import SidePanel
 from swarm_tui.room.screens.sweep_commands import SweepCommands
@@ -52,6 +53,7 @@ class SweepScreen(RoomScreen):
         """What is taught at the very first start, what comes next, and what fails alike."""
         self.walk = AttentionWalk(self, self.grid)
         self.grid_commands = GridCommands(self, self.tests)
+        self.comparing = Comparing(self)
         self.time_commands = TimeCommands(self)
         self.sweep_commands = SweepCommands(self, self.requests)
         self._side_timer: Timer | None = None
@@ -72,6 +74,7 @@ class SweepScreen(RoomScreen):
             Action("sweep.side", ("p",), "", "Show or hide the panel about the test under the cursor",
                    self.switch_side),
             *self.time_commands.actions(),
+            *self.comparing.actions(),
             *self.sweep_commands.actions(),
         )  # fmt: skip
 

@@ -1,0 +1,114 @@
+"""`swarm-tui compare`: what is different in the later of two sweeps."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from swarm_tui.cli.sweeps import add_repository_option
+
+if TYPE_CHECKING:
+    from swarm_tui.journal.folder import SweepFolder
+    from swarm_tui.model.comparison import Comparison, FoundTest, SweepTotals
+    from swarm_tui.model.shapes import ShownComparison, ShownFound, ShownTotals
+
+DESCRIPTION = """\
+Shows what is different in the later of two sweeps: tests that it found green, red or flaky and the earlier one did
+not, tests that are new or gone, fixes that were kept and are broken again, and what both took and cost. How a sweep
+finds a test is known from its runs before any agent was launched, else from the first try of its agent."""
+EXAMPLES = """\
+  swarm-tui compare                    the newest sweep with the one before it
+  swarm-tui compare 20261117           the newest with this one
+  swarm-tui compare 20261117 20261118 --json"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("before", nargs="?", metavar="EARLIER", help="an id, the beginning of one, or a folder")
+    parser.add_argument("after", nargs="?", metavar="LATER", help="the newest sweep unless given")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    add_repository_option(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from swarm_tui.insight.compare import comparison_lines
+
+    before, after = _chosen(arguments.before, arguments.after, arguments.repository)
+    comparison = compare_folders(before, after)
+    if arguments.json:
+        print(json.dumps(_shown(comparison), indent=1))
+    else:
+        print("\n".join(line.text for line in comparison_lines(comparison)))
+    return 0
+
+
+def _chosen(before: str | None, after: str | None, repository: Path | None) -> tuple[SweepFolder, SweepFolder]:
+    from swarm_tui.cli.sweeps import chosen_sweep, repository_root
+    from swarm_tui.errors import UsageError
+    from swarm_tui.journal.folder import list_sweeps
+
+    later = chosen_sweep(after, Path.cwd(), repository)
+    if before is not None:
+        earlier = chosen_sweep(before, Path.cwd(), repository)
+    else:
+        sweeps = list_sweeps(repository_root(Path.cwd()))
+        if len(sweeps) < 2:
+            raise UsageError("there is only one sweep here", "`swarm-tui compare EARLIER LATER` takes folders, too")
+        earlier = sweeps[-2]
+    if earlier.root.resolve() == later.root.resolve():
+        raise UsageError(f"{later.name} cannot be compared with itself", "`swarm-tui list` shows the others")
+    return earlier, later
+
+
+def compare_folders(before: SweepFolder, after: SweepFolder) -> Comparison:
+    """Compare the sweeps in two folders."""
+    from swarm_tui.cli.sweeps import opened_with_progress
+    from swarm_tui.insight.compare import compare_sweeps
+    from swarm_tui.triage.kept import kept_fixes
+
+    first, second = opened_with_progress(before).state, opened_with_progress(after).state
+    kept, kept_after = kept_fixes(before, first), kept_fixes(after, second)
+    return compare_sweeps((before.name, first), (after.name, second), kept, len(kept_after))
+
+
+def _shown(comparison: Comparison) -> ShownComparison:
+    return {
+        "before": _shown_totals(comparison.before),
+        "after": _shown_totals(comparison.after),
+        "became": {kind: [_shown_test(each) for each in found] for kind, found in comparison.became.items()},
+        "new": [_shown_test(each) for each in comparison.new],
+        "gone": [_shown_test(each) for each in comparison.gone],
+        "broken_again": [
+            {
+                "commit": fix.commit,
+                "title": fix.title,
+                "is_applied": fix.is_applied,
+                "tests": [_shown_test(each) for each in tests],
+            }
+            for fix, tests in comparison.broken_again
+        ],
+        "not_compared": comparison.unknown,
+    }
+
+
+def _shown_test(found: FoundTest) -> ShownFound:
+    return {"test": found.test, "before": found.before or None, "after": found.after or None}
+
+
+def _shown_totals(totals: SweepTotals) -> ShownTotals:
+    from swarm_tui.cli.status import rounded
+
+    return {
+        "sweep": totals.sweep,
+        "began": totals.began,
+        "seconds": totals.seconds,
+        "tests": totals.tests,
+        "found": {kind or "unknown": count for kind, count in totals.found.items()},
+        "counts": totals.results,
+        "dollars": rounded(totals.dollars),
+        "has_unknown_price": totals.has_unknown_price,
+        "tokens": totals.tokens,
+        "fixes": totals.fixes,
+        "kept_fixes": totals.kept,
+    }

@@ -1,0 +1,85 @@
+"""Two sweeps of one project: compared in the room and on the command line, with the fixes that were kept."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from swarm_tui.journal.append import JournalWriter
+from swarm_tui.journal.folder import SweepFolder
+from swarm_tui.journal.open import open_sweep
+from swarm_tui.model import events as happened
+from swarm_tui.model.baseline import Baseline
+from swarm_tui.model.verdicts import Verdict
+from swarm_tui.triage.kept import kept_fixes
+from swarm_tui.triage.store import APPLIED_FILE
+from tests.cli.command_line import run_swarm_tui
+from tests.room.larder import begin_larder
+from tests.room.scenes import Scene, press, room_on, shows
+
+LATER = "20261119-061200"
+WIDE = Scene("wide", (), 140, 40)
+
+
+@pytest.fixture(scope="module")
+def earlier(tmp_path_factory: pytest.TempPathFactory) -> SweepFolder:
+    """Return an integrated sweep, three of its fixes decided, and beside it a later one that finds a test red again."""
+    sweep = begin_larder(tmp_path_factory.mktemp("project") / "larder")
+    sweep.work()
+    sweep.integrate()
+    sweep.decide({1: Verdict.KEEP, 2: Verdict.KEEP, 6: Verdict.REVERT})
+    later = SweepFolder(sweep.folder.root.parent / LATER)
+    later.root.mkdir()
+    shutil.copy(sweep.folder.spec, later.spec)
+    state = open_sweep(sweep.folder).state
+    red = kept_fixes(sweep.folder, state)[0].tests[0]
+    with JournalWriter(later.events) as journal:
+        for test in state.records:
+            journal.append(happened.Queued(test=test, baseline=Baseline.RED if test == red else Baseline.GREEN))
+        journal.append(happened.EngineStarted(pid=1, slots=2))
+        journal.append(happened.EngineEnded())
+    return sweep.folder
+
+
+def test_kept_fixes_are_those_with_the_verdict_and_of_an_applied_plan_all_that_stay(
+    earlier: SweepFolder, tmp_path: Path
+) -> None:
+    state = open_sweep(earlier).state
+    kept = kept_fixes(earlier, state)
+    assert len(kept) == 2
+    assert not any(fix.is_applied for fix in kept)
+    assert all(fix.title and set(fix.tests) <= set(state.records) and fix.tests for fix in kept)
+    copied = SweepFolder(Path(shutil.copytree(earlier.root, tmp_path / "copied")))
+    (copied.root / "review").mkdir(exist_ok=True)
+    (copied.root / "review" / APPLIED_FILE).write_text('{"branch": "reviewed", "commit": "abc"}\nno json\n')
+    applied = kept_fixes(copied, state)
+    assert len(applied) == state.integration.fixes - 1
+    assert all(fix.is_applied for fix in applied)
+    shutil.rmtree(copied.integrator)
+    assert kept_fixes(copied, state) == ()
+
+
+def test_without_names_the_newest_sweep_is_compared_with_the_one_before(earlier: SweepFolder) -> None:
+    repository = earlier.root.parents[2]
+    shown = json.loads(run_swarm_tui("compare", "--json", folder=repository).stdout)
+    assert (shown["before"]["sweep"], shown["after"]["sweep"]) == (earlier.name, LATER)
+    first = kept_fixes(earlier, open_sweep(earlier).state)[0]
+    broken = [(fix["commit"], [each["test"] for each in fix["tests"]]) for fix in shown["broken_again"]]
+    assert (first.commit, [first.tests[0]]) in broken
+    assert shown["before"]["kept_fixes"] == 2
+    lines = run_swarm_tui("compare", earlier.name, folder=repository).stdout
+    assert f"{first.title} ({first.commit[:9]}, kept)\n    {first.tests[0]} is red\n" in lines
+
+
+async def test_c_lists_the_other_sweeps_and_shows_what_is_different(earlier: SweepFolder) -> None:
+    async with room_on(SweepFolder(earlier.root.parent / LATER), WIDE) as (app, pilot):
+        await press(pilot, "C")
+        await shows(pilot, f"Compare {LATER} with", earlier.name)
+        await press(pilot, "enter")
+        await shows(pilot, f"{earlier.name} and {LATER}", "kept fixes that are broken again: ", "became green: ")
+        test = kept_fixes(earlier, open_sweep(earlier).state)[0].tests[0]
+        rows = app.screen.entries  # type: ignore[attr-defined]
+        await press(pilot, *["down"] * next(place for place, row in enumerate(rows) if row.value == test))
+        await press(pilot, "enter")
+        assert app.current_test == test
