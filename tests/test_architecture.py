@@ -30,7 +30,7 @@ MAY_KNOW: Final[dict[str, frozenset[str]]] = {
     "triage": _COPIES,
     "teeth": _COPIES | {"agents", "triage"},
     "tutorial": _MIDDLE,
-    "agents": _COPIES | {"transcripts"},
+    "agents": _COPIES | {"transcripts", "insight"},
     "e2e": _MIDDLE | {"tutorial"},
     "doctor": _MIDDLE | {"agents", "places"},
     "report": _UPPER,

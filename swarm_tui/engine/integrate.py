@@ -21,14 +21,12 @@ from swarm_tui.agents.integrator.inputs import (
 from swarm_tui.engine.commits import FetchedCommits
 from swarm_tui.engine.context import EngineContext
 from swarm_tui.errors import SwarmError
+from swarm_tui.insight.findings import group_findings
 from swarm_tui.journal.folder import write_beside
 from swarm_tui.model.events import Integrated
 from swarm_tui.model.fixes import FIX_PREFIX
 from swarm_tui.model.outcome import (
-    BLOCKING_KINDS,
     INTEGRATOR_OUTCOME_FILE,
-    Escalation,
-    EscalationKind,
     IntegratorOutcome,
     LeftOut,
     parse_integrator_outcome,
@@ -39,7 +37,7 @@ from swarm_tui.model.sweep import SweepSpec
 from swarm_tui.model.text import plain
 from swarm_tui.triage.store import review_of_sweep
 
-_TITLES_NAMED: Final = 50
+_FINDINGS_NAMED: Final = 50
 
 
 class IntegratorFailed(SwarmError):
@@ -220,24 +218,12 @@ def write_outcome(context: EngineContext, outcome: IntegratorOutcome) -> None:
 
 
 def with_open_tests(outcome: IntegratorOutcome, records: Sequence[TestRecord]) -> IntegratorOutcome:
-    """Add what no commit speaks of: the tests that are still open, and what stands in their way."""
+    """Add what no commit speaks of: the tests that are still open, and what agents escalate, each problem once."""
     still_open = [
         {"test": record.test, "result": record.mark, "reason": record.reason}
         for record in records
         if record.state is not State.DONE or (record.result not in PULLED_RESULTS and record.result is not Result.CLEAN)
     ]
-    causes: dict[str, list[TestRecord]] = {}
-    for record in records:
-        for escalation in record.harvest.escalations:
-            if record.result is Result.BLOCKED and escalation.kind in BLOCKING_KINDS:
-                causes.setdefault(escalation.title or record.reason, []).append(record)
-    blockers = tuple(
-        Escalation(
-            kind=EscalationKind.BLOCKER,
-            title=f"{title} ({len(blocked)} tests)" if len(blocked) > 1 else title,
-            detail_markdown="\n".join(f"* {plain(record.test, 300)}" for record in blocked),
-        )
-        for title, blocked in list(causes.items())[:_TITLES_NAMED]
-    )
-    update: dict[str, Any] = {"open": still_open, "escalations": (*outcome.escalations, *blockers)}
+    findings = tuple(finding.as_escalation for finding in group_findings(records)[:_FINDINGS_NAMED])
+    update: dict[str, Any] = {"open": still_open, "escalations": (*outcome.escalations, *findings)}
     return outcome.model_copy(update=update)

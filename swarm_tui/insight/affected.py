@@ -6,6 +6,7 @@ import ast
 import copy
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import Final
 
@@ -55,7 +56,7 @@ def compare_sources(path: str, old: str | None, new: str | None) -> ChangedSourc
 
 def functions_at(source: str, lines: Iterable[int]) -> frozenset[str]:
     """Return the names of the functions that begin in these lines; MODULE for what belongs to none."""
-    spans = sorted(_spans(source))
+    spans = _spans(source)
     found = set()
     for line in lines:
         around = [(first, name) for first, last, name in spans if first <= line <= last]
@@ -152,12 +153,15 @@ def _functions(node: ast.AST, prefix: str) -> Iterable[tuple[str, _Function]]:
             yield from _functions(child, prefix)
 
 
-def _spans(source: str) -> Iterable[tuple[int, int, str]]:
-    """Return first line, last line and name of each function; a decorator belongs to it."""
+@lru_cache(maxsize=200)
+def _spans(source: str) -> tuple[tuple[int, int, str], ...]:
+    """Return first line, last line and name of each function, in their order; a decorator belongs to it."""
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return
+        return ()
+    found = []
     for name, node in _functions(tree, ""):
         first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-        yield first, node.end_lineno or node.lineno, name
+        found.append((first, node.end_lineno or node.lineno, name))
+    return tuple(sorted(found))

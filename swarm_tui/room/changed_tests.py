@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterable, Sequence
 from swarm_tui.model.fixes import Fix
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.teeth import TestTeeth
-from swarm_tui.teeth.measure import TeethProgress, without_case
+from swarm_tui.teeth.measure import TeethProgress
 from swarm_tui.teeth.review_teeth import ReviewTeeth
+from swarm_tui.testing.traced import without_case
 
 
 class ChangedTests:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from swarm_tui.adapters.git import Repository
 from swarm_tui.errors import SwarmError
 from swarm_tui.model.teeth import CERTAIN, LIKELY
-from swarm_tui.teeth.measure import without_case
 from swarm_tui.teeth.signs import signs_of
 from swarm_tui.teeth.sources import changed_tests
+from swarm_tui.testing.traced import without_case
 
 
 def why_weaker(repository: Repository, base: str, tip: str, file: str, test: str) -> str:

@@ -6,12 +6,10 @@ All runs are in scratch copies, and together cost at most as much as running the
 from __future__ import annotations
 
 import asyncio
-import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Final
 
 from swarm_tui.adapters.git.objects import ObjectSpace
@@ -21,14 +19,13 @@ from swarm_tui.errors import SwarmError
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.teeth import TestTeeth
 from swarm_tui.model.text import plain
-from swarm_tui.regular_file import read_regular
 from swarm_tui.teeth.mutants import Fault, faults_in, with_faults
-from swarm_tui.teeth.rounds import FaultRound, Place, choose_faults, plan_rounds
+from swarm_tui.teeth.rounds import FaultRound, choose_faults, plan_rounds
 from swarm_tui.testing.copies import TestCopies
+from swarm_tui.testing.traced import Place, TracedRun, run_traced
 
 BUDGET: Final = 60.0
 """All runs together may cost so many times what running the changed tests once does."""
-_TRACING: Final = Path(__file__).parent / "tracing"
 _LEAST_TIMEOUT: Final = 5.0
 _CALL_TIMEOUT: Final = 900.0
 _MISSED_NAMED: Final = 20
@@ -142,41 +139,34 @@ class TeethMeasurement:
     # Runs
 
     async def _run(self, tree: str, tests: Sequence[str]) -> TestRun:
-        return await self._timed(tree, tests, lambda _: {}, ()) if tests else TestRun({})
+        if not tests:
+            return TestRun({})
+        return await self._timed(tree, lambda: self._copies.run_uncached(tree, tests, _CALL_TIMEOUT))
 
     async def _run_traced(self, tree: str, tests: Sequence[str]) -> TestRun:
         """Run tests, and add what they cover; under the names that they have now."""
         if not tests:
             return TestRun({})
         name_now = {name: test.after for test in self._tests for name in (test.before, test.after) if name}
-        with tempfile.TemporaryDirectory(prefix="swarm-lines-") as folder:
-            target = Path(folder) / "lines"
+        traced = TracedRun(TestRun({}))
 
-            def variables(copy: Path) -> Mapping[str, str]:
-                return {"SWARM_LINES": str(target), "SWARM_LINES_TOP": str(copy)}
+        async def run() -> TestRun:
+            nonlocal traced
+            traced = await run_traced(self._copies, tree, tests, _CALL_TIMEOUT)
+            return traced.run
 
-            run = await self._timed(tree, tests, variables, [str(_TRACING)], Path(folder))
-            for test, place in await asyncio.to_thread(_read_lines, target):
-                now = name_now.get(test)
-                if now is not None and self._is_program(place[0]):
-                    self._covered[now].add(place)
-        return run
+        made = await self._timed(tree, run)
+        for test, places in traced.lines.items():
+            if (now := name_now.get(test)) is not None:
+                self._covered[now].update(place for place in places if self._is_program(place[0]))
+        return made
 
-    async def _timed(
-        self,
-        tree: str,
-        tests: Sequence[str],
-        variables: Callable[[Path], Mapping[str, str]],
-        first: Sequence[str],
-        writable: Path | None = None,
-    ) -> TestRun:
+    async def _timed(self, tree: str, run: Callable[[], Awaitable[TestRun]]) -> TestRun:
         async with self._copies.checked_out(tree):
             pass  # The check-out and the set-up of a copy are no part of what a run of tests costs.
         started = time.monotonic()
         try:
-            return await self._copies.run_uncached(
-                tree, tests, _CALL_TIMEOUT, variables=variables, first_on_path=first, writable=writable
-            )
+            return await run()
         except SwarmError as error:
             return TestRun({}, plain(error.message, 200), is_complete=False)
         finally:
@@ -230,7 +220,10 @@ class TeethMeasurement:
             return TestRun({})
         changed = await asyncio.to_thread(self._tree_with, tree, faults)
         timeout = f"{max(_LEAST_TIMEOUT, 3 * self._once):.0f}"
-        return await self._timed(changed, tests, lambda _: {"SWARM_TEST_TIMEOUT": timeout}, ())
+        limit = {"SWARM_TEST_TIMEOUT": timeout}
+        return await self._timed(
+            changed, lambda: self._copies.run_uncached(changed, tests, _CALL_TIMEOUT, variables=lambda _: limit)
+        )
 
     # Trees
 
@@ -302,23 +295,3 @@ class TeethMeasurement:
 def _fails(run: TestRun, test: str) -> bool | None:
     outcome = run.outcomes.get(test)
     return None if outcome is None else outcome == "failed"
-
-
-def _read_lines(target: Path) -> list[tuple[str, Place]]:
-    """Return the test and the place of each line that ran."""
-    try:
-        rows = read_regular(target).decode("utf-8", "replace").splitlines()
-    except OSError:
-        return []
-    found = []
-    for row in rows:
-        parts = row.split("\t")
-        if len(parts) == 3 and parts[2].isdigit():
-            found.append((without_case(parts[0]), (parts[1], int(parts[2]))))
-    return found
-
-
-def without_case(test: str) -> str:
-    """Return a node id without the case of a parametrised test."""
-    file, separator, rest = test.partition("::")
-    return file + separator + rest.partition("[")[0]

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.open import open_sweep
 from swarm_tui.model.state import TestRecord
-from swarm_tui.teeth.measure import without_case
 from swarm_tui.teeth.review_teeth import ReviewTeeth
 from swarm_tui.testing.settings import guess_settings, settings_of_sweep
+from swarm_tui.testing.traced import without_case
 from swarm_tui.triage.review import Review
 
 

@@ -20,13 +20,14 @@ from swarm_tui.agents.integrator.classify import is_test_or_doc
 from swarm_tui.model.fixes import FileChange
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.teeth import TestTeeth, weakest_first
-from swarm_tui.teeth.measure import MeasuredTest, MeasuredTrees, OnProgress, TeethMeasurement, without_case
+from swarm_tui.teeth.measure import MeasuredTest, MeasuredTrees, OnProgress, TeethMeasurement
 from swarm_tui.teeth.signs import signs_of
 from swarm_tui.teeth.sources import ChangedTest, changed_tests
 from swarm_tui.teeth.store import TeethStore
 from swarm_tui.testing.copies import TestCopies
 from swarm_tui.testing.results import ResultCache
 from swarm_tui.testing.settings import TestSettings
+from swarm_tui.testing.traced import without_case
 from swarm_tui.triage.review import Review
 from swarm_tui.triage.verify import is_test_file
 

@@ -11,10 +11,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from swarm_tui.teeth.mutants import Fault
+from swarm_tui.testing.traced import Place
 
 FAULTS_EACH: Final = 20
-Place = tuple[str, int]
-"""A file and a line of it."""
 
 
 @dataclass(slots=True)

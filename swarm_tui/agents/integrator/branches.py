@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final, TypedDict
+from typing import Final, NamedTuple
 
 from swarm_tui.adapters.git import GitError, Identity, NoSpaceForGit, Repository, fetch_bundle
+from swarm_tui.adapters.git.names import is_commit_id
 from swarm_tui.adapters.git.objects import ObjectSpace
 from swarm_tui.agents.integrator.classify import Classification, classify_commit
 from swarm_tui.agents.integrator.inputs import BranchInput, IntegratorInputs
@@ -17,8 +19,10 @@ from swarm_tui.model.text import plain
 
 LINES_LIMIT: Final = 20_000
 FILES_LIMIT: Final = 1_000
-_LOG_OPTIONS: Final = ("--first-parent", "--reverse", "--date=raw", "--encoding=UTF-8", "--no-show-signature")
+_LOG_OPTIONS: Final = ("--date=raw", "--encoding=UTF-8", "--no-show-signature", "--no-notes", "--no-mailmap")
 _FORMAT: Final = "%H%x00%T%x00%P%x00%an%x00%ae%x00%ad%x00%B%x00%x01"
+_PAIR: Final = re.compile(r"[0-9a-f]{40,64} [0-9a-f]{40,64}(?:\n|$)")
+_PAIR_LINE: Final = re.compile(rb"\n([0-9a-f]{40,64}) ([0-9a-f]{40,64})(?=\n|$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,43 @@ class AgentCommit:
         return plain(self.message.split("\n", 1)[0], 200)
 
 
+class _LogRow(NamedTuple):
+    """A commit as `git log` tells of it."""
+
+    commit: str
+    tree: str
+    parent: str
+    author: str
+    email: str
+    authored: str
+    message: str
+
+    @classmethod
+    def of(cls, fields: Sequence[str]) -> _LogRow:
+        commit, tree, parents, *rest = fields[:7]
+        return cls(commit, tree, parents.split(" ")[0], *rest)
+
+
+class _Size(NamedTuple):
+    """The files that a commit changes, and how many lines of them."""
+
+    paths: tuple[str, ...]
+    lines: int
+
+    @property
+    def is_too_large(self) -> bool:
+        return len(self.paths) > FILES_LIMIT or self.lines > LINES_LIMIT
+
+
+class _Changes(NamedTuple):
+    """What a commit changes."""
+
+    parent_tree: str
+    size: _Size
+    patch_id: str
+    patch: str
+
+
 class UnusableBranch(SwarmError):
     """A branch cannot be integrated; the message is the reason that is shown for it."""
 
@@ -55,26 +96,52 @@ def read_branch(repository: Repository, source: BranchInput, inputs: IntegratorI
 
     What came of a fix that was sent back is one fix with it.
     """
-    tip = _find_tip(repository, source)
-    if not repository.is_ancestor(inputs.base, tip):
-        raise UnusableBranch("the branch was rewritten: it does not build on the commit that the sweep began with")
-    listed = repository.run("log", *_LOG_OPTIONS, f"--format={_FORMAT}", f"{inputs.base}..{tip}", "--")
-    entries = listed.stdout.decode("utf-8", "replace").split("\x00\x01")[:-1]
+    (found,) = _read_all(repository, [source], inputs).values()
+    if isinstance(found, UnusableBranch):
+        raise found
+    return found
+
+
+def _read_all(
+    repository: Repository, sources: Sequence[BranchInput], inputs: IntegratorInputs
+) -> dict[str, list[AgentCommit] | UnusableBranch]:
+    """Return for each branch its commits, or why it cannot be used; a few processes of git read all of them."""
+    found: dict[str, list[AgentCommit] | UnusableBranch] = {}
+    tips: dict[str, str] = {}
+    known = _present(repository, [source.tip for source in sources])
+    for source in sources:
+        try:
+            tips[source.branch] = source.tip if source.tip in known else _find_tip(repository, source)
+        except UnusableBranch as error:
+            found[source.branch] = error
+    rows = _read_log(repository, inputs.base, tips.values())
+    lines = {branch: _line_of(rows, tip) for branch, tip in tips.items()}
+    for branch, line in lines.items():
+        # Whatever a merge has brought in: the last commit that is not the base's builds on it in most cases.
+        if (not line or line[0].parent != inputs.base) and not repository.is_ancestor(inputs.base, tips[branch]):
+            found[branch] = UnusableBranch(
+                "the branch was rewritten: it does not build on the commit that the sweep began with"
+            )
+    usable = {branch: line for branch, line in lines.items() if branch not in found}
+    changes = _read_changes(repository, [row for line in usable.values() for row in line])
     test_files = {test.file for test in inputs.tests if test.file}
-    read = (
-        _read_commit(repository, source, place, entry.lstrip("\n"), test_files, inputs.tutorial)
-        for place, entry in enumerate(entries)
-    )
-    commits = [commit for commit in read if commit is not None]
-    names = [entry.lstrip("\n").partition("\x00")[0] for entry in entries]
-    if source.revised_after not in names:
-        return commits
-    return _with_revisions_folded(repository, commits, first_new=names.index(source.revised_after) + 1)
+    for source in sources:
+        if source.branch in usable:
+            try:
+                line = usable[source.branch]
+                commits = [
+                    _commit_of(source, place, row, changes[row.commit], test_files, inputs.tutorial)
+                    for place, row in enumerate(line)
+                    if row.commit in changes
+                ]
+                first_new = next((place + 1 for place, row in enumerate(line) if row.commit == source.revised_after), 0)
+                found[source.branch] = _with_revisions_folded(repository, commits, first_new) if first_new else commits
+            except UnusableBranch as error:
+                found[source.branch] = error
+    return found
 
 
-def _with_revisions_folded(
-    repository: Repository, commits: Sequence[AgentCommit], *, first_new: int
-) -> list[AgentCommit]:
+def _with_revisions_folded(repository: Repository, commits: Sequence[AgentCommit], first_new: int) -> list[AgentCommit]:
     """Return the commits with the fixes among the new ones put into the last fix before them, as far as they fit."""
     old = next((each for each in reversed(commits) if each.place < first_new and each.classification.is_fix), None)
     if old is None:
@@ -86,11 +153,51 @@ def _with_revisions_folded(
             if merge.is_clean:
                 space.copy_to_repository(space.synthetic_commit(merge.tree), known=[new.commit])
                 # The newer one is its author's last word.
-                change = _change_between(repository, new.commit, folded.parent_tree, merge.tree)
-                folded = replace(new, parent_tree=folded.parent_tree, tree=merge.tree, place=old.place, **change)
+                folded = _with_trees(repository, new, folded.parent_tree, merge.tree, place=old.place)
                 gone.add(new.commit)
     rest = [each for each in commits if each.commit not in gone]
     return sorted([*rest, *([folded] if folded.tree != folded.parent_tree else [])], key=lambda each: each.place)
+
+
+def _with_trees(repository: Repository, commit: AgentCommit, before: str, after: str, *, place: int) -> AgentCommit:
+    """Return a commit that changes one tree into another one, with the message and author of the given one."""
+    made = replace(commit, parent_tree=before, tree=after, place=place)
+    if before == after:
+        return made
+    pair = (before, after)
+    size = _read_sizes(repository, [pair])[pair]
+    if size.is_too_large:
+        raise _too_large(commit.commit, size)
+    identity, patch = _read_patches(repository, [pair])[pair]
+    return replace(made, paths=size.paths, lines=size.lines, patch_id=identity or f"{before}-{after}", patch=patch)
+
+
+def _present(repository: Repository, names: Iterable[str]) -> frozenset[str]:
+    """Return which of these commits are in the repository."""
+    wanted = [name for name in dict.fromkeys(names) if is_commit_id(name)]
+    if not wanted:
+        return frozenset()
+    asked = "".join(f"{name}\n" for name in wanted).encode()
+    answer = repository.run("cat-file", "--batch-check=%(objectname) %(objecttype)", stdin=asked)
+    pairs = (line.split(" ") for line in answer.text.splitlines())
+    return frozenset(pair[0] for pair in pairs if pair[1:] == ["commit"])
+
+
+def _read_log(repository: Repository, base: str, tips: Iterable[str]) -> dict[str, _LogRow]:
+    wanted = "".join(f"{name}\n" for name in (f"^{base}", *dict.fromkeys(tips))).encode()
+    listed = repository.run("log", "--stdin", *_LOG_OPTIONS, f"--format={_FORMAT}", stdin=wanted, timeout=600)
+    entries = listed.stdout.decode("utf-8", "replace").split("\x00\x01")[:-1]
+    rows = (_LogRow.of(entry.lstrip("\n").split("\x00")) for entry in entries)
+    return {row.commit: row for row in rows}
+
+
+def _line_of(rows: Mapping[str, _LogRow], tip: str) -> list[_LogRow]:
+    """Return the commits from a tip back to the base along first parents, oldest first."""
+    line: list[_LogRow] = []
+    while tip in rows:
+        line.append(rows[tip])
+        tip = rows[tip].parent
+    return line[::-1]
 
 
 def _find_tip(repository: Repository, source: BranchInput) -> str:
@@ -112,54 +219,91 @@ def _find_tip(repository: Repository, source: BranchInput) -> str:
     return tip
 
 
-def _read_commit(
-    repository: Repository, source: BranchInput, place: int, entry: str, test_files: Collection[str], tutorial: str
-) -> AgentCommit | None:
-    commit, tree, parents, name, email, date, message = entry.split("\x00")[:7]
-    parent = parents.split(" ")[0]
-    parent_tree = repository.tree_of(parent)
-    if parent_tree == tree:
-        return None
-    change = _change_between(repository, commit, parent_tree, tree)
-    return AgentCommit(
-        source=source,
-        commit=commit,
-        tree=tree,
-        parent_tree=parent_tree,
-        author=Identity(plain(name, 100) or "unknown", plain(email, 200)),
-        authored=date,
-        message=message.strip() or "(no message)",
-        classification=classify_commit(message, change["paths"], test_files=test_files, tutorial=tutorial),
-        place=place,
-        **change,
+def _read_changes(repository: Repository, rows: Sequence[_LogRow]) -> dict[str, _Changes]:
+    """Return what each commit changes against its first parent; one that changes nothing is missing."""
+    trees = dict(zip(*_parent_trees(repository, rows), strict=True))
+    pairs = {row.commit: (trees[row.parent], row.tree) for row in rows if trees[row.parent] != row.tree}
+    sizes = _read_sizes(repository, dict.fromkeys(pairs.values()))
+    small = [pair for pair, size in sizes.items() if not size.is_too_large]
+    patches = _read_patches(repository, small)
+    return {commit: _Changes(pair[0], sizes[pair], *patches.get(pair, ("", ""))) for commit, pair in pairs.items()}
+
+
+def _parent_trees(repository: Repository, rows: Sequence[_LogRow]) -> tuple[list[str], list[str]]:
+    parents = list(dict.fromkeys(row.parent for row in rows))
+    asked = "".join(f"{parent}^{{tree}}\n" for parent in parents).encode()
+    answer = repository.run("cat-file", "--batch-check=%(objectname)", stdin=asked) if parents else None
+    return parents, answer.text.splitlines() if answer else []
+
+
+def _read_sizes(repository: Repository, pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], _Size]:
+    """Return the files and lines that differ between two trees."""
+    wanted = "".join(f"{old} {new}\n" for old, new in pairs).encode()
+    options = ("--stdin", "--numstat", "-r", "-z", "--no-renames")
+    found: dict[tuple[str, str], _Size] = {}
+    paths: list[str] = []
+    lines = 0
+    pair = ("", "")
+    for field in (*repository.run("diff-tree", *options, stdin=wanted, timeout=600).fields, ""):
+        heading, _, row = field.partition("\n") if _PAIR.match(field) else ("", "", field)
+        if heading or not field:
+            found[pair] = _Size(tuple(paths), lines)
+            paths, lines = [], 0
+            old, _, new = heading.partition(" ")
+            pair = (old, new)
+        if row:
+            added, removed, path = row.split("\t", 2)
+            lines += sum(int(number) for number in (added, removed) if number.isdigit())
+            paths.append(path)
+    found.pop(("", ""), None)
+    return found
+
+
+def _read_patches(repository: Repository, pairs: Sequence[tuple[str, str]]) -> dict[tuple[str, str], tuple[str, str]]:
+    """Return the id and the text of the patch between two trees."""
+    wanted = "".join(f"{old} {new}\n" for old, new in pairs).encode()
+    raw = repository.run("diff-tree", "--stdin", "-p", "-r", "--no-renames", "--full-index", stdin=wanted, timeout=600)
+    # No line of a patch begins with an id: those of files begin with a sign.
+    parts = _PAIR_LINE.split(b"\n" + raw.stdout)[1:]
+    patches = {
+        (old.decode(), new.decode()): patch.removeprefix(b"\n")
+        for old, new, patch in zip(*[iter(parts)] * 3, strict=True)
+    }
+    named = {f"{number:040x}": pair for number, pair in enumerate(patches)}
+    stream = b"".join(b"commit %s\n%s\n" % (name.encode(), patches[pair]) for name, pair in named.items())
+    identified = repository.run("patch-id", "--stable", stdin=stream, timeout=600).text.splitlines()
+    ids = {named[name]: identity for identity, _, name in (line.partition(" ") for line in identified)}
+    return {pair: (ids.get(pair, ""), patch.decode("utf-8", "replace")) for pair, patch in patches.items()}
+
+
+def _too_large(commit: str, size: _Size) -> UnusableBranch:
+    return UnusableBranch(
+        f"commit {commit[:8]} changes {size.lines:,} lines in {len(size.paths):,} files: too much to review"
     )
 
 
-class _Change(TypedDict):
-    """What a commit changes, as `AgentCommit` holds it."""
-
-    paths: tuple[str, ...]
-    lines: int
-    patch_id: str
-    patch: str
-
-
-def _change_between(repository: Repository, commit: str, parent_tree: str, tree: str) -> _Change:
-    paths, lines = _changed_paths_and_lines(repository, parent_tree, tree)
-    if len(paths) > FILES_LIMIT or lines > LINES_LIMIT:
-        raise UnusableBranch(f"commit {commit[:8]} changes {lines:,} lines in {len(paths):,} files: too much to review")
-    patch = repository.run("diff-tree", "-p", "-r", "--no-renames", "--full-index", parent_tree, tree).stdout
-    identified = repository.run("patch-id", "--stable", stdin=patch).text.split(" ")[0]
-    # A patch of empty or binary files may have no id; then only the very same trees are the same.
-    patch_id = identified or f"{parent_tree}-{tree}"
-    return _Change(paths=paths, lines=lines, patch_id=patch_id, patch=patch.decode("utf-8", "replace"))
-
-
-def _changed_paths_and_lines(repository: Repository, old: str, new: str) -> tuple[tuple[str, ...], int]:
-    fields = repository.run("diff-tree", "--numstat", "-r", "-z", "--no-renames", old, new).fields
-    rows = [field.split("\t", 2) for field in fields]
-    lines = sum(int(number) for row in rows for number in row[:2] if number.isdigit())
-    return tuple(row[2] for row in rows), lines
+def _commit_of(
+    source: BranchInput, place: int, row: _LogRow, changes: _Changes, test_files: Collection[str], tutorial: str
+) -> AgentCommit:
+    size = changes.size
+    if size.is_too_large:
+        raise _too_large(row.commit, size)
+    return AgentCommit(
+        source=source,
+        commit=row.commit,
+        tree=row.tree,
+        parent_tree=changes.parent_tree,
+        author=Identity(plain(row.author, 100) or "unknown", plain(row.email, 200)),
+        authored=row.authored,
+        message=row.message.strip() or "(no message)",
+        classification=classify_commit(row.message, size.paths, test_files=test_files, tutorial=tutorial),
+        paths=size.paths,
+        lines=size.lines,
+        # A patch of empty or binary files may have no id; then only the very same trees are the same.
+        patch_id=changes.patch_id or f"{changes.parent_tree}-{row.tree}",
+        patch=changes.patch,
+        place=place,
+    )
 
 
 def read_branches(repository: Repository, inputs: IntegratorInputs) -> tuple[list[AgentCommit], dict[str, str]]:
@@ -169,20 +313,26 @@ def read_branches(repository: Repository, inputs: IntegratorInputs) -> tuple[lis
     claimed_twice = {
         branch for branch, count in Counter(source.branch for source in inputs.branches).items() if count > 1
     }
-    for source in inputs.branches:
+    wanted = [source for source in inputs.branches if source.branch not in claimed_twice]
+    found: dict[str, list[AgentCommit] | UnusableBranch] = {}
+    for several in (wanted, *([source] for source in wanted)):
         try:
-            if source.branch in claimed_twice:
-                raise UnusableBranch("two agents claim this branch")
-            found = read_branch(repository, source, inputs)
-            if not found:
-                raise UnusableBranch("it holds no commit that changes anything")
-        except UnusableBranch as error:
-            refused[source.branch] = error.message
+            found |= _read_all(repository, [source for source in several if source.branch not in found], inputs)
         except NoSpaceForGit:
             # The fault is not the branch's: the whole integration is to be repeated.
             raise
         except GitError as error:
-            refused[source.branch] = plain(str(error), 300)
+            # One of them is broken: each is read by itself, which tells the others from it.
+            if several is not wanted:
+                refused[several[0].branch] = plain(str(error), 300)
+    for source in inputs.branches:
+        if source.branch in claimed_twice:
+            refused[source.branch] = "two agents claim this branch"
+        read = found.get(source.branch)
+        if isinstance(read, UnusableBranch):
+            refused[source.branch] = read.message
+        elif read == []:
+            refused[source.branch] = "it holds no commit that changes anything"
         else:
-            commits += found
+            commits += read or []
     return commits, refused

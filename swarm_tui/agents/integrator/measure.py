@@ -9,7 +9,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from swarm_tui.adapters.git.objects import ObjectSpace
 from swarm_tui.adapters.pytest_runs import TestRun
+from swarm_tui.agents.integrator.concerns import ALL_POSSIBLE, Concerned, Concerns
 from swarm_tui.agents.integrator.duplicates import DistinctFix
 from swarm_tui.agents.integrator.inputs import IntegratorInputs
 from swarm_tui.agents.integrator.ranking import Effect, reported_effect
@@ -17,10 +19,16 @@ from swarm_tui.errors import SwarmError
 from swarm_tui.model.states import Result
 from swarm_tui.model.text import plain
 from swarm_tui.testing.copies import TestCopies
+from swarm_tui.testing.traced import TracedRun, run_traced
 
 MAX_FIXES: Final = 200
 MAX_RED_TESTS: Final = 300
 MAX_BROKEN_TESTS: Final = 50
+MAX_OTHER_TESTS: Final = 1_000
+FIXES_WORTH_TRACING: Final = 4
+"""So many fixes make it worth the while to look first what each test runs."""
+TRACING_SHARE: Final = 0.3
+"""The part of the time left that looking may take."""
 # Without a fix and with the one whose result was unexpected: of tests that fail every other time, one of 64 is missed.
 FLAKY_RUNS: Final = 3
 STEADY_RUNS: Final = 2
@@ -47,6 +55,7 @@ class FixRuns:
     entry: FixTree
     before: TestRun
     after: TestRun
+    concerned: Concerned = ALL_POSSIBLE
 
     @property
     def fix(self) -> DistinctFix:
@@ -58,6 +67,7 @@ class FixMeasurement:
 
     def __init__(
         self,
+        space: ObjectSpace,
         copies: TestCopies,
         inputs: IntegratorInputs,
         tree_before: str,
@@ -65,6 +75,7 @@ class FixMeasurement:
         progress: Progress,
     ) -> None:
         """`tree_before` is the base with all test and doc fixes; each of `fixes` is alone on top of it."""
+        self._space = space
         self._copies = copies
         self._inputs = inputs
         self._tree_before = tree_before
@@ -72,27 +83,38 @@ class FixMeasurement:
         self._progress = progress
         self._deadline = time.monotonic() + inputs.measure_seconds
         self._flaky: set[str] = set()
+        self._concerns: Concerns | None = None
 
     async def measure(self) -> dict[str, Effect]:
         """Return what each fix turns green, by its chosen commit; what could not be measured says why."""
         if not self._fixes:
             return {}
-        tests = tests_that_may_turn_green(self._inputs, [entry.fix for entry in self._fixes])
-        self._progress(f"measures {len(self._fixes)} fixes with {_count(len(tests))}")
-        before, why_not = await self._run_before(tests)
+        likely = tests_that_may_turn_green(self._inputs, [entry.fix for entry in self._fixes])
+        others = other_tests(self._inputs, likely) if len(self._fixes) >= FIXES_WORTH_TRACING else []
+        self._progress(f"measures {len(self._fixes)} fixes with {_count(len(likely))}")
+        before, why_not = await self._look_at_all([*likely, *others])
         if why_not:
             return {entry.fix.chosen.commit: reported_effect(entry.fix, why_not) for entry in self._fixes}
-        results = await asyncio.gather(*(self._run_with(number, tests) for number in range(len(self._fixes))))
+        concerned = [await asyncio.to_thread(self._concerned_by, entry) for entry in self._fixes]
+        wanted = [
+            [test for test in likely if test in entry.fix.tests or concern.may_be(test)]
+            + [test for test in others if test in concern.seen]
+            for entry, concern in zip(self._fixes, concerned, strict=True)
+        ]
+        results = await asyncio.gather(*(self._run_with(number, tests) for number, tests in enumerate(wanted)))
         made = list[FixRuns]()
         effects = {}
-        for entry, run in zip(self._fixes, results, strict=True):
+        for entry, tests, concern, run in zip(self._fixes, wanted, concerned, results, strict=True):
             # What a fix builds on is another fix, so that its tree was just measured.
             known = await self._run_on(entry.before, tests) if entry.before and not isinstance(run, str) else before
             if isinstance(run, str) or isinstance(known, str):
                 why_not = run if isinstance(run, str) else str(known)
                 effects[entry.fix.chosen.commit] = reported_effect(entry.fix, why_not)
             else:
-                made.append(FixRuns(entry, known, run))
+                known = replace(
+                    known, outcomes={test: known.outcomes[test] for test in tests if test in known.outcomes}
+                )
+                made.append(FixRuns(entry, known, run, concern))
         flaky = self._flaky = await self._find_flaky(before, made)
         if flaky:
             self._progress(f"{len(flaky)} flaky: {', '.join(sorted(flaky))}")
@@ -100,6 +122,28 @@ class FixMeasurement:
             effect = effects[runs.fix.chosen.commit] = await self._effect(runs)
             self._progress(f"{runs.fix.chosen.subject}: turns {_count(len(effect.turned_green))} green")
         return effects
+
+    async def _look_at_all(self, tests: Sequence[str]) -> tuple[TestRun, str]:
+        """Run all tests without any fix; where there are many fixes, look also what each test runs."""
+        if len(self._fixes) < FIXES_WORTH_TRACING:
+            return await self._run_before(tests)
+        (before, why_not), traced = await asyncio.gather(self._run_before(tests), self._run_traced(tests))
+        if traced is not None and not why_not:
+            self._concerns = Concerns(self._space, self._tree_before, traced, before)
+        return before, why_not
+
+    async def _run_traced(self, tests: Sequence[str]) -> TracedRun | None:
+        if not self._inputs.python or self._seconds_left <= 0:
+            return None
+        with contextlib.suppress(SwarmError):
+            seconds = self._seconds_left * TRACING_SHARE
+            return await run_traced(self._copies, self._tree_before, tests, seconds, is_coarse=True)
+        return None
+
+    def _concerned_by(self, entry: FixTree) -> Concerned:
+        if self._concerns is None or entry.before:
+            return ALL_POSSIBLE
+        return self._concerns.of(entry.fix.chosen.paths, entry.tree)
 
     async def _effect(self, runs: FixRuns) -> Effect:
         own = [test for test in runs.fix.tests if test in self._flaky and runs.after.is_green(test)]
@@ -123,7 +167,9 @@ class FixMeasurement:
 
         Return the effects with these tests added to what the fixes break.
         """
-        tests = [test for test in broken if test not in self._flaky][:MAX_BROKEN_TESTS]
+        on_branch = {entry.fix.chosen.commit for entry in branch}
+        known = {test for commit, effect in effects.items() if commit in on_branch for test in effect.broken}
+        tests = [test for test in broken if test not in self._flaky | known][:MAX_BROKEN_TESTS]
         updated = dict(effects)
         if not tests or not branch:
             return updated
@@ -134,8 +180,7 @@ class FixMeasurement:
         steady = [test for test in green if test not in varying]
         for test, position in (await self._bisect(steady, branch, 0, len(branch) - 1)).items():
             commit = branch[position].fix.chosen.commit
-            known = dict.fromkeys((*updated[commit].broken, test))
-            updated[commit] = replace(updated[commit], broken=tuple(known))
+            updated[commit] = replace(updated[commit], broken=(*updated[commit].broken, test))
         return updated
 
     async def _bisect(self, tests: Sequence[str], branch: Sequence[FixTree], first: int, last: int) -> dict[str, int]:
@@ -176,6 +221,8 @@ class FixMeasurement:
         return await self._run_on(entry.tree, tests) if number < MAX_FIXES else "there was no time left"
 
     async def _run_on(self, tree: str, tests: Sequence[str]) -> TestRun | str:
+        if not tests:
+            return TestRun({})
         if self._seconds_left <= 0:
             return "there was no time left"
         try:
@@ -217,6 +264,13 @@ def tests_that_may_turn_green(inputs: IntegratorInputs, fixes: Sequence[Distinct
     return sorted(tests, key=lambda test: test not in own)[:MAX_RED_TESTS]
 
 
+def other_tests(inputs: IntegratorInputs, likely: Collection[str]) -> list[str]:
+    """Return the other tests of the sweep, which a fix may break; none where they are too many to run all of them."""
+    known = frozenset(likely)
+    others = [test.test for test in inputs.tests if not test.has_foreign_imports and test.test not in known]
+    return others if len(others) <= MAX_OTHER_TESTS else []
+
+
 def unexpected_changes(made: Sequence[FixRuns]) -> dict[str, int]:
     """Return the tests whose results may be luck, each with the place of the first run that suggests it.
 
@@ -233,7 +287,7 @@ def unexpected_changes(made: Sequence[FixRuns]) -> dict[str, int]:
         for test in before.outcomes:
             is_changed = before.is_green(test) != runs.after.is_green(test)
             is_own = test in fix.tests
-            is_related = not paths.get(test, set()).isdisjoint(fix.chosen.paths)
+            is_related = test in runs.concerned.seen or not paths.get(test, set()).isdisjoint(fix.chosen.paths)
             is_green_without = is_own and before.is_green(test) and not runs.entry.builds_on
             if (is_changed and not is_own and not is_related) or is_green_without:
                 unexpected.setdefault(test, place)

@@ -52,7 +52,7 @@ async def integrate(
             space, inputs.test_settings, cache, base=base.commit, count=COPIES, parent_folder=scratch
         ) as copies:
             copies.arguments.update((test.test, test.argument) for test in inputs.tests if test.argument)
-            measurement = FixMeasurement(copies, inputs, start.tree, trees, progress)
+            measurement = FixMeasurement(space, copies, inputs, start.tree, trees, progress)
             effects |= await measurement.measure()
             tip, on_branch = await asyncio.to_thread(builder.add_fixes, start, rank_fixes(fixes, effects))
             final = await _run_all(copies, inputs, tip, progress)

@@ -8,12 +8,13 @@ import sys
 import threading
 from typing import Any
 
+_PROGRAMS = ("subprocess.Popen", "os.posix_spawn", "os.exec", "os.system", "os.fork", "os.forkpty")
 _MOST_CALLS = 40
 """So often the lines of one function are watched for one test: what they run then is as good as known."""
 
 
 class LineWatch:
-    """Appends "test, file, line" to a file, each line once."""
+    """Appends "test, phase, file, line" to a file, each line once; "test, program, name, 0" for a program."""
 
     def __init__(self, target: str, top: str) -> None:
         self.descriptor = os.open(target, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
@@ -22,6 +23,10 @@ class LineWatch:
         self.calls: Any = {}
         self.seen: Any = set()
         self.tracers: Any = {}
+        self.is_coarse = bool(os.environ.get("SWARM_LINES_COARSE"))
+        # A test may start programs without the variables of pytest: then ours says in which test they run.
+        self.inherited = os.environ.get("SWARM_LINES_TEST", "")
+        self.told = self.inherited
 
     def called(self, frame: Any, event: str, argument: Any) -> Any:
         code = frame.f_code
@@ -31,8 +36,13 @@ class LineWatch:
         path = self.files[name]
         if path is None or code.co_name == "<module>":
             return None
-        test = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" (")[0]
+        test = os.environ.get("PYTEST_CURRENT_TEST", "") or self.inherited
         if not test:
+            return None
+        if test != self.told:
+            self.told = os.environ["SWARM_LINES_TEST"] = test
+        if self.is_coarse:
+            self.note(test, path, code.co_firstlineno)
             return None
         key = (test, code)
         count = self.calls.get(key, 0)
@@ -47,13 +57,27 @@ class LineWatch:
     def tracer_of(self, test: str, path: str) -> Any:
         def trace(frame: Any, event: str, argument: Any) -> Any:
             if event == "line":
-                line = frame.f_lineno
-                if (test, path, line) not in self.seen:
-                    self.seen.add((test, path, line))
-                    os.write(self.descriptor, f"{test}\t{path}\t{line}\n".encode("utf-8", "replace"))
+                self.note(test, path, frame.f_lineno)
             return trace
 
         return trace
+
+    def note(self, test: str, path: str, line: int) -> None:
+        if (test, path, line) not in self.seen:
+            self.seen.add((test, path, line))
+            os.write(self.descriptor, f"{self.beginning(test)}{path}\t{line}\n".encode("utf-8", "replace"))
+
+    def beginning(self, test: str) -> str:
+        """Return the first two fields, from pytest's words for where it is: "test_a.py::test_b (call)"."""
+        name, _, phase = test.rpartition(" (")
+        return f"{name}\t{phase.rstrip(')')}\t"
+
+    def audited(self, event: str, arguments: Any) -> None:
+        test = os.environ.get("PYTEST_CURRENT_TEST", "") if event in _PROGRAMS else ""
+        if test and (test, event) not in self.seen:
+            self.seen.add((test, event))
+            name = test.rpartition(" (")[0]
+            os.write(self.descriptor, f"{name}\tprogram\t{event}\t0\n".encode("utf-8", "replace"))
 
     def inside(self, name: str) -> Any:
         if name.startswith("<"):
@@ -72,6 +96,8 @@ def watch() -> None:
         watched = LineWatch(target, top)
     except OSError:
         return
+    if hasattr(sys, "addaudithook"):
+        sys.addaudithook(watched.audited)
     threading.settrace(watched.called)
     sys.settrace(watched.called)
 
