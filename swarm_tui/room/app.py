@@ -32,7 +32,7 @@ from swarm_tui.room.key_queue import KeyQueue
 from swarm_tui.room.marks import Marks
 from swarm_tui.room.notices import POP_TITLE, PUSH_TITLE, Notices
 from swarm_tui.room.screens.base import RoomScreen
-from swarm_tui.room.settings import TERMINAL_THEME, Settings, first_theme
+from swarm_tui.room.settings import TERMINAL_THEME, ProjectChoices, Settings, first_theme
 from swarm_tui.room.store import Store, SweepChanged
 from swarm_tui.room.suspend import leave_on_signals
 from swarm_tui.room.time_travel import TimeTravel
@@ -377,6 +377,11 @@ class RoomApp(App[str]):
 
     def remember(self, **changes: Any) -> None:
         self.settings = self.settings.remember(**changes)
+
+    @property
+    def chosen(self) -> ProjectChoices:
+        """What a person has chosen for the project of this sweep."""
+        return self.settings.choices_for(self.project)
 
     def remember_for_project(self, **changes: str) -> None:
         self.settings = self.settings.remember_for(self.project, **changes)

@@ -58,6 +58,8 @@ class ProjectChoices:
     sweep: str = ""
     test: str = ""
     """The test under the cursor in that sweep."""
+    panels: str = ""
+    """The share of a panel on each screen where it was dragged, in percent: `sweep=40 inbox-stacked=30`."""
 
 
 @dataclass(frozen=True, slots=True)

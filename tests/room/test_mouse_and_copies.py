@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from textual.pilot import Pilot
 
 from swarm_tui.journal.folder import SweepFolder
@@ -10,6 +12,8 @@ from swarm_tui.model.state import TestRecord
 from swarm_tui.room.app import RoomApp
 from swarm_tui.room.colours import link_to
 from swarm_tui.room.draw.side import draw_side
+from swarm_tui.room.screens.panel_border import LARGEST, SMALLEST, _shares
+from swarm_tui.room.screens.sweep import SweepScreen
 from tests.room.scenes import Scene, fixed_sweep, press, room_on, shows, text_on_screen
 
 ROWS = Scene("rows", ("plus", "plus"), 120, 36)
@@ -58,3 +62,55 @@ async def test_a_file_that_is_not_here_is_said(folder: SweepFolder) -> None:
     async with room_on(folder, ROWS) as (app, pilot):
         await press(pilot, "o")
         assert "is not on this machine" in text_on_screen(app)
+
+
+async def drag(pilot: Pilot[str], start: tuple[int, int], end: tuple[int, int]) -> None:
+    await pilot.mouse_down(offset=start)
+    await pilot.hover(offset=end)
+    await pilot.mouse_up(offset=end)
+    await pilot.pause()
+
+
+async def test_the_border_between_two_panels_is_dragged_and_stays_there(folder: SweepFolder) -> None:
+    async with room_on(folder, Scene("wide", (), 120, 36)) as (app, pilot):
+        screen = app.room_screen
+        assert isinstance(screen, SweepScreen)
+        side = screen.side.lines
+        before = side.region
+        await drag(pilot, (before.x, before.y + 4), (before.x - 20, before.y + 4))
+        assert abs(side.region.width - before.width - 20) <= 1
+        assert side.region.right == before.right
+        assert screen.grid.region.right == side.region.x
+        dragged = side.region
+        await drag(pilot, (dragged.x - 1, dragged.y + 4), (2, dragged.y + 4))
+        assert screen.grid.region.width >= 120 * SMALLEST // 100, "neither panel is lost"
+        await drag(pilot, (dragged.x + 5, dragged.y + 4), (dragged.x + 30, dragged.y + 4))
+        kept = side.region
+        await pilot.resize_terminal(80, 24)
+        await pilot.pause()
+        assert (screen.grid.region.width, side.region.width) == (80, 80), "stacked panels have heights of their own"
+        top = side.region.y
+        await drag(pilot, (20, top), (20, top - 4))
+        assert side.region.y == top - 4
+        await pilot.resize_terminal(120, 36)
+        await pilot.pause()
+        assert side.region == kept
+        assert app.chosen.panels.split()[0].startswith("sweep=")
+        assert app.chosen.panels.split()[1].startswith("sweep-stacked=")
+
+
+async def test_other_places_are_no_borders(folder: SweepFolder) -> None:
+    async with room_on(folder, Scene("wide", (), 120, 36)) as (app, pilot):
+        screen = app.room_screen
+        assert isinstance(screen, SweepScreen)
+        before = screen.side.lines.region
+        for start in ((before.x + 3, before.y + 3), (10, 10), (before.x, 0), (119, 10)):
+            await drag(pilot, start, (30, 12))
+        assert screen.side.lines.region == before
+
+
+@given(st.text())
+def test_what_was_remembered_of_panels_is_passed_over_where_it_makes_no_sense(text: str) -> None:
+    assert all(SMALLEST <= share <= LARGEST for share in _shares(text).values())
+    assert _shares(f"{text} sweep=40")["sweep"] == 40
+    assert _shares("a=5 b=99 c=x d inbox=15 e=0040") == {"inbox": 15}

@@ -23,6 +23,7 @@ from swarm_tui.room.open_work import screen_facts
 from swarm_tui.room.screens.agent_commands import AgentCommands
 from swarm_tui.room.screens.editing import Editing
 from swarm_tui.room.screens.engine_requests import EngineRequests
+from swarm_tui.room.screens.panel_border import PanelBorder
 from swarm_tui.room.screens.room_commands import RoomCommands
 from swarm_tui.room.store import EVERYTHING_CHANGED, VIEW_CHANGED, Store, SweepChanged
 from swarm_tui.room.widgets.band import Band
@@ -55,6 +56,7 @@ class RoomScreen(Screen[None], inherit_bindings=False):
         self.agent_commands = AgentCommands(self)
         self.editing = Editing(self)
         self.room_commands = RoomCommands(self)
+        self.panel_border: PanelBorder | None = None
         self._message: tuple[str, str] | None = None
 
     @property
@@ -190,6 +192,20 @@ class RoomScreen(Screen[None], inherit_bindings=False):
     def _set_shape(self, size: Size) -> None:
         self.set_class(size.width >= self.SIDE_BY_SIDE, "-wide")
         self.set_class(size.height < LOW, "-low")
+        if self.panel_border is not None:
+            self.panel_border.show()
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        if self.panel_border is not None and self.panel_border.press(event):
+            event.stop()
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        if self.panel_border is not None:
+            self.panel_border.drag(event)
+
+    def on_mouse_up(self, event: events.MouseUp) -> None:
+        if self.panel_border is not None:
+            self.panel_border.release()
 
     def on_lines_resized(self, event: Lines.Resized) -> None:
         event.stop()

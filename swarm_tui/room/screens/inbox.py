@@ -27,6 +27,7 @@ from swarm_tui.room.draw.parts import Line, Part, wrap_text
 from swarm_tui.room.open_work import open_items
 from swarm_tui.room.screens.answering import AnswerCommands
 from swarm_tui.room.screens.base import RoomScreen
+from swarm_tui.room.screens.panel_border import PanelBorder
 from swarm_tui.room.store import VIEW_CHANGED, SweepChanged
 from swarm_tui.room.transcript_end import TranscriptEnd
 from swarm_tui.room.widgets.lines import Lines, TextLines
@@ -56,6 +57,7 @@ class InboxScreen(RoomScreen):
         """The key of the group whose members are shown."""
         self.answering = AnswerCommands(self)
         self._end: TranscriptEnd | None = None
+        self.panel_border = PanelBorder(self, self.detail)
 
     def compose_body(self) -> Iterable[Widget]:
         yield Container(self.rows, self.detail, id="body")

@@ -21,6 +21,7 @@ from swarm_tui.room.screens.attention_walk import AttentionWalk
 from swarm_tui.room.screens.base import RoomScreen
 from swarm_tui.room.screens.comparing import Comparing
 from swarm_tui.room.screens.grid_commands import GridCommands
+from swarm_tui.room.screens.panel_border import PanelBorder
 from swarm_tui.room.screens.side_panel import SidePanel
 from swarm_tui.room.screens.sweep_commands import SweepCommands
 from swarm_tui.room.screens.tests_panel import TestsPanel
@@ -49,6 +50,7 @@ class SweepScreen(RoomScreen):
         self.tests = TestsPanel(self)
         self.grid = self.tests.grid
         self.side = SidePanel(self)
+        self.panel_border = PanelBorder(self, self.side.lines)
         self.below = Band(id="below")
         """What is taught at the very first start, what comes next, and what fails alike."""
         self.walk = AttentionWalk(self, self.grid)
