@@ -46,9 +46,11 @@ if TYPE_CHECKING:
 
 FLUSH_SECONDS = 0.1
 """How often the journal is looked at where nobody says when it grows, and how often much is shown."""
-PART_FOR_CHANGES = 0.1
-"""Showing what changed takes this part of the time at most, so that keys find the room at rest."""
+PART_FOR_LOADING = 0.1
+"""While a long journal is read, showing what there is so far takes this part of the time at most."""
 SHORTEST_PAUSE = 0.015
+PAUSE_FOR_TEST = 0.003
+"""The more tests changed at once, the longer until the next look: keys find the room at rest."""
 ONLY_NOW = frozenset({"fixes", "tail"})
 """Screens that show files and commits: of an earlier moment they know nothing."""
 
@@ -293,13 +295,11 @@ class RoomApp(App[str]):
         journal: NoticedFile | None = None
         pause = 0.0
         while True:
-            began = time.thread_time()
             has_more = self.store.read_new_events()
-            now = time.monotonic()
+            now, changed = time.monotonic(), 0
             if not has_more or now - self._flushed_at > pause:
-                self._flush_changes(now)
-                # A long journal is read, and shown now and then.
-                pause = max(FLUSH_SECONDS, (time.monotonic() - now) / PART_FOR_CHANGES)
+                changed = self._flush_changes(now)
+                pause = max(FLUSH_SECONDS, (time.monotonic() - now) / PART_FOR_LOADING)
             if has_more:
                 await asyncio.sleep(0)
                 continue
@@ -314,18 +314,19 @@ class RoomApp(App[str]):
                 gc.freeze()
                 gc.enable()
                 journal = self.file_notices.follow(self.store.folder.events, self._has_news.set)
-            await self._wait_for_news(time.thread_time() - began, is_told=journal.is_noticed)
+            await self._wait_for_news(changed, is_told=journal.is_noticed)
 
-    async def _wait_for_news(self, spent: float, *, is_told: bool) -> None:
-        """Wait until the journal grows or a second is over; the more a look takes of the processor, the rarer it is."""
-        await asyncio.sleep(min(max(SHORTEST_PAUSE, spent / PART_FOR_CHANGES), FLUSH_SECONDS))
+    async def _wait_for_news(self, changed: int, *, is_told: bool) -> None:
+        """Wait until the journal grows or a second is over, but some time after so many tests have changed."""
+        await asyncio.sleep(min(SHORTEST_PAUSE + changed * PAUSE_FOR_TEST, FLUSH_SECONDS))
         left = self._engine_checked_at + 1.0 - time.monotonic()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(left if is_told else min(left, FLUSH_SECONDS)):
                 await self._has_news.wait()
         self._has_news.clear()
 
-    def _flush_changes(self, now: float) -> None:
+    def _flush_changes(self, now: float) -> int:
+        """Show what has changed; return how many tests have."""
         is_second = now - self._engine_checked_at >= 1.0
         if is_second:
             self._engine_checked_at = now
@@ -333,7 +334,7 @@ class RoomApp(App[str]):
         change = self.store.drain()
         screen = self.room_screen
         if screen is None or not screen.is_mounted:
-            return
+            return 0
         if change.tests or change.scopes or is_second:
             self._flushed_at = now
             screen.apply_change(change)
@@ -342,6 +343,7 @@ class RoomApp(App[str]):
             if alarm := self.notices.update(self.store.live_state):
                 screen.show_message(f"{alarm} · 4 shows it", "warning")
             self._keep_seen()
+        return len(change.tests)
 
     def _keep_seen(self) -> None:
         if not self._is_absence_read:

@@ -128,7 +128,7 @@ def _room(sweep: Path, place: Path) -> Program:
     # One line a test, as the others have one line an agent or a commit.
     remembered = place / "state" / "swarm-tui" / "room.json"
     remembered.parent.mkdir(parents=True, exist_ok=True)
-    remembered.write_text('{"zoom": "rows"}')
+    remembered.write_text(json.dumps({"is_taught": True, "projects": {str(ROOT): {"zoom": "rows"}}}))
     environment = {"XDG_STATE_HOME": str(place / "state"), "XDG_CONFIG_HOME": str(place / "config")}
     return Program("room", [sys.executable, "-m", "swarm_tui", "open", str(sweep)], r"test_\w+", environment, ROOT)
 

@@ -7,6 +7,7 @@ shows what it did, processor time and memory while a feeder writes events. Keys 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import random
 import subprocess
@@ -74,7 +75,8 @@ def measure_room(tests: int, rate: float, keys: int, place: Path, zoom: str, mor
     environment = {"XDG_STATE_HOME": str(place / "state"), "XDG_CONFIG_HOME": str(place / "config")}
     remembered = place / "state" / "swarm-tui" / "room.json"
     remembered.parent.mkdir(parents=True, exist_ok=True)
-    remembered.write_text(f'{{"zoom": "{zoom}"}}')
+    # A simulated sweep belongs to the folder that it is played from.
+    remembered.write_text(json.dumps({"is_taught": True, "projects": {str(ROOT): {"zoom": zoom}}}))
     with fed_sweep(tests, rate, place, more) as folder:
         words = [sys.executable, "-m", "swarm_tui", "open", str(folder)]
         with BenchTerminal(words, environment=environment) as terminal:
