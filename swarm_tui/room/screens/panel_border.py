@@ -17,7 +17,7 @@ LARGEST: Final = 85
 
 
 class PanelBorder:
-    """Gives one of two panels, side by side or one above the other, the share that a person has dragged."""
+    """One of two panels, side by side or one above the other, has the share that a person has dragged."""
 
     def __init__(self, screen: RoomScreen, sized: Widget, *, is_first: bool = False) -> None:
         """`sized` gets the share and the other panel the rest; it `is_first` when it is the left or upper one."""
@@ -40,7 +40,7 @@ class PanelBorder:
         return parent.region
 
     def show(self) -> None:
-        """Give the panel the share that is remembered for this shape of the screen."""
+        """Apply the share that is remembered for this shape of the screen."""
         self._apply(_shares(self._screen.room.chosen.panels).get(self._name, 0))
 
     def _apply(self, share: int) -> None:
