@@ -28,7 +28,6 @@ PICTURES: Final = {
     "What fails alike, and what sets it apart": Scene("patterns", ("4",)),
     "All that needs a person": Scene("inbox", ("5",)),
     "What has happened": Scene("log", ("6",)),
-    "The keys of a screen": Scene("help", ("question_mark",)),
 }
 """What each picture shows, and its scene."""
 
