@@ -76,6 +76,7 @@ def _add_fixes(
     records = list(sweep.state.tests())
     tests = {safe_line(record.branch): index for index, record in enumerate(records) if record.branch}
     measured = read_measured_effects(review.outcome)
+    review.load_judged_hunks()
     section["fixes"] = [_fix(fix, review, measured.get(fix.id), tests, records) for fix in review.fixes]
     section["squashed"] = _squashed(review.branch, review.outcome)
     section["doubts"] += [
@@ -110,7 +111,8 @@ def _fix(
     tests: Mapping[str, int],
     records: Sequence[TestRecord],
 ) -> dict[str, Any]:
-    verdict = review.verdict_line(fix)
+    verdict, line = review.verdict(fix), review.verdict_line(fix)
+    out = [hunk for hunk in review.known_hunks(fix) if hunk.id in review.reverted]
     made_for = [tests[branch] for branch in map(safe_line, fix.branches) if branch in tests]
     return {
         "rank": fix.rank,
@@ -118,8 +120,9 @@ def _fix(
         "title": safe_line(fix.title),
         "message": safe_lines(fix.commit.message, 4_000),
         "author": safe_line(fix.commit.author_name, 100),
-        "verdict": verdict.verdict.value if verdict else "",
-        "verdict_note": safe_line(" · ".join(part for part in (verdict.by, verdict.why) if part)) if verdict else "",
+        "verdict": verdict.value if verdict else "",
+        "verdict_note": safe_line(" · ".join(part for part in (line.by, line.why) if part)) if line else "",
+        "hunks_out": [safe_line(hunk.title) for hunk in out],
         "added": fix.added,
         "removed": fix.removed,
         "turned_green": len(measured.turned_green) if measured else 0,

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from swarm_tui.model.verdicts import Verdict
 from swarm_tui.report.folder import write_report
+from swarm_tui.triage.sweep_review import review_sweep
 from tests.report.browser import Browser
 from tests.report.sweeps import RESULTS, SECRET, START, make_sweep
 from tests.report.test_page import make_hostile
@@ -33,6 +35,20 @@ def test_it_shows_all_tests_and_complains_of_nothing(browser: Browser, page: str
     assert browser.evaluate("document.querySelectorAll('.timeline rect[data-test]').length") == 48
     assert browser.evaluate("document.querySelectorAll('#fixes .fixes > .fix').length") == 4
     assert browser.requested() == [page]
+    assert browser.complaints() == []
+
+
+def test_the_commit_of_tests_shows_its_parts_and_what_became_of_them(browser: Browser, tmp_path: Path) -> None:
+    sweep = make_sweep(tmp_path / "project", 48)
+    with review_sweep(sweep.folder) as review:
+        parts = review.load_parts().parts
+        review.set_verdict(parts[0], Verdict.REVERT)
+    browser.open(write_report(tmp_path / "page", sweep.open(), START).page.as_uri())
+    browser.evaluate("document.querySelector('#fixes .part-of-page > .fix, #fixes > .fix').open = true")
+    browser.wait_for("document.querySelector('#fixes .parts li')")
+    shown = browser.evaluate("[...document.querySelectorAll('#fixes .parts li')].map(row => row.textContent)")
+    assert len(shown) == len(parts)
+    assert shown[0].startswith(f"out {parts[0].title}")
     assert browser.complaints() == []
 
 

@@ -83,6 +83,7 @@ function makeFix(fix) {
     const found = await load(`commit-${fix.commit}`);
     return [
       fix.verdict_note && element("p", {}, `${fix.verdict}: ${fix.verdict_note}`),
+      fix.hunks_out.length > 0 && block("Without", element("ul", {}, ...fix.hunks_out.map((hunk) => element("li", { class: "mono" }, hunk)))),
       fix.cost && element("p", { class: "dim" }, fix.cost),
       fix.why && element("p", { class: "dim" }, `why rank ${fix.rank}: ${fix.why}`),
       fix.broken.length > 0 && block("Breaks", element("ul", {}, ...fix.broken.map((test) => element("li", { class: "mono" }, test)))),
@@ -92,6 +93,16 @@ function makeFix(fix) {
       found.note && element("p", { class: "dim" }, found.note),
     ];
   });
+}
+
+function makePart(part) {
+  return element(
+    "li",
+    {},
+    element("span", { class: `verdict ${part.verdict === "out" ? "revert" : part.verdict || "open"}` }, part.verdict || "open"),
+    ` ${part.title} `,
+    part.tests.length > 0 && testLinks(part.tests),
+  );
 }
 
 function makeIntegration() {
@@ -122,7 +133,11 @@ function makeIntegration() {
         ],
         async () => {
           const found = await load(`commit-${squashed.commit}`);
-          return [makeDiff(found.text), found.note && element("p", { class: "dim" }, found.note)];
+          return [
+            made.parts.length > 0 && block(plural(made.parts.length, "part", "parts"), element("ul", { class: "plain parts" }, made.parts.map(makePart))),
+            makeDiff(found.text),
+            found.note && element("p", { class: "dim" }, found.note),
+          ];
         },
       ),
     made.left_out.length > 0 &&
