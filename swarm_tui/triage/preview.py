@@ -7,9 +7,9 @@ import threading
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from swarm_tui.adapters.git.merging import MergeResult
+from swarm_tui.adapters.git.merging import ATTRIBUTES_FILE, MergeResult
 from swarm_tui.adapters.git.objects import ObjectSpace
-from swarm_tui.adapters.git.trees import TreeEntry
+from swarm_tui.adapters.git.trees import FILE_MODES, TreeEntry
 from swarm_tui.model.fixes import Commit, CommitParts, Conflict, Fix, IntegratedBranch, Preview
 from swarm_tui.triage import plan
 from swarm_tui.triage.hunks import CommitHunks, HunksOfFixes
@@ -51,6 +51,7 @@ class Previewer:
         self.hunks = HunksOfFixes(space)
         self._steps: dict[tuple[str, str, str], RevertStep] = {}
         self._previews: dict[frozenset[str], Preview] = {}
+        self._merged_ahead: dict[tuple[str, str], MergeResult] = {}
         self._is_conflicting: dict[tuple[str, str, str], bool] = {}
         self._parts = CommitParts()
         self._rebuilder: Rebuilder | None = None
@@ -121,7 +122,9 @@ class Previewer:
         with self._lock:
             tree = self._branch.tip_tree
             done = []
-            for commit in self.reverts(reverted):
+            commits = self.reverts(reverted)
+            self._merge_ahead(commits)
+            for commit in commits:
                 step = self._step(commit, tree)
                 done.append((commit, step))
                 tree = step.tree
@@ -140,6 +143,7 @@ class Previewer:
 
     def _forget(self) -> None:
         self._steps.clear()
+        self._merged_ahead.clear()
         self._previews.clear()
         if self._rebuilder is not None:
             self._rebuilder.forget()
@@ -172,11 +176,12 @@ class Previewer:
         return known
 
     def _revert(self, commit: Commit, ours: str) -> RevertStep:
-        reverted = self._revert_by_path(commit, ours)
+        reverted = self._revert_by_path(commit, ours) or self._revert_as_merged(commit, ours)
         if reverted is not None:
             return RevertStep(ours, reverted)
         # A revert is the merge that turns the commit into its parent, done on what we have.
-        merge = self._space.merge(base=commit.tree, ours=ours, theirs=commit.parent_tree)
+        ahead = self._merged_ahead.get((commit.id, commit.parent_tree)) if ours == self._branch.tip_tree else None
+        merge = ahead or self._space.merge(base=commit.tree, ours=ours, theirs=commit.parent_tree)
         if merge.is_clean:
             return RevertStep(ours, merge.tree)
         resolution = self._resolutions.get(conflict_key(commit.id, merge))
@@ -194,6 +199,48 @@ class Previewer:
                 return None
             changes[change.path] = None if change.status == "A" else TreeEntry(change.old_mode, change.old_id)
         return self._space.with_entries(ours, changes)
+
+    def _merge_ahead(self, commits: Sequence[Commit]) -> None:
+        """Merge what a plan reverts onto the tip of the branch, all at once, where one merge after the other is slow.
+
+        The entries are those after the revert also on any tree that has the same ones before it: where a commit only
+        changes files that are still there, nothing but these decides about its merge.
+        """
+        tip, changed = self._branch.tip_tree, set[str]()
+        wanted = []
+        for commit in commits:
+            is_new = not any(
+                known[:2] == (commit.id, commit.parent_tree) for known in (*self._steps, *self._merged_ahead)
+            )
+            # What an earlier revert has changed is merged with what that leads to.
+            is_apart = changed.isdisjoint(commit.paths) and self._only_changes_files(commit)
+            if is_new and is_apart and self._revert_by_path(commit, tip) is None:
+                wanted.append(commit)
+            changed |= commit.paths
+        if len(wanted) < 2 or not self._space.merger.is_slow or any(map(_has_attributes, commits)):
+            return
+        merges = self._space.merger.merge_many_onto(tip, [(commit.tree, commit.parent_tree) for commit in wanted])
+        for commit, merge in zip(wanted, merges, strict=True):
+            self._merged_ahead[commit.id, commit.parent_tree] = merge
+
+    def _only_changes_files(self, commit: Commit) -> bool:
+        """Return whether a commit only changes the content of files that are as they were otherwise on the branch."""
+        return bool(commit.changes) and all(
+            change.status == "M"
+            and change.old_mode == change.new_mode
+            and change.new_mode in FILE_MODES
+            and (entry := self._space.entry(self._branch.tip_tree, change.path)) is not None
+            and entry.mode == change.new_mode
+            for change in commit.changes
+        )
+
+    def _revert_as_merged(self, commit: Commit, ours: str) -> str | None:
+        """Return the tree with the files of a commit as they were merged ahead, where they are as they were then."""
+        merge = self._merged_ahead.get((commit.id, commit.parent_tree))
+        tip, entry = self._branch.tip_tree, self._space.entry
+        if merge is None or not merge.is_clean or any(entry(ours, path) != entry(tip, path) for path in commit.paths):
+            return None
+        return self._space.with_entries(ours, {path: entry(merge.tree, path) for path in commit.paths})
 
     def _possible_opponents(self, commit: Commit, merge: MergeResult, reverted: frozenset[str]) -> tuple[Commit, ...]:
         """Return the later commits that stay and that a revert may conflict with."""
@@ -231,6 +278,11 @@ class Previewer:
         self._is_conflicting.update({_pair(commit, later): False for commit, later, _ in unknown})
         for (commit, later, _, _), merge in zip(made, back, strict=True):
             self._is_conflicting[_pair(commit, later)] = not merge.is_clean
+
+
+def _has_attributes(commit: Commit) -> bool:
+    """Return whether a commit changes how files are merged."""
+    return any(path.rpartition("/")[2] == ATTRIBUTES_FILE for path in commit.paths)
 
 
 def _pair(commit: Commit, later: Commit) -> tuple[str, str, str]:

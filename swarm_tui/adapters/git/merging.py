@@ -103,10 +103,22 @@ class Merger:
     def warm_up(self, tree: str) -> None:
         """Do now what the first merge onto this tree would have to do first."""
         with self._lock:
+            _ = self._space.repository.object_format
             self._lay_out_attributes(tree)
             self._space.tree(tree)
             if self._way is MergeWay.KEPT_PROCESS:
                 self._merge_now(tree, tree, tree)
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether each merge costs a process of its own, while many that do not depend on each other cost one."""
+        return self._way is not MergeWay.KEPT_PROCESS and self._space.repository.version >= BATCH_VERSION
+
+    def merge_many_onto(self, ours: str, pairs: Sequence[tuple[str, str]]) -> list[MergeResult]:
+        """Merge many (base, theirs), each onto the same tree, exactly as git would in a work tree that holds it."""
+        with self._lock:
+            self._lay_out_attributes(ours)
+        return self.merge_many([(base, ours, theirs) for base, theirs in pairs])
 
     def merge_many(self, triples: Sequence[tuple[str, str, str]]) -> list[MergeResult]:
         """Merge many (base, ours, theirs) that do not depend on each other, by one process where git can.

@@ -77,7 +77,12 @@ class Repository:
 
     def with_environment(self, environment: Mapping[str, str], run_in: Path) -> Repository:
         """Return the same repository, whose commands get these variables and run in that folder."""
-        return Repository(self._repo, {**self._environment, **environment}, run_in)
+        same = Repository(self._repo, {**self._environment, **environment}, run_in)
+        # What is true of the repository, and was asked of git before.
+        for name in ("version", "object_format", "is_shallow"):
+            if name in self.__dict__:
+                same.__dict__[name] = self.__dict__[name]
+        return same
 
     def close(self) -> None:
         """Close what GitPython holds open."""
@@ -103,7 +108,7 @@ class Repository:
         """Start a git command that is written to and read from while it runs; the caller ends it."""
         return self._git.start(arguments, self._environment)
 
-    @property
+    @cached_property
     def version(self) -> tuple[int, ...]:
         """The version of git, such as (2, 39, 5)."""
         try:
