@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 from typing import Final
@@ -13,6 +14,8 @@ from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.model.text import plain
 
 _TIMEOUT: Final = 300.0
+_BODY_LIMIT: Final = 60_000
+"""GitHub takes 65,536 characters, and a program 128 KiB in one argument."""
 _LOGIN_VARIABLES: Final = ("GH_TOKEN", "GITHUB_TOKEN", "GITLAB_TOKEN", "GLAB_TOKEN", "GH_HOST", "GITLAB_HOST")
 
 
@@ -21,7 +24,8 @@ def find_forge(repository: Repository, remote: str) -> str:
     url = repository.setting(f"remote.{remote}.url")
     if url is None:
         raise UsageError(f"there is no remote {plain(remote, 60)}", "`git remote` lists them: --push REMOTE")
-    wanted = ("glab", "gh") if "gitlab" in url.lower() else ("gh", "glab")
+    signs = ("gitlab", os.environ.get("GITLAB_HOST", "").lower().rpartition("/")[2])
+    wanted = ("glab", "gh") if any(sign and sign in url.lower() for sign in signs) else ("gh", "glab")
     found = next((program for program in wanted if shutil.which(program) is not None), None)
     if found is None:
         raise UsageError(
@@ -44,6 +48,8 @@ async def open_pull_request(
     forge: str, folder: Path, *, title: str, body: str, branch: str, base: str, scratch: Path
 ) -> str:
     """Open the pull request and return what the program says of it, which is its address."""
+    if len(body) > _BODY_LIMIT:
+        body = f"{body[:_BODY_LIMIT].rpartition(chr(10))[0]}\n\n… and more: `swarm-tui fixes --pr` prints all of it.\n"
     text = scratch / "body.md"
     text.write_text(body, encoding="utf-8")
     if forge == "gh":
@@ -54,12 +60,10 @@ async def open_pull_request(
     finished = await _run(words, folder)
     if finished.code:
         raise SwarmError(f"{forge} could not open the pull request; the branch is pushed", _last_words(finished))
-    return plain(finished.text.strip().split("\n")[-1], 300)
+    return plain(finished.text.strip().split("\n")[-1], 300).strip()
 
 
 async def _run(words: list[str], folder: Path) -> Finished:
-    import os
-
     login = {name: os.environ[name] for name in _LOGIN_VARIABLES if name in os.environ}
     return await run_process(words, cwd=folder, environment=scrubbed_environment(login), timeout=_TIMEOUT)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from swarm_tui.adapters.forge import open_pull_request
 from swarm_tui.cli.main import run_command_line
 from swarm_tui.journal.append import JournalWriter
 from swarm_tui.journal.folder import SweepFolder, create_runs_folder
@@ -373,6 +375,10 @@ def test_each_fix_gets_a_branch_with_what_it_builds_on(project: GitProject, caps
     assert fixes(capsys, "--base", "main", "integrated", "--branches")[:2] == (0, out)
 
 
+GLAB = """#!/bin/sh
+printf '%s\\0' "$@" > {folder}/said
+printf 'Creating merge request\n\n !7 Title\n https://gitlab.example/ada/project/-/merge_requests/7\n'
+"""
 GH = """#!/bin/sh
 printf '%s\\n' "$@" > "{folder}/said"
 while [ $# -gt 0 ]; do [ "$1" = --body-file ] && cp "$2" "{folder}/body"; shift; done
@@ -403,3 +409,32 @@ def test_a_pull_request_is_pushed_and_opened_only_where_that_is_asked(
     assert "## Reverted" in (folder / "body").read_text()
     assert fixes(capsys, *plan, "--push", "nowhere")[0] == 2
     assert fixes(capsys, "--base", "main", "--push")[0] == 2
+
+
+def test_a_merge_request_is_opened_with_glab_where_the_remote_is_a_gitlab(
+    project: GitProject, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = project.root.parent / "forge"
+    remote = GitProject(folder / "gitlab", "--bare")
+    for name, text in (("glab", GLAB), ("gh", "#!/bin/sh\nexit 1\n")):
+        (folder / name).write_text(text.format(folder=folder))
+        (folder / name).chmod(0o755)
+    project.git("remote", "add", "origin", str(remote.root))
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+    code, out, _ = fixes(capsys, "--base", "main", "integrated", "--revert", "2", "--pr", "--push", "--onto", "main")
+    assert (code, out) == (0, "https://gitlab.example/ada/project/-/merge_requests/7\n")
+    branch = f"swarm/{project.git('rev-parse', 'integrated')[:12]}/reviewed"
+    assert remote.git("rev-parse", branch) == project.git("rev-parse", branch)
+    said = (folder / "said").read_text().split("\0")[:-1]
+    # The options are those of `glab mr create --help`.
+    assert said[:5] == ["mr", "create", "--yes", "--title", "2 fixes and 1 better test"]
+    assert said[5] == "--description"
+    assert "## Reverted" in said[6]
+    assert said[7:] == ["--source-branch", branch, "--target-branch", "main"]
+    # No program takes more in one argument, and no forge that much.
+    asking = open_pull_request(
+        "glab", folder, title="T", body="line\n" * 50_000, branch="b", base="main", scratch=folder
+    )
+    asyncio.run(asking)
+    said = (folder / "said").read_text().split("\0")
+    assert said[6].endswith("line\n\n… and more: `swarm-tui fixes --pr` prints all of it.\n")
