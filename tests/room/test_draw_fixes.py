@@ -138,7 +138,7 @@ def test_evidence_is_harmless_and_within_its_width() -> None:
 
 
 def test_a_hunk_keeps_its_text_and_colours_a_string_over_several_lines() -> None:
-    drawn = draw_hunk(HUNK, "copy.py")
+    drawn = draw_hunk(tuple(HUNK), "copy.py")
     assert [text_of(line) for line in drawn[1:]] == HUNK[1:]
     assert all("string" in part.role for part in drawn[4][1:])
     assert any("keyword" in part.role for part in drawn[1])
@@ -147,11 +147,11 @@ def test_a_hunk_keeps_its_text_and_colours_a_string_over_several_lines() -> None
 @given(st.lists(st.sampled_from([" a = 1", "-b", "+'''", "+c'''", "\\ No newline at end of file", "+", " "])))
 def test_no_hunk_loses_a_character(body: list[str]) -> None:
     lines = ["@@ -1 +1 @@", *body]
-    assert [text_of(line) for line in draw_hunk(lines, "x.py")][1:] == body
+    assert [text_of(line) for line in draw_hunk(tuple(lines), "x.py")][1:] == body
 
 
 def test_a_file_of_unknown_language_is_drawn_by_its_signs() -> None:
-    assert draw_hunk(HUNK, "file.unknown-language") == [draw_bare_line(line) for line in HUNK]
+    assert draw_hunk(tuple(HUNK), "file.unknown-language") == [draw_bare_line(line) for line in HUNK]
 
 
 def test_the_summary_names_every_file() -> None:

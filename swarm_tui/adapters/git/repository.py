@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from swarm_tui.adapters.git.program import Repo
 
 _TIMEOUT: Final = 60.0
+# What is kept running would hold all of a pack in memory that it has ever looked at.
+_SMALL: Final = ("-c", "core.packedGitWindowSize=1m", "-c", "core.packedGitLimit=4m")
 
 
 class RefMoved(GitError):
@@ -106,7 +108,7 @@ class Repository:
 
     def start(self, *arguments: str) -> Popen[bytes]:
         """Start a git command that is written to and read from while it runs; the caller ends it."""
-        return self._git.start(arguments, self._environment)
+        return self._git.start((*_SMALL, *arguments), self._environment)
 
     @cached_property
     def version(self) -> tuple[int, ...]:

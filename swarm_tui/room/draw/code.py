@@ -11,6 +11,8 @@ from swarm_tui.room.draw.parts import Line, Part
 if TYPE_CHECKING:
     from pygments.lexer import Lexer
 
+    from swarm_tui.model.diff import Diff
+
 HUNK_LIMIT: Final = 2_000
 """Longer hunks are coloured by their signs alone: reading them as a language would be felt at the keys."""
 LINE_LIMIT: Final = 2_000
@@ -29,7 +31,17 @@ def draw_bare_line(text: str) -> Line:
     return [Part(text, "" if sign == " " else "dim")]
 
 
-def draw_hunk(lines: Sequence[str], path: str) -> list[Line]:
+def draw_ahead(diff: Diff, rows: int) -> None:
+    """Draw the hunks that are seen first when a diff is shown, so that they are known then."""
+    for file in diff.files:
+        for start, end in zip(file.hunks, (*file.hunks[1:], file.end), strict=True):
+            if start > rows:
+                return
+            draw_hunk(diff.lines[start:end], file.path)
+
+
+@functools.lru_cache(maxsize=64)
+def draw_hunk(lines: tuple[str, ...], path: str) -> list[Line]:
     """Return the lines of one hunk, its `@@` line first, coloured by the language of the file.
 
     Each side of the hunk is read as one text, so that a string over several lines is a string on each of them.

@@ -11,6 +11,7 @@ from textual.containers import Container
 from swarm_tui.model.diff import Diff
 from swarm_tui.model.fixes import Fix
 from swarm_tui.model.formatting import counted
+from swarm_tui.room.draw.code import draw_ahead
 from swarm_tui.room.draw.fixes import draw_effect, draw_evidence
 from swarm_tui.room.draw.screen_line import LOW
 from swarm_tui.room.review_state import ReviewState
@@ -55,7 +56,8 @@ class FixDetails:
         await asyncio.sleep(REST_SECONDS)
         await self.compute_effect(state, fix)
         for near in around:
-            await asyncio.to_thread(state.review.diff, near)
+            diff = await asyncio.to_thread(state.review.diff, near)
+            await asyncio.to_thread(draw_ahead, diff, self.diff.visible_rows)
             await asyncio.to_thread(state.review.content, near)
 
     def _show_diff(self, state: ReviewState, fix: Fix) -> None:

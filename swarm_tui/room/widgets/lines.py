@@ -61,6 +61,7 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
         """The panel has another size: what was drawn for its width is to be drawn anew."""
 
     _keeps_drawn = False
+    _width_in_frame = 0
 
     def __init__(self, *, id: str | None = None, has_cursor: bool = True, has_heading: bool = False) -> None:
         super().__init__(id=id)
@@ -154,7 +155,7 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
     @property
     def text_width(self) -> int:
         """How many cells a line has; the place of the scrollbar is kept free always."""
-        return max(1, self.size.width - self.styles.scrollbar_size_vertical)
+        return self._width_in_frame or max(1, self.size.width - self.styles.scrollbar_size_vertical)
 
     @property
     def first_visible(self) -> int:
@@ -201,6 +202,14 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
             self.scroll_to(y=top, animate=False, force=True, immediate=True)
 
     # Drawing.
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        # Textual looks the size up for each line that asks for it, which is a tenth of what a key costs.
+        self._width_in_frame = self.text_width
+        try:
+            return super().render_lines(crop)
+        finally:
+            self._width_in_frame = 0
 
     def render_line(self, y: int) -> Strip:
         width = self.text_width
