@@ -27,7 +27,7 @@ MAY_KNOW: Final[dict[str, frozenset[str]]] = {
     "transcripts": _GROUND,
     "insight": _GROUND | {"journal"},
     "testing": _MIDDLE,
-    "triage": _COPIES,
+    "triage": _COPIES | {"insight"},
     "teeth": _COPIES | {"agents", "triage"},
     "tutorial": _MIDDLE,
     "agents": _COPIES | {"transcripts", "insight"},

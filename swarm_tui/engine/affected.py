@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 from swarm_tui.adapters.git import Repository
 from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.insight.affected import ChangedSource, KnownUse, compare_sources, functions_at, reason_to_run
-from swarm_tui.journal.folder import SweepFolder, list_sweeps
+from swarm_tui.journal.folder import list_sweeps
 from swarm_tui.journal.open import open_sweep
-from swarm_tui.model.used_code import USED_FILE, USED_LIMIT, UsedCode
-from swarm_tui.regular_file import read_regular
+from swarm_tui.journal.pulled_files import read_used_code
+from swarm_tui.model.used_code import UsedCode
 
 _SWEEPS_READ = 50
 
@@ -79,16 +78,6 @@ class ChangedCode:
             except SwarmError:
                 continue
             for record in opened.state.tests():
-                if record.test not in found and (used := _read_used(folder, record.agent)) is not None:
+                if record.test not in found and (used := read_used_code(folder, record.agent)) is not None:
                     found[record.test] = SeenUse(opened.spec.base, used)
         return found
-
-
-def _read_used(folder: SweepFolder, agent: str) -> UsedCode | None:
-    try:
-        path = Path(folder.agent(agent)) / USED_FILE
-        if path.stat().st_size > USED_LIMIT:
-            return None
-        return UsedCode.model_validate_json(read_regular(path))
-    except (OSError, ValueError):
-        return None

@@ -8,6 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from swarm_tui.journal.folder import SweepFolder
+from swarm_tui.model.used_code import USED_FILE, USED_LIMIT, UsedCode
+from swarm_tui.regular_file import read_regular
+
 FILES_LIMIT: Final = 1_000
 DEPTH_LIMIT: Final = 8
 
@@ -85,3 +89,14 @@ def _read(path: Path, limit: int, *, is_tail: bool) -> Content | None:
         if is_tail and status.st_size > limit:
             file.seek(status.st_size - limit)
         return Content(file.read(limit), status.st_size > limit)
+
+
+def read_used_code(folder: SweepFolder, agent: str) -> UsedCode | None:
+    """Return what an agent's test used when it was last run, or None where that is not known."""
+    try:
+        path = Path(folder.agent(agent)) / USED_FILE
+        if path.stat().st_size > USED_LIMIT:
+            return None
+        return UsedCode.model_validate_json(read_regular(path))
+    except (OSError, ValueError):
+        return None

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from swarm_tui.adapters.git import Repository
 from swarm_tui.journal.fold import SweepState
+from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.model.fixes import Fix
 from swarm_tui.model.sweep import SweepSpec
 from swarm_tui.room.changed_tests import ChangedTests
@@ -133,7 +134,9 @@ def runner_of_sweep(review: Review, spec: SweepSpec, state: SweepState, command:
     """Return what runs tests for the review of a sweep, as its agents ran theirs."""
     # Over a tutorial no agent has a test of its own: those that a commit wrote are found by what it changes.
     records = state.tests() if spec.kind == "tests" else ()
-    return ReviewTestRunner(review, ReviewTests(review, with_command(settings_of_sweep(spec), command), records))
+    settings = with_command(settings_of_sweep(spec), command)
+    folder = SweepFolder(review.store.folder.verdicts.parent)
+    return ReviewTestRunner(review, ReviewTests(review, settings, records, folder))
 
 
 def runner_without_sweep(review: Review, repository: Repository, command: str = "") -> ReviewTestRunner:

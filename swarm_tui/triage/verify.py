@@ -11,8 +11,12 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 
+from swarm_tui.adapters.git.trees import FILE_MODES
 from swarm_tui.adapters.pytest import pytest_argument
 from swarm_tui.errors import SwarmError
+from swarm_tui.insight.affected import KnownUse, compare_sources, functions_at, reason_to_run
+from swarm_tui.journal.folder import SweepFolder
+from swarm_tui.journal.pulled_files import read_used_code
 from swarm_tui.model.fixes import Fix
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.text import plain
@@ -24,15 +28,22 @@ from swarm_tui.triage.review import Review
 _LARGEST_SOURCE = 1_000_000
 
 
-def affected_tests(fix: Fix, records: Iterable[TestRecord], imports: Mapping[str, frozenset[str]]) -> tuple[str, ...]:
-    """Return the tests of a fix: its own agents' first, then those that import what it changes, then all that were red.
+def affected_tests(
+    fix: Fix,
+    records: Iterable[TestRecord],
+    imports: Mapping[str, frozenset[str]],
+    concerned: Mapping[str, bool] | None = None,
+) -> tuple[str, ...]:
+    """Return the tests of a fix: its own agents' first, then those that it concerns, then all that were red.
 
-    `imports` maps each test file to the modules it imports.
+    `concerned` says of tests whether they run what it changes; of all others it is whether they import it. `imports`
+    maps each test file to the modules it imports.
     """
     known = list(records)
     files = affected_test_files(fix.commit.paths, imports)
     own = [record.test for record in known if record.agent in fix.agents or record.branch in fix.branches]
-    importing = [record.test for record in known if record.file in files]
+    seen = concerned or {}
+    importing = [record.test for record in known if seen.get(record.test, record.file in files)]
     red = [record.test for record in known if record.harvest.passing_before is False]
     return tuple(dict.fromkeys([*own, *importing, *red]))
 
@@ -96,9 +107,16 @@ def imported_modules(source: bytes) -> frozenset[str]:
 class ReviewTests:
     """The tests that the fixes of one review affect, and the copies to run them in."""
 
-    def __init__(self, review: Review, settings: TestSettings, records: Iterable[TestRecord] = ()) -> None:
-        """`records` are the tests of the sweep; without any, tests are collected in a copy."""
+    def __init__(
+        self,
+        review: Review,
+        settings: TestSettings,
+        records: Iterable[TestRecord] = (),
+        sweep: SweepFolder | None = None,
+    ) -> None:
+        """`records` are the tests of the sweep in that folder; without any, tests are collected in a copy."""
         self.records = tuple(records)
+        self._sweep = sweep
         cache = ResultCache(review.store.folder.results, settings.key)
         self.copies = TestCopies(review.space, settings, cache, base=review.branch.base)
         for record in self.records:
@@ -113,7 +131,9 @@ class ReviewTests:
         tree = self._review.branch.tip_tree
         imports = await asyncio.to_thread(self._imports_of, tree)
         if self.records:
-            return tuple(dict.fromkeys(test for fix in fixes for test in affected_tests(fix, self.records, imports)))
+            concerned = {fix.id: await asyncio.to_thread(self._concerned, fix) for fix in fixes}
+            chosen = (affected_tests(fix, self.records, imports, concerned[fix.id]) for fix in fixes)
+            return tuple(dict.fromkeys(test for tests in chosen for test in tests))
         paths = frozenset(path for fix in fixes for path in fix.commit.paths)
         files = sorted(affected_test_files(paths, imports)) or sorted(imports)
         return await self._collect(tree, files) if files else ()
@@ -137,6 +157,31 @@ class ReviewTests:
             file = os.path.normpath(os.path.join(root, found.test.partition("::")[0]))
             self.copies.arguments[found.test] = pytest_argument(found.test, file, settings.folder)
         return tuple(found.test for found in collected.tests)
+
+    def _concerned(self, fix: Fix) -> dict[str, bool]:
+        """Return of each test of which it is known what it ran whether a fix changes something of that."""
+        if self._sweep is None:
+            return {}
+        commit = fix.commit
+        changes = [
+            compare_sources(path, self._source(commit.parent_tree, path), self._source(commit.tree, path))
+            for path in sorted(commit.paths)
+        ]
+        base = {path: self._source(self._review.branch.base_tree, path) for path in commit.paths}
+        found = {}
+        for record in self.records:
+            used = read_used_code(self._sweep, record.agent) if record.agent else None
+            if used is not None:
+                # The names of functions matter in the files alone that the fix changes.
+                ran = {path: used.functions.get(path, ()) for path in base}
+                functions = {path: functions_at(base[path] or "", lines) for path, lines in ran.items() if lines}
+                found[record.test] = bool(reason_to_run(record.file, KnownUse(used, functions), changes))
+        return found
+
+    def _source(self, tree: str, path: str) -> str | None:
+        entry = self._review.space.entry(tree, path)
+        is_file = entry is not None and entry.mode in FILE_MODES
+        return self._review.space.read(entry.id)[1].decode("utf-8", "replace") if entry and is_file else None
 
     def _imports_of(self, tree: str) -> dict[str, frozenset[str]]:
         """Return what each test file of a tree imports."""

@@ -10,8 +10,10 @@ import pytest
 
 from swarm_tui.adapters.git import Repository
 from swarm_tui.agents.integrator.program import integrate
+from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.model.harvest import HarvestReport
 from swarm_tui.model.state import TestRecord as Record
+from swarm_tui.model.used_code import USED_FILE, UsedCode
 from swarm_tui.room.test_runs import ReviewTestRunner
 from swarm_tui.testing.settings import TestSettings
 from swarm_tui.triage.review import Review
@@ -125,6 +127,23 @@ async def test_the_sweeps_records_choose_the_tests(review: Review) -> None:
     )
     tests = ReviewTests(review, TestSettings(sys.executable, import_roots=IMPORT_ROOTS), records)
     assert await tests.affected_by(review.fixes[:1]) == (TESTS[0], "tests/test_other.py::test_other")
+    await tests.copies.close()
+
+
+async def test_what_a_test_is_known_to_have_run_says_whether_a_fix_concerns_it(review: Review, tmp_path: Path) -> None:
+    sweep = SweepFolder(tmp_path / "sweep")
+    # Both import the file that the fix changes; `add` begins in its first line, `double` in the eighth.
+    for agent, line in (("adder", 1), ("doubler", 8)):
+        used = UsedCode(outcome="passed", loaded=frozenset({"src/sums.py"}), functions={"src/sums.py": (line,)})
+        sweep.agent(agent).mkdir(parents=True)
+        (sweep.agent(agent) / USED_FILE).write_text(used.model_dump_json())
+    green = HarvestReport(passing_before=True)
+    records = [Record(TESTS[0], file="tests/test_sums.py", agent="adder", harvest=green)]
+    records += [Record(TESTS[1], file="tests/test_sums.py", agent="doubler", harvest=green)]
+    tests = ReviewTests(review, TestSettings(sys.executable, import_roots=IMPORT_ROOTS), records, sweep)
+    assert await tests.affected_by(review.fixes[:1]) == (TESTS[0],)
+    (sweep.agent("doubler") / USED_FILE).unlink()
+    assert await tests.affected_by(review.fixes[:1]) == TESTS[:2]
     await tests.copies.close()
 
 
