@@ -104,6 +104,18 @@ run = "without the one too many"
 [[step]]
 commit = "FIX_IMPL"
 message = "Double exactly"
+
+# when it is sent back
+[[revise]]
+
+[[revise.step]]
+edit = "double.py"
+old = "2 * number"
+new = "number + number"
+
+[[revise.step]]
+commit = "FIX_IMPL"
+message = "Double by adding"
 EOF
 
 ## WHILE IT RUNS
@@ -155,8 +167,21 @@ swarm-tui fixes --list
 # what a pull request of them would say; with --push it is opened
 swarm-tui fixes --pr
 
+# the same as patches for `git am`
+swarm-tui fixes --patches patches
+
+# and one branch for each fix
+swarm-tui fixes --branches
+
+# what would be without a part of a fix? 1.1 is the first hunk of fix 1, `--json` names all
+swarm-tui fixes --revert 1.1 --list
+
 # keep or revert each of them: on a terminal one after the other, here one by its rank
 swarm-tui fixes --revert 1 --why "it was right" --apply swarm/checked
+
+# send a fix back to its agent with a word, and wait for what comes of it
+swarm-tui fixes --send-back 1 --why "Add the number to itself."
+swarm-tui wait
 
 # put the branch together once more, and see what the integrator says of it
 swarm-tui integrate --json

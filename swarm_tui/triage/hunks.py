@@ -1,6 +1,7 @@
 """Takes a commit apart into its hunks, as `git diff` shows them, and makes trees with some of them.
 
-What is no change of lines (a new file, a mode, a binary file, a rename) is one hunk as a whole.
+What is no change of lines (a new file, a mode, a binary file, a rename) is one hunk as a whole, and so is a file in
+which more than `HUNKS_LIMIT` places change.
 
 The law: *a plan that reverts some hunks of a fix is the plan on the branch where two commits stand in its place, one
 with the hunks that stay and then one with the others, of which the second is reverted.*
@@ -22,6 +23,7 @@ from swarm_tui.model.fixes import Commit, FileChange, Fix, IntegratedBranch
 from swarm_tui.model.text import plain
 
 HUNK_PREFIX: Final = "hunk-"
+HUNKS_LIMIT: Final = 200
 _KEY_LENGTH: Final = 35
 _COMMIT_LENGTH: Final = 20
 _VERSIONS: Final = re.compile(rb"index ([0-9a-f]+)\.\.([0-9a-f]+)(?: [0-7]+)?")
@@ -265,11 +267,10 @@ def _belong_together(one: FileChange, other: FileChange, renamed: Collection[tup
 def _hunks_of(space: ObjectSpace, changes: tuple[FileChange, ...], shown: Sequence[_Shown]) -> Iterator[Hunk]:
     first = changes[0]
     is_text = first.status == "M" and first.added is not None and first.old_mode == first.new_mode
-    if len(changes) > 1 or not is_text or first.new_mode not in FILE_MODES or len(shown) < 2:
-        title = _title_of_whole(changes)
-        if len(changes) == 1 and is_text and shown:
-            title = _title(first.path, _lines(space, first.new_id), shown[0])
-        signed = shown[0].signed if is_text and len(changes) == 1 and shown else (repr(changes).encode(),)
+    if len(changes) > 1 or not is_text or first.new_mode not in FILE_MODES or not 2 <= len(shown) <= HUNKS_LIMIT:
+        title, signed = _title_of_whole(changes), tuple([repr(changes).encode()])
+        if len(changes) == 1 and is_text and len(shown) == 1:
+            title, signed = _title(first.path, _lines(space, first.new_id), shown[0]), shown[0].signed
         yield Hunk(_digest(_key_text(first.path, signed)), title, changes)
         return
     new = _lines(space, first.new_id)

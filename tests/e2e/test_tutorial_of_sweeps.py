@@ -246,6 +246,18 @@ def test_work_is_recorded_in_a_readable_file(e2e: E2eSession) -> None:
         [[step]]
         commit = "FIX_IMPL"
         message = "Double exactly"
+
+        # when it is sent back
+        [[revise]]
+
+        [[revise.step]]
+        edit = "double.py"
+        old = "2 * number"
+        new = "number + number"
+
+        [[revise.step]]
+        commit = "FIX_IMPL"
+        message = "Double by adding"
         EOF
     """)
     expect(run_block(e2e)).to_succeed()
@@ -337,6 +349,21 @@ def test_a_finished_sweep_is_judged_told_and_cleaned_away(swept: E2eSession) -> 
         r"(?s)^Double exactly\n\nMade by agents.*: 1 fix\..*turns 1 test green \(measured\)"
     )
     e2e.write_tutorial_block("""
+        # the same as patches for `git am`
+        swarm-tui fixes --patches patches
+    """)
+    expect(run_block(e2e).stdout).to_match(r"^patches/0001-FIX_IMPL-Double-exactly\.patch\n$")
+    e2e.write_tutorial_block("""
+        # and one branch for each fix
+        swarm-tui fixes --branches
+    """)
+    expect(run_block(e2e).stdout).to_match(r"^swarm/\S+/fix-1  Double exactly\n$")
+    e2e.write_tutorial_block("""
+        # what would be without a part of a fix? 1.1 is the first hunk of fix 1, `--json` names all
+        swarm-tui fixes --revert 1.1 --list
+    """)
+    expect(run_block(e2e).stdout).to_contain("the plan is clean: 1 reverted")
+    e2e.write_tutorial_block("""
         # keep or revert each of them: on a terminal one after the other, here one by its rank
         swarm-tui fixes --revert 1 --why "it was right" --apply swarm/checked
     """)
@@ -344,6 +371,13 @@ def test_a_finished_sweep_is_judged_told_and_cleaned_away(swept: E2eSession) -> 
     (sweep,) = json.loads(named)
     expect(run_block(e2e)).to_succeed()
     expect(e2e.run("git show swarm/checked:double.py").stdout).to_contain("number + number + 1")
+    e2e.write_tutorial_block("""
+        # send a fix back to its agent with a word, and wait for what comes of it
+        swarm-tui fixes --send-back 1 --why "Add the number to itself."
+        swarm-tui wait
+    """)
+    expect(run_block(e2e, timeout=120)).to_succeed()
+    expect(e2e.run(f"git show {sweep['integrated']}:double.py").stdout).to_contain("return number + number\n")
     e2e.write_tutorial_block("""
         # put the branch together once more, and see what the integrator says of it
         swarm-tui integrate --json
@@ -355,7 +389,7 @@ def test_a_finished_sweep_is_judged_told_and_cleaned_away(swept: E2eSession) -> 
         swarm-tui report --output page
     """)
     expect(run_block(e2e)).to_succeed()
-    assert "Double exactly" in "".join(path.read_text() for path in (e2e.folder / "page").rglob("*.html"))
+    assert "Double by adding" in "".join(path.read_text() for path in (e2e.folder / "page").rglob("*.html"))
     e2e.write_tutorial_block("""
         # remove the agents and their copies; the branches and the sweep's folder stay
         swarm-tui clean --yes

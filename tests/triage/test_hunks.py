@@ -15,6 +15,7 @@ from swarm_tui.model.fixes import Conflict, Fix
 from swarm_tui.model.verdicts import Verdict
 from swarm_tui.triage.apply import apply_proposal, propose
 from swarm_tui.triage.handing_over import branches_of_fixes, write_patches
+from swarm_tui.triage.hunks import HUNKS_LIMIT
 from swarm_tui.triage.resolve import apply_resolution, open_conflict
 from swarm_tui.triage.review import Review
 from swarm_tui.triage.store import ReviewFolder
@@ -298,3 +299,14 @@ def test_parts_left_out_and_hunks_reverted_are_one_plan(integrated: Integrated) 
         assert review.space.read(other.id)[1] == b"fixed\n"
         assert first.title == "lines.txt:35"
         assert review.preview_of(preview.chosen) == preview
+
+
+def test_a_file_that_changes_at_very_many_places_is_one_hunk(tmp_path: Path) -> None:
+    project = GitProject(tmp_path / "project")
+    lines = [f"{number}\n" for number in range(8 * (HUNKS_LIMIT + 1))]
+    base = project.commit("base", {"a.txt": "".join(lines)})
+    changed = [f"new {line}" if number % 8 == 0 else line for number, line in enumerate(lines)]
+    project.commit("[FIX_IMPL] Everywhere", {"a.txt": "".join(changed), "b.txt": "b\n"})
+    store = ReviewFolder(tmp_path / "review/verdicts.jsonl", tmp_path / "review")
+    with Review.open(Repository.open(project.root), base, "main", folder=store) as review:
+        assert [hunk.title for hunk in review.load_hunks(ranked(review, 1))] == ["a.txt", "new file b.txt"]
