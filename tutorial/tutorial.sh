@@ -181,7 +181,7 @@ swarm-tui fixes --revert 1 --why "it was right" --apply swarm/checked
 
 # send a fix back to its agent with a word, and wait for what comes of it
 swarm-tui fixes --send-back 1 --why "Add the number to itself."
-swarm-tui wait
+swarm-tui wait --until done
 
 # put the branch together once more, and see what the integrator says of it
 swarm-tui integrate --json

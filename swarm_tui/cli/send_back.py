@@ -39,4 +39,4 @@ def send_back(review: Review, folder: SweepFolder, fix: Fix, comment: str) -> No
     commit, hunk = fix.hunk_of or fix.id, hunk_text(review, fix) or None
     send_request(opened, RequestKind.REVISE, tests=[made.test], text=comment.strip(), fix=commit, hunk=hunk)
     review.set_verdict(fix, Verdict.LATER, comment.strip())
-    print(f"#{fix.rank} is with {made.agent} again; `swarm-tui wait` waits for it", file=sys.stderr)
+    print(f"#{fix.rank} is with {made.agent} again; `swarm-tui wait --until done` waits for it", file=sys.stderr)

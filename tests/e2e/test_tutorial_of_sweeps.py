@@ -374,7 +374,7 @@ def test_a_finished_sweep_is_judged_told_and_cleaned_away(swept: E2eSession) -> 
     e2e.write_tutorial_block("""
         # send a fix back to its agent with a word, and wait for what comes of it
         swarm-tui fixes --send-back 1 --why "Add the number to itself."
-        swarm-tui wait
+        swarm-tui wait --until done
     """)
     expect(run_block(e2e, timeout=120)).to_succeed()
     expect(e2e.run(f"git show {sweep['integrated']}:double.py").stdout).to_contain("return number + number\n")
