@@ -33,7 +33,7 @@ from swarm_tui.room.marks import Marks
 from swarm_tui.room.notices import POP_TITLE, PUSH_TITLE, Notices
 from swarm_tui.room.screens.base import RoomScreen
 from swarm_tui.room.settings import TERMINAL_THEME, ProjectChoices, Settings, first_theme
-from swarm_tui.room.store import Store, SweepChanged
+from swarm_tui.room.store import EngineState, Store, SweepChanged
 from swarm_tui.room.suspend import leave_on_signals
 from swarm_tui.room.time_travel import TimeTravel
 
@@ -49,6 +49,7 @@ FLUSH_SECONDS = 0.1
 PART_FOR_LOADING = 0.1
 """While a long journal is read, showing what there is so far takes this part of the time at most."""
 SHORTEST_PAUSE = 0.015
+STILL_SECONDS = 10.0
 PAUSE_FOR_TEST = 0.003
 """The more tests changed at once, the longer until the next look: keys find the room at rest."""
 ONLY_NOW = frozenset({"fixes", "tail"})
@@ -327,15 +328,18 @@ class RoomApp(App[str]):
 
     def _flush_changes(self, now: float) -> int:
         """Show what has changed; return how many tests have."""
-        is_second = now - self._engine_checked_at >= 1.0
+        is_second, is_different = now - self._engine_checked_at >= 1.0, False
         if is_second:
             self._engine_checked_at = now
-            self.store.check_engine()
+            is_different = self.store.check_engine()
         change = self.store.drain()
         screen = self.room_screen
         if screen is None or not screen.is_mounted:
             return 0
-        if change.tests or change.scopes or is_second:
+        # Where no engine works, nothing gets older but the time since then.
+        is_still = self.store.engine is not EngineState.RUNNING and not self.store.is_watch and not is_different
+        is_due = is_second and (not is_still or now - self._flushed_at >= STILL_SECONDS)
+        if change.tests or change.scopes or is_due:
             self._flushed_at = now
             screen.apply_change(change)
             self._show_answers(screen, change)

@@ -11,7 +11,7 @@ from textual.widget import Widget
 
 from swarm_tui.adapters.file_notices import FileNotices, NoticedFile
 
-REST_SECONDS: Final = 0.5
+REST_SECONDS: Final = 1.0
 """How often one looks where every change is told: a file may come that has not been there."""
 
 
