@@ -59,14 +59,15 @@ class _WatchedFolder:
 class FileNotices:
     """Watches the folders of files for one event loop: one descriptor for all of them, and no thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_off: bool = False) -> None:
+        """Ask the system for notices; with `is_off` for none, so that one has to look."""
         self._inotify: Inotify | None = None
         self._reading: asyncio.Task[None] | None = None
         self._folders: dict[str, _WatchedFolder] = {}
         self._paths: dict[int, str] = {}
         """The watched folders by the numbers of their watches."""
         self._devices: dict[int, bool] = {}
-        self._is_refused = not sys.platform.startswith("linux")
+        self._is_refused = is_off or not sys.platform.startswith("linux")
 
     def follow(self, path: str | Path, call: Callable[[], object], *, pause: float = 0.0) -> NoticedFile:
         """Call back when a file may have changed: at once, and then at most once in `pause` seconds.

@@ -1,0 +1,44 @@
+"""The room shows what is written to the journal and to a transcript, told of it or looking."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from swarm_tui.adapters.file_notices import FileNotices
+from swarm_tui.model import events as happened
+from swarm_tui.room.app import RoomApp
+from swarm_tui.room.settings import Settings
+from tests.engine.rehearsal import QuickMngr, rehearse
+from tests.room.scenes import open_store, press, shows
+
+
+@pytest.mark.parametrize("is_off", [False, True], ids=["told", "looking"])
+async def test_what_is_written_is_shown(is_off: bool, tmp_path: Path) -> None:
+    context = rehearse(tmp_path, 2, QuickMngr(tmp_path / "mngr"))
+    record = next(context.state.tests())
+    address = context.address_of(record.agent, 1)
+    transcript = Path(address.state_dir) / "events/agent/common_transcript/events.jsonl"
+    transcript.parent.mkdir(parents=True)
+    transcript.write_text('{"type": "step", "source": "agent", "message": "I begin."}\n')
+    context.record(happened.Launching(test=record.test))
+    context.record(
+        happened.Launched(
+            test=record.test, agent_id=address.agent_id, state_dir=address.state_dir, work_dir=address.work_dir
+        )
+    )
+    app = RoomApp(open_store(context.folder), Settings(notify="none"))
+    app.file_notices = FileNotices(is_off=is_off)
+    async with app.run_test(size=(120, 36)) as pilot:
+        context.record(happened.Noted(text="first"))
+        await press(pilot, "6")
+        for number in range(3):
+            context.record(happened.Noted(text=f"the line of number {number}"))
+            await shows(pilot, f"the line of number {number}")
+        await press(pilot, "1", "t")
+        await shows(pilot, "I begin.")
+        for number in range(3):
+            with transcript.open("a") as file:
+                file.write(f'{{"type": "step", "source": "agent", "message": "Now comes {number}."}}\n')
+            await shows(pilot, f"Now comes {number}.")
