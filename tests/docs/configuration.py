@@ -26,9 +26,10 @@ _SET_BY_PEOPLE: Final = (
 )
 _SET_FOR_SETUP: Final = (("SWARM_CHECKOUT", "in a command of `--setup`: your checkout"),)
 _BETWEEN_US: Final = frozenset(
-    {"SWARM_LINES", "SWARM_LINES_TOP", "SWARM_LIVE_OUTER", "SWARM_NAMED_IN", "SWARM_COPY"}
+    {"SWARM_LIVE_OUTER", "SWARM_NAMED_IN", "SWARM_COPY"}
     | {"SWARM_TASK", "SWARM_TRIES", "SWARM_COLLECT", "SWARM_TOP", "SWARM_RESULTS", "SWARM_USED"}
 )
+_OF_TRACING: Final = "SWARM_LINES"
 _VARIABLE: Final = re.compile(r"""["'](SWARM_[A-Z_]+)["']""")
 
 
@@ -102,4 +103,4 @@ def undocumented_variables() -> set[str]:
     page = configuration_page()
     source = Path(swarm_tui.__file__).parent
     named = {name for path in source.rglob("*.py") for name in _VARIABLE.findall(path.read_text(encoding="utf-8"))}
-    return {name for name in named - _BETWEEN_US if f"`{name}`" not in page}
+    return {name for name in named - _BETWEEN_US if f"`{name}`" not in page and not name.startswith(_OF_TRACING)}
