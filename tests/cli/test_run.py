@@ -104,7 +104,9 @@ def test_an_old_mngr_is_refused(project: GitProject, fake_mngr: Path) -> None:
 def test_a_repository_whose_path_a_shell_would_read_is_refused(tmp_path: Path, fake_mngr: Path) -> None:
     project = GitProject(tmp_path / "pro$(touch pwned)ject")
     project.commit("Begin", {"test_a.py": "def test_a(): pass\n", "pytest.ini": PYTEST_INI})
-    assert_refused(run(project.root, mngr=fake_mngr), "cannot be given to an agent")
+    assert_refused(
+        run(project.root, mngr=fake_mngr), "agents cannot be told of the folder", "a shell would act on signs"
+    )
     assert not (project.root / ".swarm").exists()
 
 

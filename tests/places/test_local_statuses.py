@@ -216,4 +216,6 @@ async def test_an_agent_works_while_it_is_active_and_asks_for_no_permission(
     place = local_place(tmp_path)
     place.tmux = OnePane()  # type: ignore[assignment]
     address = AgentAddress("a", "agent-a", "mngr-a", str(folder), "/copies/a")
-    assert (await place.agent_statuses()).by_name == {"a": AgentStatus(address, state)}  # type: ignore[arg-type]
+    assert (await place.agent_statuses()).by_name == {
+        "a": AgentStatus(address, state, agent_type="command")  # type: ignore[arg-type]
+    }

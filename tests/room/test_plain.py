@@ -21,5 +21,5 @@ def test_every_test_and_every_number_is_in_the_lines_without_a_sign() -> None:
 def test_a_sweep_that_is_over_says_what_comes_next() -> None:
     with integrated_sweep() as folder:
         lines = list(plain_lines_of(open_store(folder)))
-    assert "Next 4 fixes are ready: 3" in lines
+    assert "Next 5 fixes are ready: 3" in lines
     assert "4 fixes are ready to be reviewed" in lines

@@ -120,7 +120,7 @@ async def test_escape_closes_clears_and_goes_back_but_never_leaves(folder: Sweep
 async def test_a_sweep_that_has_ended_says_what_comes_next() -> None:
     with integrated_sweep() as folder:
         async with room_on(folder, WIDE) as (app, pilot):
-            assert " Next 4 fixes are ready: 3" in text_on_screen(app)
+            assert " Next 5 fixes are ready: 3" in text_on_screen(app)
             assert "3 Fixes 4" in text_on_screen(app)
             await press(pilot, "3")
             await shows(pilot, "7 fixes · 2 keep · 1 revert · 4 open")
