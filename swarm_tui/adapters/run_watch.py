@@ -60,17 +60,26 @@ class RunWatch:
                 return
 
     def _kill(self, found: Mapping[int, str]) -> None:
-        """Kill until none is left: one that is not stopped at once may start another."""
+        """Stop them all, then kill them: the children of what is killed get another parent, and are lost to sight."""
         for _ in range(_ROUNDS):
             if not found:
                 return
-            signal_group(self._popen.pid, signal.SIGKILL)
-            for number in (signal.SIGSTOP, signal.SIGKILL):
-                for process in found:
-                    with contextlib.suppress(ProcessLookupError, PermissionError):
-                        os.kill(process, number)
+            self._signal(found, signal.SIGSTOP)
+            before, found = found, own_processes(self._popen.pid, found)
+            if found.keys() <= before.keys():
+                break
+        for _ in range(_ROUNDS):
+            if not found:
+                return
+            self._signal(found, signal.SIGKILL)
             time.sleep(_KILL_SECONDS)
             found = own_processes(self._popen.pid, found)
+
+    def _signal(self, found: Mapping[int, str], number: int) -> None:
+        signal_group(self._popen.pid, number)
+        for process in found:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(process, number)
 
 
 def own_processes(leader: int, known: Mapping[int, str]) -> dict[int, str]:

@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-from tests.attacks import hostile_archives, hostile_copies, hostile_journal, hostile_programs
+from tests.attacks import hostile_archives, hostile_copies, hostile_journal, hostile_programs, hostile_tests
 from tests.attacks.attack import Bounds, Table
 from tests.attacks.tricks import Trick
 
@@ -16,6 +16,7 @@ TRICKS: Final[tuple[Trick, ...]] = (
     *hostile_copies.TRICKS,
     *hostile_journal.TRICKS,
     *hostile_programs.TRICKS,
+    *hostile_tests.TRICKS,
 )
 
 

@@ -49,12 +49,12 @@ def run_bounded(root: Path, dice: random.Random) -> Iterator[str]:
     if time.monotonic() - started > TIME_LIMIT + SLACK:
         yield f"it ran {time.monotonic() - started:.0f} s"
     try:
-        until(lambda: not _is_there(mark), "the end of its children", 10.0)
+        until(lambda: not is_there(mark), "the end of its children", 10.0)
     except AssertionError:
         yield f"children outlive it: {script}"
 
 
-def _is_there(mark: str) -> bool:
+def is_there(mark: str) -> bool:
     listed = subprocess.run(["ps", "-e", "-ww", "-o", "args=", "e"], capture_output=True).stdout
     return f"HOSTILE_MARK={mark}".encode() in listed
 

@@ -134,6 +134,7 @@ def _records(ended: Ended) -> Any:
 
 
 def _finish(world: World) -> int:
+    _use_own_folders(world)
     world.begin()
     code = world.run()
     # An old request, verdicts and put-off items are part of what may be damaged.
@@ -152,20 +153,27 @@ def _call(world: World, words: Sequence[str]) -> Ended:
 
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
         os.chdir(world.project)
-        os.environ |= {
-            "XDG_CONFIG_HOME": str(world.root / "config"),
-            "HOME": str(world.root),
-            "SWARM_MNGR": "/bin/false",
-        }
+        _use_own_folders(world)
         sys.setrecursionlimit(1000)
         return run_command_line(list(words))
 
     return run_forked(call, limit=LIMIT)
 
 
+def _use_own_folders(world: World) -> None:
+    """Let the key that journals are sealed with come along with the world, to whoever reads it."""
+    os.environ |= {
+        "XDG_CONFIG_HOME": str(world.root / "config"),
+        "XDG_STATE_HOME": str(world.root / ".local/state"),
+        "HOME": str(world.root),
+        "SWARM_MNGR": "/bin/false",
+    }
+
+
 def _look(world: World) -> int:
     from swarm_tui.errors import SwarmError
 
+    _use_own_folders(world)
     try:
         asyncio.run(_press_keys(world))
     except SwarmError as error:
