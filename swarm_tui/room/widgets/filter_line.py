@@ -60,5 +60,7 @@ class FilterLine(Input):
         if self.has_focus:
             # Else another widget has the focus already, such as the next filter.
             self._owner.focus_main()
+        # What the line has told Textual to call holds the line, and with it what it was drawn on.
+        self._owner.text_selection_started_signal.unsubscribe(self)
         self.remove()
         self._owner.draw_frame()
