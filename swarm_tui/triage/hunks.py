@@ -266,8 +266,8 @@ def _belong_together(one: FileChange, other: FileChange, renamed: Collection[tup
 
 def _hunks_of(space: ObjectSpace, changes: tuple[FileChange, ...], shown: Sequence[_Shown]) -> Iterator[Hunk]:
     first = changes[0]
-    is_text = first.status == "M" and first.added is not None and first.old_mode == first.new_mode
-    if len(changes) > 1 or not is_text or first.new_mode not in FILE_MODES or not 2 <= len(shown) <= HUNKS_LIMIT:
+    is_text = first.status == "M" and first.added is not None and first.old_mode == first.new_mode in FILE_MODES
+    if len(changes) > 1 or not is_text or not 2 <= len(shown) <= HUNKS_LIMIT:
         title, signed = _title_of_whole(changes), tuple([repr(changes).encode()])
         if len(changes) == 1 and is_text and len(shown) == 1:
             title, signed = _title(first.path, _lines(space, first.new_id), shown[0]), shown[0].signed

@@ -104,6 +104,7 @@ def check_law(history: list[list[Change]], reverted: set[int], hunks: set[tuple[
 @example([[("edit", 0, 0, 0), ("edit", 0, 11, 1)], [("edit", 0, 0, 1)]], set(), {(0, 1)}, "conflict")
 @example([[("edit", 0, 0, 0), ("edit", 1, 11, 1)], [("rename folder", 0, 0, 0)]], set(), {(0, 0)}, "true")
 @example([[("rename", 0, 1, 0), ("edit", 2, 11, 1)], [("edit", 2, 3, 0)]], set(), {(0, 0), (0, 1)}, "conflict")
+@example([[("submodule", 0, 0, 1)], [("edit", 0, 0, 0)]], set(), {(0, 0)}, "conflict")
 def test_a_plan_that_reverts_hunks_is_what_git_revert_gives_where_they_are_a_commit(
     history: list[list[Change]], reverted: set[int], hunks: set[tuple[int, int]], renames: str
 ) -> None:
