@@ -22,4 +22,4 @@ def test_a_sweep_that_is_over_says_what_comes_next() -> None:
     with integrated_sweep() as folder:
         lines = list(plain_lines_of(open_store(folder)))
     assert "Next 5 fixes are ready: 3" in lines
-    assert "4 fixes are ready to be reviewed" in lines
+    assert "5 fixes are ready to be reviewed" in lines

@@ -121,13 +121,13 @@ async def test_a_sweep_that_has_ended_says_what_comes_next() -> None:
     with integrated_sweep() as folder:
         async with room_on(folder, WIDE) as (app, pilot):
             assert " Next 5 fixes are ready: 3" in text_on_screen(app)
-            assert "3 Fixes 4" in text_on_screen(app)
+            assert "3 Fixes 5" in text_on_screen(app)
             await press(pilot, "3")
-            await shows(pilot, "7 fixes · 2 keep · 1 revert · 4 open")
+            await shows(pilot, "8 fixes · 2 keep · 1 revert · 5 open")
             await press(pilot, "y")
-            await shows(pilot, "3 Fixes 3")
+            await shows(pilot, "3 Fixes 4")
             await press(pilot, "1")
-            await shows(pilot, " Next 3 fixes are ready: 3")
+            await shows(pilot, " Next 4 fixes are ready: 3")
 
 
 async def test_the_first_lines_are_shown_once_in_a_life(folder: SweepFolder, tmp_path: Path) -> None:
