@@ -16,10 +16,14 @@ from swarm_tui.journal.recover import recover_journal
 from swarm_tui.model.events import LoginLost
 from swarm_tui.model.states import Result, State
 from swarm_tui.model.trouble import Trouble, TroubleKind
+from swarm_tui.triage.revisions import returned_fixes
+from swarm_tui.triage.sweep_review import review_sweep
 from tests.claude.lab import claude_lab, lost_messages
 from tests.claude.scripted_model import Refusal
 from tests.claude.sweep import Sweep
+from tests.engine.sweeping import Program
 from tests.isolation import IsolatedMngr, isolate_mngr
+from tests.waiting import until
 
 pytestmark = pytest.mark.slow
 
@@ -59,7 +63,7 @@ def sweep(mngr: IsolatedMngr, claude: Path, tmp_path: Path) -> Iterator[Callable
 
 
 def test_a_sweep_needs_no_flags(sweep: Callable[..., Sweep]) -> None:
-    tests = ["total_clean", "vat_fixed", "discount_garbage", "currency_limited", "stock_subagent", "receipt_compact"]
+    tests = ["total_clean", "vat_revised", "discount_garbage", "currency_limited", "stock_subagent", "receipt_compact"]
     running = sweep(tests, "--slots", "6", CLAUDE_CODE_AUTO_COMPACT_WINDOW="150000")
     limited = running.wait_for("currency_limited", lambda record: record.condition)
     assert limited.state is State.RUNNING
@@ -71,7 +75,7 @@ def test_a_sweep_needs_no_flags(sweep: Callable[..., Sweep]) -> None:
     results = {record.test.partition("::test_")[2]: record.result for record in state.tests()}
     assert results == {
         "total_clean": Result.CLEAN,
-        "vat_fixed": Result.IMPL_FIX,
+        "vat_revised": Result.IMPL_FIX,
         "discount_garbage": Result.IMPL_FIX,
         "currency_limited": Result.IMPL_FIX,
         "stock_subagent": Result.IMPL_FIX,
@@ -87,6 +91,27 @@ def test_a_sweep_needs_no_flags(sweep: Callable[..., Sweep]) -> None:
         assert '"All is handed in."' in transcript, record.test
     assert lost_messages(running.lab) == []
     assert running.state().integrator is not None
+    send_back(running.lab.program, "Take today's VAT", "No floats, please.", running.story)
+
+
+def send_back(program: Program, title: str, comment: str, story: Callable[[], str]) -> None:
+    """Send a fix back to its agent, and wait until what came of it has taken its place."""
+    with review_sweep(program.newest()) as review:
+        titles = [fix.title for fix in review.fixes]
+    rank = titles.index(title) + 1
+    sent = program.call("fixes", "--send-back", str(rank), "--why", comment)
+    assert sent.returncode == 0, sent.stderr
+
+    def came_back() -> bool:
+        with review_sweep(program.newest()) as review:
+            return bool(returned_fixes(review.outcome))
+
+    until(came_back, "the fix that came back", seconds=400.0, describe=story)
+    with review_sweep(program.newest()) as review:
+        made = review.fixes[rank - 1]
+        assert made.title == f"{title}: {comment}"
+        assert returned_fixes(review.outcome)[made.id].comment == comment
+        assert any("price * 119 / 100" in line for line in review.net_diff().lines)
 
 
 def test_a_person_is_needed_and_answers_without_a_terminal(sweep: Callable[..., Sweep]) -> None:
