@@ -34,7 +34,7 @@ from swarm_tui.journal.fold import SweepState
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.follow import EventFollower
 from swarm_tui.journal.snapshot import read_snapshot, write_snapshot
-from swarm_tui.model.events import Launched, Launching, Said
+from swarm_tui.model.events import Said
 from swarm_tui.model.hosts import LOCAL_HOST, HostAccess
 from swarm_tui.model.sweep import MngrSettings
 from swarm_tui.places.host_mirror import FollowedFile, SearchedFolder
@@ -44,7 +44,7 @@ from swarm_tui.places.ssh import SshPlace
 from swarm_tui.places.ssh_link import SshLink
 from swarm_tui.simulate.feeder import main as feed
 from tests.bench.room_latency import measure_room, print_measured
-from tests.engine.rehearsal import QuickMngr, rehearse
+from tests.engine.rehearsal import QuickMngr, record_launch, rehearse
 
 SIZES = ("100x4", "1000x50", "10000x500")
 PARTS = ("journal", "engine", "room")
@@ -144,16 +144,7 @@ async def _run_engine(agents: int, hosts: int, root: Path) -> None:
     probes = {name: _empty_probe() for name in names}
     for number, record in enumerate(list(context.state.tests())):
         address = context.address_of(record.agent, 1, names[number % hosts])
-        context.record(Launching(test=record.test, host=address.host))
-        context.record(
-            Launched(
-                test=record.test,
-                agent_id=address.agent_id,
-                host=address.host,
-                state_dir=address.state_dir,
-                work_dir=address.work_dir,
-            )
-        )
+        record_launch(context, record, address)
         task = OneTestTask(record.test, context.spec)
         runner.live_agents.watch_agent(context.spec, task, context.state.record_of(record.test), is_adopted=False)
         _add_agent(probes[address.host], address.agent_id, record.agent, address.work_dir)

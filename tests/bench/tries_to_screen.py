@@ -24,11 +24,10 @@ from swarm_tui.engine.one_test_task import OneTestTask
 from swarm_tui.engine.request_handler import RequestHandler
 from swarm_tui.engine.sweep_runner import SweepRunner
 from swarm_tui.journal.append import EngineLock
-from swarm_tui.model.events import Launched, Launching
 from swarm_tui.places.place import AgentAddress, AgentStatus, AgentStatuses
 from tests.bench.table import machine
 from tests.bench.terminal import BenchTerminal, quantile
-from tests.engine.rehearsal import QuickMngr, rehearse
+from tests.engine.rehearsal import QuickMngr, record_launch, rehearse
 from tests.fake_mngr import FakeMngr
 from tests.places.fake_place import FakePlace
 from tests.programs import end_with_parent
@@ -64,15 +63,7 @@ async def run_engine(root: Path, agents: int) -> None:
         tries.parent.mkdir(parents=True)
         tries.touch()
         files.append(str(tries))
-        context.record(Launching(test=record.test))
-        context.record(
-            Launched(
-                test=record.test,
-                agent_id=address.agent_id,
-                state_dir=address.state_dir,
-                work_dir=address.work_dir,
-            )
-        )
+        record_launch(context, record, address)
         task = OneTestTask(record.test, context.spec)
         runner.live_agents.watch_agent(context.spec, task, context.state.record_of(record.test), is_adopted=False)
     runner.queue.clear()

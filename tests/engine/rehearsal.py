@@ -17,9 +17,10 @@ from swarm_tui.engine.context import EngineContext
 from swarm_tui.engine.journal_keeper import take_up_journal
 from swarm_tui.engine.start import write_sweep
 from swarm_tui.journal.folder import SweepFolder, create_runs_folder
-from swarm_tui.model.events import EngineStarted
+from swarm_tui.model.events import EngineStarted, Launched, Launching
+from swarm_tui.model.state import TestRecord
 from swarm_tui.model.sweep import MngrSettings, SweepSpec, derive_tests
-from swarm_tui.places.place import AgentStatuses
+from swarm_tui.places.place import AgentAddress, AgentStatuses
 from tests.fake_mngr import FakeMngr
 from tests.git_project import GitProject
 from tests.places.fake_place import FakePlace
@@ -104,3 +105,17 @@ def rehearse(root: Path, tests: int, mngr: QuickMngr, **wishes: object) -> Engin
     )
     context.record(EngineStarted(pid=1, slots=spec.slots))
     return context
+
+
+def record_launch(context: EngineContext, record: TestRecord, address: AgentAddress) -> None:
+    """Record that the agent of a test has been launched there."""
+    context.record(Launching(test=record.test, host=address.host))
+    context.record(
+        Launched(
+            test=record.test,
+            agent_id=address.agent_id,
+            host=address.host,
+            state_dir=address.state_dir,
+            work_dir=address.work_dir,
+        )
+    )

@@ -14,10 +14,9 @@ from swarm_tui.engine.context import EngineContext
 from swarm_tui.engine.request_handler import RequestHandler
 from swarm_tui.engine.sweep_runner import SweepRunner
 from swarm_tui.journal.requests import append_request
-from swarm_tui.model.events import Launched, Launching
 from swarm_tui.model.requests import RequestKind
 from swarm_tui.places.place import AgentAddress, AgentStatus, AgentStatuses
-from tests.engine.rehearsal import QuickMngr, rehearse
+from tests.engine.rehearsal import QuickMngr, record_launch, rehearse
 from tests.fake_mngr import FakeMngr
 from tests.places.fake_place import FakePlace
 from tests.waiting import eventually
@@ -52,10 +51,7 @@ def begin(root: Path, kind: type[AtWork]) -> tuple[EngineContext, SweepRunner, P
     context.place = place = kind(mngr)
     (record,) = context.state.tests()
     place.address = address = context.address_of(record.agent, 1)
-    context.record(Launching(test=record.test))
-    context.record(
-        Launched(test=record.test, agent_id=address.agent_id, state_dir=address.state_dir, work_dir=address.work_dir)
-    )
+    record_launch(context, record, address)
     runner = SweepRunner(context, tick=1.0 if kind is AtWork else 0.02)
     runner.queue.clear()
     record = context.state.record_of(record.test)

@@ -10,7 +10,7 @@ from swarm_tui.adapters.file_notices import FileNotices
 from swarm_tui.model import events as happened
 from swarm_tui.room.app import RoomApp
 from swarm_tui.room.settings import Settings
-from tests.engine.rehearsal import QuickMngr, rehearse
+from tests.engine.rehearsal import QuickMngr, record_launch, rehearse
 from tests.room.scenes import open_store, press, shows
 
 
@@ -22,12 +22,7 @@ async def test_what_is_written_is_shown(is_off: bool, tmp_path: Path) -> None:
     transcript = Path(address.state_dir) / "events/agent/common_transcript/events.jsonl"
     transcript.parent.mkdir(parents=True)
     transcript.write_text('{"type": "step", "source": "agent", "message": "I begin."}\n')
-    context.record(happened.Launching(test=record.test))
-    context.record(
-        happened.Launched(
-            test=record.test, agent_id=address.agent_id, state_dir=address.state_dir, work_dir=address.work_dir
-        )
-    )
+    record_launch(context, record, address)
     app = RoomApp(open_store(context.folder), Settings(notify="none"))
     app.file_notices = FileNotices(is_off=is_off)
     async with app.run_test(size=(120, 36)) as pilot:
