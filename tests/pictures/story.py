@@ -30,6 +30,8 @@ TITLE: Final = "A sweep: agents at work, an answer, the walk through the fixes, 
 STILL: Final = 22
 """The frame for those who want nothing to move."""
 PATIENCE: Final = 15.0
+SAME_LOOKS: Final = 4
+"""So many looks, one after the other, show the same of a screen that stands still."""
 
 
 class Frame(NamedTuple):
@@ -60,9 +62,11 @@ class Story:
             except AssertionError:
                 # Once the story is another one, nothing of it is waited for.
                 self._expected = iter(())
-        before = ""
-        while not expected and before != (before := self._text()):
-            await self.pilot.pause(0.3)
+        # What is counted beside the drawing comes a moment after it.
+        looks: list[str] = []
+        while not expected and (len(looks) < SAME_LOOKS or len(set(looks[-SAME_LOOKS:])) > 1):
+            looks.append(self._text())
+            await self.pilot.pause(0.4)
         self.frames.append(Frame(self._lines(), seconds))
 
     async def press(self, *keys: str) -> None:
