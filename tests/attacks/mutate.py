@@ -63,7 +63,7 @@ def attack(bounds: Bounds, table: Table) -> None:
 def _import_all() -> None:
     """Import what the commands and the room need, so that no forked process has to."""
     for found in pkgutil.walk_packages(swarm_tui.__path__, "swarm_tui."):
-        if not any(part in found.name for part in ("__main__", ".demo.sample", "swarm_live")):
+        if not any(part in found.name for part in ("__main__", ".demo.sample", "swarm_live", "mngr_plugin")):
             importlib.import_module(found.name)
     # What is collected in a forked process would be copied for it.
     gc.freeze()
