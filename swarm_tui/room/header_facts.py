@@ -42,6 +42,7 @@ def header_facts(store: Store, screen: RoomScreen | None = None) -> HeaderFacts:
         shown_pills=screen.room.shown_pills if screen is not None else frozenset(),
         status=status,
         status_role=role,
+        status_more=f"{age(store.live_clock() - store.past.at)} · ] later" if store.past is not None else "",
         screen=screen.TITLE_WORD if screen is not None else "",
     )
 
@@ -66,7 +67,7 @@ def _status(store: Store) -> tuple[str, str]:
     if store.past is not None:
         at, now = store.past.at, store.live_clock()
         day = "" if now - at < ONE_DAY else f"{datetime.fromtimestamp(at):%Y-%m-%d} "
-        return f"{day}{wall_clock(at)} · {age(now - at)} · ] later · Esc now", "accent"
+        return f"{day}{wall_clock(at)} · Esc now", "accent"
     if store.problem:
         return "folder gone" if "vanished" in store.problem else "cannot be read", "error"
     if not store.is_loaded:

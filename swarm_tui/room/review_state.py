@@ -220,6 +220,7 @@ class ReviewState:
                 for item in (preview.conflicts if preview else ())
             ),
             commits=self._commits_of_plan(),
+            has_tests=review.branch.squashed is not None,
             parts=self._parts_words(),
             branch=reviewed_branch(review, self.sweep),
             applied=self.applied,

@@ -104,7 +104,7 @@ def test_a_sweep_is_shown_as_it_was(e2e: E2eSession) -> None:
     expect(wrong).to_exit_with(2)
     expect(wrong.stderr).to_contain("--at 'yesterday' is no time: write 12:04, 12:04:31, 2026-11-19T12:04, or -10m")
     with e2e.tmux("swarm-tui open ./simulated --at -2m", width=120, height=40) as terminal:
-        terminal.wait_for("] later · Esc now", timeout=20)
+        terminal.wait_for("· Esc now", timeout=20)
         terminal.send_keys("q")
         assert terminal.wait_for_exit(timeout=20) == 0
 

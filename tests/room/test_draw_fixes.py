@@ -94,6 +94,9 @@ def test_the_plan_counts_what_is_open() -> None:
     line = text_of(draw_plan(PLAN, 100))
     assert line.startswith(" 11 fixes · 7 keep · 2 revert · 2 open")
     assert line.rstrip().endswith("plan clean, 9 commits  not applied")
+    explained = text_of(draw_plan(replace(PLAN, has_tests=True), 140))
+    assert explained.rstrip().endswith("plan clean, 9 commits (one of tests and docs)  not applied")
+    assert "docs" not in text_of(draw_plan(replace(PLAN, has_tests=True), 80))
 
 
 def test_the_plan_names_its_conflicts() -> None:

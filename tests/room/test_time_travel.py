@@ -62,8 +62,12 @@ async def test_a_step_back_shows_the_sweep_before_the_last_change_and_says_so(sw
         await go(app, pilot, "left_square_bracket", "left_square_bracket")
         past = past_of(app)
         assert is_true(app.store)
-        assert f"{wall_clock(past.at)} · " in text_on_screen(app).split("\n")[0]
-        assert "ago · ] later · Esc now" in text_on_screen(app).split("\n")[0]
+        head = text_on_screen(app).split("\n")[0]
+        assert f"{wall_clock(past.at)} · Esc now" in head
+        assert "ago · ] later" in head
+        await pilot.resize_terminal(40, 10)
+        await eventually(lambda: f"{wall_clock(past.at)} · Esc now" in text_on_screen(app), "the moment at 40x10")
+        await pilot.resize_terminal(140, 36)
         await go(app, pilot, "right_square_bracket")
         assert past_of(app).offset > past.offset
         assert is_true(app.store)

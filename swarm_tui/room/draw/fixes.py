@@ -98,6 +98,8 @@ class PlanFacts:
     """Such as "$4.13 a kept fix"."""
     parts: str = ""
     """Such as "2 parts out"."""
+    has_tests: bool = False
+    """Whether one of the commits is that of all test and doc fixes, which is no fix."""
     partly: int = 0
     """Fixes of which some hunks are kept and the others are reverted."""
 
@@ -132,7 +134,8 @@ def draw_plan(facts: PlanFacts, width: int) -> Line:
         end = [Part("  not applied", "dim")]
     # Parts that do not fit beside the counts are left out, the least important first: what runs, or has run, is news.
     short = end[-1:] if facts.running else plan[-1:] if facts.tests else []
-    choices = [[*cost, *plan, *end, Part(" ")], [*plan, *end, Part(" ")]]
+    explained = [Part(" (one of tests and docs)", "dim")] if facts.has_tests and len(plan) == 3 else []
+    choices = [[*cost, *plan, *explained, *end, Part(" ")], [*cost, *plan, *end, Part(" ")], [*plan, *end, Part(" ")]]
     choices += [[*short, Part(" ")]] if short else []
     for right in (*choices, [*plan, Part(" ")], plan[:2]):
         if width_of(left) + width_of(right) + 2 <= width:

@@ -36,6 +36,8 @@ class HeaderFacts:
     status: str = ""
     """`held`, `engine gone`, `over` ..., with the role in which it is shown."""
     status_role: str = ""
+    status_more: str = ""
+    """What goes with the status where there is room."""
     screen: str = ""
     has_slots: bool = True
 
@@ -52,6 +54,8 @@ def _facts_line(facts: HeaderFacts, width: int) -> Line:
     entries: list[list[Part]] = []
     if facts.status:
         entries.append([Part(facts.status, facts.status_role)])
+    if facts.status_more:
+        entries.append([Part(facts.status_more, facts.status_role)])
     if facts.elapsed is not None:
         entries.append([Part(clock(facts.elapsed))])
     if facts.left is not None:
