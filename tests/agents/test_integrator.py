@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from swarm_tui.agents.integrator.branches import read_branches
 from swarm_tui.agents.integrator.inputs import IntegratorInputs
 from swarm_tui.agents.integrator.program import integrate
 from swarm_tui.model.outcome import IntegratorOutcome, parse_integrator_outcome
@@ -230,6 +231,19 @@ async def test_binary_files_are_taken_and_huge_commits_are_not(project: SweptPro
     outcome = await integrated(project, inputs)
     assert project.subjects(inputs) == ["[FIX_IMPL] A picture"]
     assert "20,001 lines" in reasons(outcome)["test-double"]
+
+
+async def test_names_of_files_are_read_as_they_are_whatever_they_hold(project: SweptProject) -> None:
+    odd = {"odd\nname.py": "first = 1\n", "tab\there.py": "second = 2\n", "é.py": "third = 3\n"}
+    like_a_heading = f"{project.base} {project.base}.py"
+    project.agent("test_add", [("[FIX_IMPL] Odd names", {**odd, "sums.py": ADD, like_a_heading: "fourth = 4\n"})])
+    inputs = project.inputs()
+    commits, _ = read_branches(project.repository, inputs)
+    assert set(commits[0].paths) == {*odd, "sums.py", like_a_heading}
+    assert commits[0].lines == 6
+    assert "+    return first + second" in commits[0].patch
+    await integrated(project, inputs)
+    assert project.file(inputs, "odd\nname.py") == "first = 1\n"
 
 
 async def test_branches_that_are_gone_or_rewritten_are_named(project: SweptProject) -> None:
