@@ -28,7 +28,7 @@ from swarm_tui.adapters.tmux import AGENT_WINDOW, CALL_TIMEOUT, Tmux
 from swarm_tui.errors import AdapterError, ProgramMissing, SwarmError, UsageError
 from swarm_tui.model.hosts import HostAccess
 from swarm_tui.model.sweep import MngrSettings
-from swarm_tui.places.place import Place, PlaceUnreachable
+from swarm_tui.places.place import AgentAddress, Place, PlaceUnreachable
 
 CLIENT_GRACE: Final = 2.0
 
@@ -237,6 +237,26 @@ class Attacher:
         words = [option] if option else []
         flags = ["-w"] if option else ["-w", "-u"]
         await self._tmux.output_of("set-option", *flags, "-t", f"={session}:{AGENT_WINDOW}", "window-size", *words)
+
+
+class FarAttacher(Attacher):
+    """Attaches to an agent that only mngr reaches: nothing of its terminal can be seen or changed before."""
+
+    def __init__(self, place: Place, settings: MngrSettings, address: AgentAddress) -> None:
+        super().__init__(place, Tmux(mngr_environment(settings)), settings)
+        self._address = address
+
+    async def examine(self, agent: str) -> Approach:
+        return Approach(self._address.mngr_name, self._address.session, is_there=True)
+
+    async def prepare(self, approach: Approach, *, is_started: bool = False) -> Prepared:
+        return Prepared(approach, warning="do not press ctrl+q or ctrl+t: mngr would destroy or stop the agent")
+
+    def open_pane(self, prepared: Prepared, rows: int, columns: int) -> TerminalProgram:
+        raise UsageError("the pane of an agent on another machine cannot be shown here", "`a` attaches to it")
+
+    async def clean_up(self, prepared: Prepared) -> None:
+        """Do nothing: nothing was changed."""
 
 
 class _OuterTmux(Tmux):

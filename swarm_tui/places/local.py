@@ -115,7 +115,7 @@ class LocalPlace:
             ),
             state=state,
             process_id=process_id,
-            branch=record.get("created_branch_name"),
+            branch=branch if isinstance(branch := record.get("created_branch_name"), str) else None,
             labels=labels if isinstance(labels, dict) else {},
             agent_type=str(record.get("type") or ""),
             created_at=str(record.get("create_time") or ""),

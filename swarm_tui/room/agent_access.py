@@ -14,6 +14,7 @@ from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.model.hosts import LOCAL_HOST, HostState, made_hosts
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.sweep import SweepSpec
+from swarm_tui.places.attach import Attacher, FarAttacher
 from swarm_tui.places.choose import place_for, place_on
 from swarm_tui.places.many_hosts import ManyHosts
 from swarm_tui.places.place import AgentAddress, Place
@@ -66,8 +67,20 @@ class AgentAccess:
         types = (trait.removeprefix("type ") for trait in record.traits if trait.startswith("type "))
         return kind_of(next(types, "")) if self.spec.is_watch else self.kind
 
+    def is_far(self, record: TestRecord) -> bool:
+        """Return whether only mngr reaches an agent: it is on another machine, and no sweep's."""
+        return self.spec.is_watch and record.host not in ("", LOCAL_HOST)
+
+    def attacher(self, record: TestRecord) -> Attacher:
+        """Return the way to connect this terminal to an agent's."""
+        if self.is_far(record):
+            return FarAttacher(self.place, self.spec.mngr, self.address_of(record))
+        return self.place.attacher(record.host or LOCAL_HOST)
+
     async def capture(self, records: Sequence[TestRecord]) -> dict[str, str | None]:
         """Return the screens of these tests' agents as they are now, in one call; None for those without one."""
+        # A session here may have the same name.
+        records = [record for record in records if not self.is_far(record)]
         addresses = [self.address_of(record) for record in records]
         screens = await self.place.capture_screens(addresses)
         return {record.test: screens.get(agent.session) for record, agent in zip(records, addresses, strict=True)}

@@ -124,7 +124,16 @@ class RunWriter:
             record = known.get(agent.name)
             if record is None:
                 record = TestRecord(agent.test, agent.name, agent.branch)
-                yield began, Queued(test=agent.test, agent=agent.name, branch=agent.branch, is_guessed=agent.is_guessed)
+                yield (
+                    began,
+                    Queued(
+                        test=agent.test,
+                        agent=agent.name,
+                        branch=agent.branch,
+                        file="" if agent.is_guessed else agent.test.partition("::")[0],
+                        is_guessed=agent.is_guessed,
+                    ),
+                )
             yield from self._agent_events(agent, record, began, last, is_over=is_over)
         yield from self._integration(state, last)
 

@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Final
 
 from swarm_tui.adapters.environment import own_environment
-from swarm_tui.adapters.mngr import Mngr
+from swarm_tui.adapters.mngr import Mngr, current_settings
 from swarm_tui.adapters.mngr_messages import AgentDetails
 from swarm_tui.adapters.provision import find_mngr
 from swarm_tui.errors import SwarmError
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.personal_files import state_folder
 from swarm_tui.tmr.as_sweep import RunWriter
+from swarm_tui.tmr.live_ids import with_live_ids
 from swarm_tui.tmr.run_commits import open_commits
 from swarm_tui.tmr.run_folder import TmrRun, read_run
 
@@ -49,6 +50,8 @@ def write_run(
 ) -> bool:
     """Append to a sweep what is new in a run; return whether the run is over."""
     run = read_run(root.resolve())
+    if live and any(agent.is_guessed for agent in run.agents):
+        run = with_live_ids(run, live, Path(current_settings("mngr").host_dir or ""))
     folder.root.mkdir(parents=True, exist_ok=True)
     commits = open_commits(run, folder.name, repository, folder.root / "repository.git")
     return RunWriter(run, folder, commits, live).write(is_followed=is_followed)

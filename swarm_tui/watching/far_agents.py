@@ -70,14 +70,20 @@ class FarAgents:
         self.problems = tuple(_sentence(problem.provider_name, problem.message) for problem in listing.errors)
         self.is_answered = True
 
+    async def ask_if_it_answers(self) -> None:
+        """Ask once; where mngr fails, all but what it judges by conditions is known all the same."""
+        try:
+            await self.ask()
+        except SwarmError as error:
+            if self._conditions.are_there and self.chosen is None:
+                raise
+            self.problems = (str(error),)
+
     async def ask_again_and_again(self) -> None:
         """Ask for ever, with pauses that leave the machine to others."""
         while True:
             begun = time.monotonic()
-            try:
-                await self.ask()
-            except SwarmError as error:
-                self.problems = (str(error),)
+            await self.ask_if_it_answers()
             is_needed = self._conditions.are_there or any(not is_here(agent) for agent in self.agents)
             await asyncio.sleep(max(PAUSE if is_needed else LONELY_PAUSE, SHARE * (time.monotonic() - begun)))
 

@@ -91,7 +91,7 @@ class Observer:
 
     async def look_once(self) -> None:
         """Write the journal with all that can be known of the agents here and elsewhere."""
-        await self._far.ask()
+        await self._far.ask_if_it_answers()
         await self._look()
         self._journal.write_anew()
         self._say_problems()

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final
 from swarm_tui.errors import SwarmError
 from swarm_tui.model.asks import OpenAsk, answer_problem
 from swarm_tui.model.formatting import counted
-from swarm_tui.model.hosts import LOCAL_HOST
 from swarm_tui.model.requests import RequestKind
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.states import State
@@ -86,7 +85,7 @@ class AgentCommands:
 
     async def _attach_to(self, record: TestRecord) -> None:
         try:
-            attacher = self._screen.room.agents.place.attacher(record.host or LOCAL_HOST)
+            attacher = self._screen.room.agents.attacher(record)
             approach = await attacher.examine(record.agent)
             is_started = False
             if not approach.is_there:
@@ -240,7 +239,7 @@ class AgentCommands:
         from swarm_tui.room.screens.agent_pane import PaneScreen
 
         try:
-            attacher = self._screen.room.agents.place.attacher(record.host or LOCAL_HOST)
+            attacher = self._screen.room.agents.attacher(record)
             approach = await attacher.examine(record.agent)
             if not approach.is_there:
                 self._screen.show_message(f"{record.agent} is stopped: `a` starts it and attaches", "warning")

@@ -1,4 +1,4 @@
-"""Opens the file of a test in the person's editor, at its line; the room waits behind it."""
+"""Opens the file of a test, or a place that its agent names, in the person's editor; the room waits behind it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,13 @@ import os
 from pathlib import Path
 
 from swarm_tui.errors import SwarmError
+from swarm_tui.model.state import TestRecord
+from swarm_tui.model.text import plain
 from swarm_tui.room.actions import Action
+from swarm_tui.room.screens.dialog import Choosable, PickScreen
 from swarm_tui.room.screens.services import ScreenServices
+
+PLACES_OFFERED = 9
 
 
 class Editing:
@@ -18,25 +23,46 @@ class Editing:
 
     def actions(self) -> tuple[Action, ...]:
         return (
-            Action("room.edit", ("o",), "", "Open the test in your editor, at its line", self.open_test, self.why_not),
-        )
+            Action("room.edit", ("o",), "", "Open the test in your editor, or a place that its agent names",
+                   self.open_test, self.why_not),
+        )  # fmt: skip
 
     def why_not(self) -> str:
         record = self._screen.current_record()
         if record is None:
             return "no test is under the cursor"
-        path = self.path_of(record.file)
-        return "" if path and os.path.isfile(path) else f"{record.file or record.test} is not on this machine"
+        return "" if self._places_of(record) else f"{record.file or record.test} is not on this machine"
 
     def path_of(self, file: str) -> str:
         """Return where a test's file lies in the repository of the sweep; empty where that is unknown."""
         repository = self._screen.store.opened.spec.repository
         return os.path.join(repository, file) if repository and file else ""
 
+    def _places_of(self, record: TestRecord) -> list[tuple[str, int]]:
+        """Return the files that can be opened, each with a line: the test's, then those that its agent names."""
+        from swarm_tui.adapters.git.names import is_inside
+
+        named = [(each.path, each.line or 0) for found in record.harvest.escalations for each in found.locations]
+        wanted = [(record.file, record.line), *((path, line) for path, line in named if is_inside(path))]
+        places = dict.fromkeys((self.path_of(file), line) for file, line in wanted)
+        return [(path, line) for path, line in places if path and os.path.isfile(path)][:PLACES_OFFERED]
+
     def open_test(self) -> None:
+        """Open the one file that there is to open, or let the person choose."""
         record = self._screen.current_record()
-        if record is not None:
-            self.open_file(self.path_of(record.file), record.line)
+        places = self._places_of(record) if record is not None else []
+        if len(places) == 1:
+            self.open_file(*places[0])
+            return
+        top = self._screen.store.opened.spec.repository
+        shown = [f"{os.path.relpath(path, top)}:{line}".removesuffix(":0") for path, line in places]
+        entries = [Choosable(str(place), plain(name, 200), key=str(place)) for place, name in enumerate(shown, 1)]
+
+        def choose(chosen: tuple[str, ...] | None) -> None:
+            if chosen:
+                self.open_file(*places[int(chosen[0]) - 1])
+
+        self._screen.room.push_screen(PickScreen("Open in your editor", entries), choose)
 
     def open_file(self, path: str, line: int) -> None:
         """Open a file by its absolute path, which no editor takes for an option."""
