@@ -154,7 +154,7 @@ def test_a_chain_of_fixes_is_measured_link_by_link_and_can_be_given_up_as_a_whol
     with review_sweep(folder) as review:
         found = ways_out(review, [review.fixes[1].id])
         assert [[fix.rank for fix in fixes] for fixes in found.sets] == [[6, 7]]
-        (better,) = review.left_out
+        (better,) = review.load_left_out()
         assert better.title == "Convert units before adding up, refuse litres of flour"
 
 
