@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -20,6 +21,7 @@ from swarm_tui.model.text import plain
 from swarm_tui.tmr.run_folder import TmrAgent, TmrRun
 
 _HEADER_LIMIT: Final = 65_536
+_TIPS_LIMIT: Final = 100
 _PREREQUISITE: Final = re.compile(rb"^-([0-9a-f]{40}|[0-9a-f]{64})\b", re.MULTILINE)
 _NOT_IN_REF: Final = re.compile(r"[^0-9A-Za-z_-]+")
 
@@ -33,6 +35,8 @@ class RunCommits:
     base: str
     """The commit that the run began with; empty where nothing tells it."""
     problems: list[str] = field(default_factory=list)
+    branches: Mapping[str, str] = field(default_factory=dict)
+    """The branches of the repository by name, those of the remote where it has none of that name itself."""
 
     def fetch(self, agent: TmrAgent) -> tuple[str, FetchedCommits]:
         """Return the branch of an agent and its commits; `problem` says why those that it made cannot be had."""
@@ -66,10 +70,7 @@ class RunCommits:
         return summarize_commits(self.repository, self.base, tip)
 
     def _find_branch(self, name: str) -> str | None:
-        try:
-            found = self.repository.find(f"refs/heads/{name}") or self.repository.find(f"refs/remotes/origin/{name}")
-        except UsageError:
-            return None
+        found = self.branches.get(name)
         return found if found != self.base else None
 
     def _ref_of(self, agent: TmrAgent) -> str:
@@ -95,8 +96,9 @@ def open_commits(run: TmrRun, sweep: str, named: Path | None, scratch: Path) -> 
     known = [base for base in bases if repository.find(base) is not None]
     if bases and not known and named is not None:
         problems.append(f"{plain(str(named), 200)} has none of the commits that the run builds on")
-    base = known[0] if known else _base_of_branches(repository, run)
-    return RunCommits(repository, sweep, base, problems)
+    branches = _all_branches(repository)
+    base = known[0] if known else _base_of_branches(repository, run, branches)
+    return RunCommits(repository, sweep, base, problems, branches)
 
 
 def branch_names(agent: str) -> Iterable[str]:
@@ -127,20 +129,18 @@ def _bases(run: TmrRun) -> list[str]:
     return [commit for commit, _ in found.most_common()]
 
 
-def _base_of_branches(repository: Repository, run: TmrRun) -> str:
+def _all_branches(repository: Repository) -> dict[str, str]:
+    remote = {
+        name.removeprefix("refs/remotes/origin/"): tip for name, tip in repository.refs("refs/remotes/origin").items()
+    }
+    return remote | repository.branches()
+
+
+def _base_of_branches(repository: Repository, run: TmrRun, branches: Mapping[str, str]) -> str:
     """Return where the branches of older generations, which left no bundles, began."""
-    tips = []
-    for agent in run.agents:
-        for name in filter(None, (agent.branch, *branch_names(agent.name))):
-            try:
-                tip = repository.find(f"refs/heads/{name}")
-            except UsageError:
-                continue
-            if tip is not None:
-                tips.append(tip)
-                break
-        if len(tips) >= 100:
-            break
+    names = ([agent.branch, *branch_names(agent.name)] for agent in run.agents)
+    found = (next((branches[name] for name in each if name in branches), None) for each in names)
+    tips = list(islice(filter(None, found), _TIPS_LIMIT))
     head = repository.find("HEAD")
     if not tips or head is None:
         return head or ""

@@ -7,12 +7,15 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
+from swarm_tui.adapters.git import Repository
+from swarm_tui.engine.commits import FetchedCommits
 from swarm_tui.tmr.page import read_page
-from swarm_tui.tmr.run_folder import run_prefix, slug_of_agent
+from swarm_tui.tmr.run_commits import open_commits
+from swarm_tui.tmr.run_folder import read_run, run_prefix, slug_of_agent
 from tests.cli.command_line import run_swarm_tui
 from tests.git_project import file_contents
 from tests.tmr.runs import AGENTS, MadeAgent, make_project, make_run, outcome, page
@@ -42,6 +45,13 @@ def command(tmp_path: Path) -> Command:
     return call
 
 
+class SilentRepository(Repository):
+    """A repository that must not be asked."""
+
+    def run(self, *arguments: str, **_: Any) -> NoReturn:
+        raise AssertionError(f"git {arguments[0]}")
+
+
 def results(status: dict[str, Any]) -> dict[str, str]:
     return {test["test"]: test["result"] for test in status["tests"]}
 
@@ -69,6 +79,16 @@ def test_the_integrated_branch_is_reviewed(tmp_path: Path, command: Command, gen
     found = command("fixes", str(made.root))
     assert [fix["title"] for fix in found["fixes"]] == ["Add all prices"]
     assert found["fixes"][0]["commit"] == made.integrated
+
+
+def test_the_repository_is_asked_nothing_for_agents_without_commits(tmp_path: Path) -> None:
+    made = make_run(make_project(tmp_path / "shop"), "may")
+    run = read_run(made.root)
+    commits = open_commits(run, "s", None, tmp_path / "scratch")
+    commits.repository = SilentRepository.open(made.project.root)
+    idle = [agent for agent in run.agents if not made.agents[agent.name].commits]
+    assert len(idle) == 4
+    assert all(commits.fetch(agent) == (agent.branch, FetchedCommits()) for agent in idle)
 
 
 def test_without_bundles_and_branches_an_agents_word_is_taken_and_said_to_be_that(
