@@ -54,6 +54,10 @@ async def draw(scene: Scene, expected: str = "") -> str:
 
 
 def picture_of(app: RoomApp) -> str:
-    """Return the screen as SVG, without a font from the network, and with its spaces whatever draws it."""
+    """Return the screen as SVG, without a font from the network, and with its spaces whatever draws it.
+
+    rich gives it an id by all that was drawn, the folders that links lead to among it: pictures have none.
+    """
     drawn = app.export_screenshot(title="swarm-tui").replace("<svg ", '<svg xml:space="preserve" ', 1)
+    drawn = re.sub(r"\bterminal-\d+\b", "terminal", drawn)
     return re.sub(r"@font-face \{.*?\}\s*", "", drawn, flags=re.DOTALL)
