@@ -20,7 +20,7 @@ from swarm_tui.engine.tutorial_task import action_of, reader_of
 from swarm_tui.model.commit_kinds import without_marks
 from swarm_tui.model.events import Integrated, Integrating
 from swarm_tui.model.formatting import counted
-from swarm_tui.model.outcome import ChangeStatus, Escalation, EscalationKind, IntegratorOutcome, LeftOut
+from swarm_tui.model.outcome import ChangeStatus, EscalationKind, IntegratorOutcome, LeftOut
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.states import State
 from swarm_tui.model.text import plain, plain_lines
@@ -164,14 +164,8 @@ def _is_python(source: bytes) -> bool:
 
 def _outcome(branch: _Branch, context: EngineContext, open_blocks: int) -> IntegratorOutcome:
     records = list(context.state.tests())
-    hard = tuple(
-        Escalation(kind=each.kind, title=each.title, detail_markdown=each.detail_markdown)
-        for record in records
-        for each in record.harvest.escalations
-        if each.kind == EscalationKind.HARD_TO_USE
-    )
     extra: dict[str, Any] = {"by": "builtin", "ranking": branch.ranking, "open_blocks": open_blocks}
-    outcome = IntegratorOutcome(failed=tuple(branch.left_out), escalations=hard, **extra)
+    outcome = IntegratorOutcome(failed=tuple(branch.left_out), **extra)
     return with_open_tests(outcome, records)
 
 

@@ -337,8 +337,8 @@ class RoomApp(App[str]):
         if screen is None or not screen.is_mounted:
             return 0
         # Where no engine works, nothing gets older but the time since then.
-        is_still = self.store.engine is not EngineState.RUNNING and not self.store.is_watch and not is_different
-        is_due = is_second and (not is_still or now - self._flushed_at >= STILL_SECONDS)
+        is_moving = self.store.engine is EngineState.RUNNING or self.store.is_watch or screen.shows_files
+        is_due = is_second and (is_moving or is_different or now - self._flushed_at >= STILL_SECONDS)
         if change.tests or change.scopes or is_due:
             self._flushed_at = now
             screen.apply_change(change)

@@ -42,7 +42,7 @@ OWN: Final = (
     "host_latency",
     "many_hosts",
 )
-LONG: Final = ("weather", "harvests", "asking_agent", "long_journal")
+LONG: Final = ("weather", "harvests", "integrator", "asking_agent", "long_journal")
 """Not run here: sweeps by the real Claude Code, of ten minutes and more, and what others use."""
 BENCHMARKS: Final = (*BESIDE, *OWN)
 PEERS: Final[Mapping[str, tuple[str, ...]]] = {

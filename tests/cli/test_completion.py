@@ -17,7 +17,7 @@ from tests.programs import make_program
 
 def test_commands_are_completed(tmp_path: Path) -> None:
     assert completions([""], tmp_path) == [command.name for command in COMMANDS]
-    assert completions(["comp"], tmp_path) == ["completion"]
+    assert completions(["comp"], tmp_path) == ["compare", "completion"]
     assert completions(["nothing", ""], tmp_path) == []
 
 

@@ -46,6 +46,8 @@ class RoomScreen(Screen[None], inherit_bindings=False):
     AUTO_FOCUS = ".main"
 
     can_filter: ClassVar[bool] = False
+    shows_files: ClassVar[bool] = False
+    """Whether it shows what changes without an event of the sweep: it is looked at each second then."""
     filter_words: str = ""
 
     def __init__(self) -> None:

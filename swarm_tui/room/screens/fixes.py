@@ -49,6 +49,7 @@ class FixesScreen(RoomScreen):
     TITLE_WORD = "fixes"
     SIDE_BY_SIDE = 150
     can_filter: ClassVar[bool] = True
+    shows_files: ClassVar[bool] = True
 
     def __init__(self) -> None:
         super().__init__()
