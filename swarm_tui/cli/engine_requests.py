@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final
 
 from swarm_tui.errors import NoEngine, SwarmError
@@ -29,8 +29,12 @@ def send_request(
     items: Iterable[str] = (),
     fix: str | None = None,
     hunk: str | None = None,
+    begin_again: Callable[[], object] | None = None,
 ) -> str:
-    """Append a request, wait until it is carried out, and return the detail of the answer; else raise SwarmError."""
+    """Append a request, wait until it is carried out, and return the detail of the answer; else raise SwarmError.
+
+    An engine that ends before it has answered is begun again, once, by `begin_again`: the next one answers.
+    """
     from swarm_tui.journal.requests import append_request
 
     if not opened.has_running_engine:
@@ -45,14 +49,18 @@ def send_request(
     )
     asked = time.monotonic()
     while time.monotonic() - asked < ANSWER_DEADLINE:
+        is_running = opened.has_running_engine
         opened.read_new_events()
         answer = opened.state.answers.get(request.id)
         if answer is not None and not answer.is_done:
             raise SwarmError(answer.detail or "the engine could not do it")
         if answer is not None:
             return answer.detail
-        if not opened.has_running_engine:
-            raise SwarmError("the engine ended before it answered")
+        if not is_running:
+            if begin_again is None:
+                raise SwarmError("the engine ended before it answered")
+            begin_again()
+            begin_again = None
         if time.monotonic() - asked > SILENCE:
             _check_not_stopped(opened)
         time.sleep(_INTERVAL)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from functools import partial
 from typing import TYPE_CHECKING
 
 from swarm_tui.errors import UsageError
@@ -33,10 +34,14 @@ def send_back(review: Review, folder: SweepFolder, fix: Fix, comment: str) -> No
     if made is None:
         raise UsageError(f"no agent of {folder.name} is known to have made {plain(fix.title, 60)!r}")
     asyncio.run(check_continued(folder, opened.spec))
+    begin = partial(start_engine, folder, opened.spec.engine_environment)
     if not opened.has_running_engine:
-        start_engine(folder, opened.spec.engine_environment)
+        begin()
         opened = open_sweep(folder)
     commit, hunk = fix.hunk_of or fix.id, hunk_text(review, fix) or None
-    send_request(opened, RequestKind.REVISE, tests=[made.test], text=comment.strip(), fix=commit, hunk=hunk)
+    # An engine that is about to end reads no requests any more.
+    send_request(
+        opened, RequestKind.REVISE, tests=[made.test], text=comment.strip(), fix=commit, hunk=hunk, begin_again=begin
+    )
     review.set_verdict(fix, Verdict.LATER, comment.strip())
     print(f"#{fix.rank} is with {made.agent} again; `swarm-tui wait --until done` waits for it", file=sys.stderr)

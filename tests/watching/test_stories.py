@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from swarm_tui.adapters.mngr_messages import CreateRequest
-from tests.isolation import IsolatedMngr
+from tests.isolation import IsolatedMngr, isolate_mngr
 from tests.terminal import ProgramTerminal
 from tests.waiting import until
 
@@ -33,10 +33,11 @@ async def make_agents(isolated: IsolatedMngr) -> None:
 
 
 @pytest.fixture(scope="module")
-def agents(isolated_mngr: IsolatedMngr) -> Iterator[IsolatedMngr]:
-    asyncio.run(make_agents(isolated_mngr))
-    yield isolated_mngr
-    asyncio.run(isolated_mngr.adapter.destroy(["baker", "cook"]))
+def agents(mngr_path: str) -> Iterator[IsolatedMngr]:
+    """Return a mngr that knows these two agents and none of other tests."""
+    with isolate_mngr(mngr_path) as isolated:
+        asyncio.run(make_agents(isolated))
+        yield isolated
 
 
 def environment_of(isolated: IsolatedMngr, place: Path) -> dict[str, str]:
