@@ -27,8 +27,7 @@ def context(tmp_path: Path) -> EngineContext:
 def end_when_asked(context: EngineContext, lock: EngineLock) -> Request:
     """End as an engine that reads no requests any more; return what it was asked."""
     follower = RequestFollower(context.folder)
-    asked: list[Request] = []
-    until(lambda: bool(asked.extend(follower.read()[0]) or asked), "a request")
+    asked = until(lambda: follower.read()[0], "a request")
     lock.release()
     return asked[0]
 
