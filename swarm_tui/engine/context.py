@@ -14,7 +14,7 @@ from swarm_tui.engine.host_preparation import HostPreparation
 from swarm_tui.engine.names import agent_address
 from swarm_tui.journal.append import JournalWriter
 from swarm_tui.journal.fold import SweepState
-from swarm_tui.journal.folder import SweepFolder
+from swarm_tui.journal.folder import SweepFolder, make_own_folder
 from swarm_tui.model.events import KnownEvent, Noted
 from swarm_tui.model.hosts import LOCAL_HOST
 from swarm_tui.model.sweep import SweepSpec
@@ -72,6 +72,4 @@ class EngineContext:
 
     def agent_folder(self, agent: str) -> Path:
         """Return the folder of what is known of one agent; it is made when missing."""
-        folder = self.folder.agent(agent)
-        folder.mkdir(parents=True, exist_ok=True)
-        return folder
+        return make_own_folder(self.folder.agent(agent))

@@ -22,7 +22,7 @@ from swarm_tui.engine.commits import FetchedCommits
 from swarm_tui.engine.context import EngineContext
 from swarm_tui.errors import SwarmError
 from swarm_tui.insight.findings import group_findings
-from swarm_tui.journal.folder import write_beside
+from swarm_tui.journal.folder import make_own_folder, write_beside
 from swarm_tui.model.events import Integrated
 from swarm_tui.model.fixes import FIX_PREFIX
 from swarm_tui.model.outcome import (
@@ -76,7 +76,7 @@ def compose_inputs(context: EngineContext) -> IntegratorInputs:
         limits=spec.run_limits,
         cache=str(review_of_sweep(context.folder.root).results.absolute()),
     )
-    context.folder.integrator.mkdir(parents=True, exist_ok=True)
+    make_own_folder(context.folder.integrator)
     write_beside(context.folder.integrator / INPUTS_FILE, inputs.model_dump_json(indent=1).encode())
     return inputs
 
@@ -212,7 +212,7 @@ def integrated_branch(spec: SweepSpec) -> str:
 
 
 def write_outcome(context: EngineContext, outcome: IntegratorOutcome) -> None:
-    context.folder.integrator.mkdir(parents=True, exist_ok=True)
+    make_own_folder(context.folder.integrator)
     content = outcome.model_dump_json(indent=1).encode() + b"\n"
     write_beside(context.folder.integrator / INTEGRATOR_OUTCOME_FILE, content)
 

@@ -43,6 +43,7 @@ from swarm_tui.engine.schedule import LAUNCH_ATTEMPTS
 from swarm_tui.engine.surroundings import Surroundings
 from swarm_tui.engine.tutorial_integrate import integrate_blocks
 from swarm_tui.errors import SwarmError
+from swarm_tui.journal.folder import make_own_folder
 from swarm_tui.model.events import Integrating, IntegrationFailed
 from swarm_tui.model.outcome import INTEGRATOR_OUTCOME_FILE
 from swarm_tui.model.state import TestRecord
@@ -91,8 +92,7 @@ class IntegratorTask:
         return 1 if self.by == "builtin" else LAUNCH_ATTEMPTS
 
     def folder(self, context: EngineContext) -> Path:
-        context.folder.integrator.mkdir(parents=True, exist_ok=True)
-        return context.folder.integrator
+        return make_own_folder(context.folder.integrator)
 
     def commits_ref(self, context: EngineContext) -> str:
         # Not under refs/swarm/: a name there makes the branch of the same name ambiguous for git.

@@ -103,6 +103,14 @@ def is_newer_format(spec: SweepSpec) -> bool:
     return spec.version > FORMAT_VERSION
 
 
+def make_own_folder(path: Path) -> Path:
+    """Make a folder of a sweep, and return it; a link in its place, which may lead anywhere, gives way."""
+    if path.is_symlink():
+        path.unlink()
+    path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
 def write_beside(path: Path, content: bytes) -> None:
     """Write a file atomically: to a draft beside it, to disk, then renamed."""
     with draft_beside(path) as draft:

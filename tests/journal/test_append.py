@@ -9,6 +9,7 @@ import pytest
 
 from swarm_tui.errors import JournalError
 from swarm_tui.journal.append import EngineLock, JournalWriter
+from swarm_tui.journal.folder import make_own_folder
 from swarm_tui.model.events import Queued
 
 
@@ -32,3 +33,15 @@ def test_no_event_is_appended_through_a_link(link: Path) -> None:
         journal.append(Queued(test="a::b"))
     assert link.read_text() == "root:x:0:0\n"
     assert os.path.islink(link)
+
+
+def test_a_link_gives_way_to_a_folder_of_the_sweep(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    own = tmp_path / "sweep" / "integrator"
+    own.parent.mkdir()
+    own.symlink_to(elsewhere)
+    (make_own_folder(own) / "inputs.json").write_text("{}")
+    assert not own.is_symlink()
+    assert list(elsewhere.iterdir()) == []
+    assert (make_own_folder(own) / "inputs.json").exists()
