@@ -69,22 +69,12 @@ async def run_chosen_tests(
         roots = [copy / root for root in import_roots]
         environment = reporting_environment(scratch, roots, variables or {}, results=report)
         # A project may have set -x or --maxfail: every test is asked for, whatever the others come to.
-        called = [
-            python,
-            "-m",
-            "pytest",
-            "-p",
-            "swarm_live",
-            *options,
-            *cache_words(scratch, options),
-            "--maxfail=0",
-            "--",
-        ]
+        called = [python, "-m", "pytest", "-p", "swarm_live", *options, *cache_words(scratch, options), "--maxfail=0"]
         waiting = _parts(list(arguments))
         while waiting:
             part = waiting.pop()
             report.unlink(missing_ok=True)
-            words = [*called, *(arguments[test] for test in part)]
+            words = [*called, "--", *(arguments[test] for test in part)]
             finished, excess = None, ""
             try:
                 finished = await runner.run(
