@@ -64,7 +64,7 @@ def follow_sweep(folder: SweepFolder, *, is_json: bool = False, known: OpenedSwe
     with display_for(last_shown) as display:
         while True:
             try:
-                _show_until_end(opened, display.show)
+                show_until_end(opened, display.show)
                 break
             except KeyboardInterrupt:
                 interrupts += 1
@@ -109,8 +109,8 @@ def _handle_interrupt(opened: OpenedSweep, times: int) -> None:
         print_progress("\nStopping: what is done is harvested, the rest can be resumed. ctrl+c again leaves at once.")
 
 
-def _show_until_end(opened: OpenedSweep, show: Callable[[OpenedSweep], None]) -> None:
-    """Show new events until the engine has ended; raise SwarmError when it has died."""
+def show_until_end(opened: OpenedSweep, show: Callable[[OpenedSweep], None]) -> None:
+    """Show new events until the engine has ended and another may begin; raise SwarmError when it has died."""
     silent_since = time.monotonic()
     seen = -1
     while True:
@@ -118,9 +118,10 @@ def _show_until_end(opened: OpenedSweep, show: Callable[[OpenedSweep], None]) ->
         if opened.state.last_seq != seen:
             seen, silent_since = opened.state.last_seq, time.monotonic()
         show(opened)
-        if opened.state.is_over:
+        is_let_go = not opened.has_running_engine
+        if opened.state.is_over and (is_let_go or time.monotonic() - silent_since > _RELEASE_TIME):
             return
-        if time.monotonic() - silent_since > _RELEASE_TIME and not opened.has_running_engine:
+        if is_let_go and time.monotonic() - silent_since > _RELEASE_TIME:
             raise SwarmError(_why_engine_died(opened), f"`swarm-tui resume {opened.folder.name}` takes it up again")
         time.sleep(_INTERVAL)
 

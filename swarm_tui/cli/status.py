@@ -260,7 +260,8 @@ def describe_test(record: TestRecord) -> ShownTest:
 def sweep_state(opened: OpenedSweep) -> str:
     """Return one word for a sweep: begun, running, integrating, finished, stopped, failed or lost."""
     state = opened.state
-    if opened.has_running_engine:
+    # An engine holds its lock a moment longer than it works.
+    if opened.has_running_engine and not state.is_over:
         return "integrating" if state.integration.state == "integrating" else "running"
     if state.started_at is None:
         return "begun"

@@ -11,10 +11,11 @@ from rich.console import Console
 from rich.live import Live
 
 from swarm_tui.cli.display import BarDisplay, NewLogLines
-from swarm_tui.cli.progress import why_engine_died
-from swarm_tui.journal.append import JournalWriter
+from swarm_tui.cli.progress import show_until_end, why_engine_died
+from swarm_tui.cli.status import sweep_state
+from swarm_tui.journal.append import EngineLock, JournalWriter
 from swarm_tui.journal.folder import SweepFolder
-from swarm_tui.journal.open import open_sweep
+from swarm_tui.journal.open import OpenedSweep, open_sweep
 from swarm_tui.model import events as happened
 from swarm_tui.model.state import LogLine
 from swarm_tui.model.states import Result
@@ -67,3 +68,26 @@ def test_a_terminal_shows_how_long_the_rest_will_take(tmp_path: Path) -> None:
     with Live(console=Console(file=terminal, force_terminal=True, width=100), auto_refresh=False) as live:
         BarDisplay(live).show(open_sweep(folder))
     assert " · ~04:00 left · slots 0/1" in terminal.getvalue()
+
+
+def test_a_sweep_is_shown_until_another_engine_may_begin(tmp_path: Path) -> None:
+    folder = SweepFolder(tmp_path / "20261118-061200")
+    folder.write_spec(
+        SweepSpec(sweep=folder.name, repository="/r", base="abc", created_at=1.0, mngr=MngrSettings(path="mngr"))
+    )
+    lock = EngineLock(folder.lock)
+    lock.acquire()
+    with JournalWriter(folder.events) as journal:
+        journal.append(happened.EngineStarted(pid=1, machine="m", version="1", slots=1))
+        journal.append(happened.EngineEnded(why="finished"))
+    shown = 0
+
+    def show(opened: OpenedSweep) -> None:
+        nonlocal shown
+        shown += 1
+        assert sweep_state(opened) == "finished", "the last event was read, though the engine holds its lock"
+        if shown == 3:
+            lock.release()
+
+    show_until_end(open_sweep(folder), show)
+    assert shown == 3
