@@ -51,29 +51,16 @@ def log_line_of(event: happened.Event) -> LogLine | None:
         case happened.LaunchFailed():
             level, test = ("error" if event.is_final else "warning"), event.test
             text = f"launch {event.attempt} failed: {event.reason}"
-        case happened.Seen() if event.state is State.WAITING and event.test == INTEGRATOR_KEY:
-            level, test = "warning", event.test
-            text = f"waits for an answer (`swarm-tui attach integrator` leads to it): {event.question}"
         case happened.Seen() if event.state is State.WAITING:
-            level, text, test = "warning", f"waits for an answer: {event.question or '(no question seen)'}", event.test
+            level, text, test = "warning", _waiting_text(event), event.test
         case happened.ProbeFailed():
             level, text = "warning", f"states are stale: {event.reason}"
         case happened.ProbeRecovered():
             text = "states are fresh again"
-        case happened.HostLost():
-            level, text = "warning", f"{event.host} does not answer: {event.reason}"
-        case happened.HostBack():
-            text = f"{event.host} is back after {event.seconds:.0f} s"
-        case happened.HostGone():
-            level, text = "error", f"{event.host} is given up: {event.reason}"
-        case happened.HostMaking():
-            text = f"{event.host} is being made"
-        case happened.HostMade():
-            text = f"{event.host} is there"
-        case happened.HostEnded():
-            level = "warning" if event.is_failed else "info"
-            text = f"{event.host} {'could not be made' if event.is_failed else 'was given back'}"
-            text += f": {event.reason}" if event.reason else ""
+        case happened.HostLost() | happened.HostBack() | happened.HostGone():
+            level, text = _known_host_line(event)
+        case happened.HostMaking() | happened.HostMade() | happened.HostEnded():
+            level, text = _made_host_line(event)
         case happened.ForeignImports():
             level, test = "warning", event.test
             text = f"ran against your checkout, not its copy: {', '.join(event.modules[:3])}"
@@ -93,12 +80,8 @@ def log_line_of(event: happened.Event) -> LogLine | None:
             level, text, test = access_line(event)
         case happened.PatternRaised():
             level, text = "warning", alarm_text(event)
-        case happened.QueueHeld():
-            level = "warning" if event.cause else "info"
-            text = f"{_tests_are(event.tests)} held" + (f": {event.reason}" if event.reason else "")
-            text += f" · {event.cause}" if event.cause else ""
-        case happened.QueueReleased():
-            text = f"{_tests_are(event.tests)} released"
+        case happened.QueueHeld() | happened.QueueReleased():
+            level, text = _queue_line(event)
         case happened.MessageSent():
             level, test = ("error" if event.error else "info"), event.test
             text = f"message not sent: {event.error}" if event.error else f"{event.by or 'someone'} wrote: {event.text}"
@@ -109,15 +92,8 @@ def log_line_of(event: happened.Event) -> LogLine | None:
             level = "warning" if getattr(event, "why", "") == BY_TYPING else "info"
         case happened.RequestAnswered() if not event.is_done:
             level, text = "error", f"could not do that: {event.detail}"
-        case happened.Integrating():
-            text = f"integrating {event.branches} branches ({event.by})"
-        case happened.IntegratorSaid():
-            text = f"the integrator: {event.line}"
-        case happened.Integrated():
-            text = f"integrated on {event.branch}: {event.fixes} fixes" if event.branch else "nothing to integrate"
-            text += f", {event.left_out} left out" if event.left_out else ""
-        case happened.IntegrationFailed():
-            level, text = "error", f"integration failed: {event.reason}"
+        case happened.Integrating() | happened.IntegratorSaid() | happened.Integrated() | happened.IntegrationFailed():
+            level, text = _integration_line(event)
         case happened.Noted():
             level, text, test = event.level, event.text, event.test
         case _:
@@ -125,6 +101,57 @@ def log_line_of(event: happened.Event) -> LogLine | None:
     if test == INTEGRATOR_KEY:
         test, text = "", f"the integrator: {text}"
     return LogLine(event.at, level, text, test)
+
+
+def _waiting_text(event: happened.Seen) -> str:
+    if event.test == INTEGRATOR_KEY:
+        return f"waits for an answer (`swarm-tui attach integrator` leads to it): {event.question}"
+    return f"waits for an answer: {event.question or '(no question seen)'}"
+
+
+def _known_host_line(event: happened.HostLost | happened.HostBack | happened.HostGone) -> tuple[str, str]:
+    match event:
+        case happened.HostLost():
+            return "warning", f"{event.host} does not answer: {event.reason}"
+        case happened.HostBack():
+            return "info", f"{event.host} is back after {event.seconds:.0f} s"
+        case happened.HostGone():
+            return "error", f"{event.host} is given up: {event.reason}"
+
+
+def _made_host_line(event: happened.HostMaking | happened.HostMade | happened.HostEnded) -> tuple[str, str]:
+    match event:
+        case happened.HostMaking():
+            return "info", f"{event.host} is being made"
+        case happened.HostMade():
+            return "info", f"{event.host} is there"
+        case happened.HostEnded():
+            text = f"{event.host} {'could not be made' if event.is_failed else 'was given back'}"
+            return ("warning" if event.is_failed else "info"), text + (f": {event.reason}" if event.reason else "")
+
+
+def _queue_line(event: happened.QueueHeld | happened.QueueReleased) -> tuple[str, str]:
+    match event:
+        case happened.QueueHeld():
+            text = f"{_tests_are(event.tests)} held" + (f": {event.reason}" if event.reason else "")
+            return ("warning", f"{text} · {event.cause}") if event.cause else ("info", text)
+        case happened.QueueReleased():
+            return "info", f"{_tests_are(event.tests)} released"
+
+
+def _integration_line(
+    event: happened.Integrating | happened.IntegratorSaid | happened.Integrated | happened.IntegrationFailed,
+) -> tuple[str, str]:
+    match event:
+        case happened.Integrating():
+            return "info", f"integrating {event.branches} branches ({event.by})"
+        case happened.IntegratorSaid():
+            return "info", f"the integrator: {event.line}"
+        case happened.Integrated():
+            text = f"integrated on {event.branch}: {event.fixes} fixes" if event.branch else "nothing to integrate"
+            return "info", text + (f", {event.left_out} left out" if event.left_out else "")
+        case happened.IntegrationFailed():
+            return "error", f"integration failed: {event.reason}"
 
 
 def _inbox_text(event: happened.AskAnswered | happened.AskClosed | happened.RuleMade | happened.RuleEnded) -> str:
