@@ -22,7 +22,6 @@ def pages() -> Mapping[str, str]:
     from tests.docs.commands import commands_page
     from tests.docs.configuration import configuration_page
     from tests.docs.shapes import json_page, schemas
-    from tests.pictures.scenes import gallery_page
 
     return {
         "README.md": _INDEX,
@@ -30,7 +29,6 @@ def pages() -> Mapping[str, str]:
         "commands.md": commands_page(),
         "configuration.md": configuration_page(),
         "json.md": json_page(),
-        "pictures.md": gallery_page(),
         **{f"schemas/{name}.json": text for name, text in schemas().items()},
     }
 
@@ -46,7 +44,7 @@ Made from the code by `python -m tests.docs`; a test fails where a page says som
 | [keys](../tutorial/keys.md) | every key of the room; [a first walk](../tutorial/walk.md) has those that one needs |
 | [configuration](configuration.md) | the config file, environment variables, and where files are kept |
 | [JSON](json.md) | what `--json` prints, what stands in a sweep's folder, and the [schemas](schemas) |
-| [pictures](pictures.md) | the screens of the room |
+| [pictures](../screenshots/README.md) | the screens of the room |
 | [agents](agents.md) | for authors of other agents: what an agent gets, and what it hands in |
 | [records](../swarm_tui/agents/records.md) | work that the offline agent plays |
 | [benchmarks](../tests/bench/README.md) | speed and memory beside other programs: what is measured, and the goals |

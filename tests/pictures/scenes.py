@@ -3,61 +3,139 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import re
+from collections.abc import Iterable, Mapping
 from typing import Final
 
+from rich.color import ColorSystem
+from rich.console import Console
+from rich.segment import Segment, Segments
+from rich.style import Style
+from textual.pilot import Pilot
+
 from swarm_tui.room.app import RoomApp
-from tests.room.scenes import Scene, room_on, sweep_of, text_on_screen
+from tests.room.scenes import Scene, room_on, sweep_of, text_on_screen, until_computed
 from tests.waiting import eventually
 
 PATIENCE: Final = 15.0
-PICTURES: Final = {
+SIZES: Final = ((80, 24), (120, 35), (200, 60))
+SINGLE: Final = {
     "Every test is a cell, the side panel tells of the one under the cursor": Scene(
         "sweep-chips", ("minus", "minus", "plus", "w"), 160, 40
     ),
     "The same as a table, with tries, time, cost and last words": Scene("sweep-rows", ("plus", "plus", "w"), 160, 40),
-    "On a small terminal": Scene("sweep-80x24", ("w",), 80, 24),
     "In a light theme": Scene("sweep-light", ("plus", "w"), theme="textual-light"),
-    "The merge view: ranked fixes, and the diff of the one under the cursor": Scene(
-        "fixes", ("3",), is_integrated=True
-    ),
+    "The fixes in a light theme": Scene("fixes-light", ("3",), theme="textual-light", is_integrated=True),
     "What speaks for a fix": Scene("fixes-evidence", ("3", "G", "k", "e"), 100, 30, is_integrated=True),
     "A fix that others build on, and the ways out": Scene(
         "fixes-conflict", ("3", "k", "n", "k", "c"), 100, 30, is_integrated=True
     ),
-    "What fails alike, and what sets it apart": Scene("patterns", ("4",)),
-    "All that needs a person": Scene("inbox", ("5",)),
-    "What has happened": Scene("log", ("6",)),
 }
-"""What each picture shows, and its scene."""
+"""What each picture of its own shows, and its scene."""
+SCREENS: Final = {
+    "The sweep: what is known of every test": Scene("sweep", ("w",)),
+    "An agent: its screen, its transcript, its tries": Scene("agent", ("w", "enter")),
+    "The fixes, ranked, and the diff of the one under the cursor": Scene("fixes", ("3",), is_integrated=True),
+    "Patterns: what fails alike, and what sets it apart": Scene("patterns", ("4",)),
+    "The inbox: all that needs a person": Scene("inbox", ("5",)),
+    "The log: what has happened": Scene("log", ("6",)),
+    "The tail: what all agents write": Scene("tail", ("7",)),
+    "Help: the keys of a screen": Scene("help", ("question_mark",)),
+}
+"""The screens of the room, each drawn in all sizes."""
+FEW_COLOURS: Final = {"256": "In 256 colours", "standard": "In 16 colours", "none": "Without colours"}
+"""What a terminal may have less, and what is said of it."""
+_COLOURED: Final = ("sweep", "fixes")
+_SYSTEMS: Final = {"256": ColorSystem.EIGHT_BIT, "standard": ColorSystem.STANDARD}
+
+
+def names_of(scene: Scene) -> list[str]:
+    """Return the names of the pictures of a screen, one for each size."""
+    return [f"{scene.name}-{width}x{height}" for width, height in SIZES]
 
 
 def gallery_page() -> str:
     """Return the page of all pictures as Markdown."""
-    shown = [f"## {title}\n\n![{title}](pictures/{scene.name}.svg)\n" for title, scene in PICTURES.items()]
-    moving = "![A sweep of the demo, from its first agent to the branch that is applied](pictures/room.svg)"
-    play = "The same as a recording: `asciinema play docs/pictures/room.cast`."
-    return f"# Pictures\n\nMade by `python -m tests.pictures`.\n\n{moving}\n\n{play}\n\n" + "\n".join(shown)
+    lines = ["# Pictures", "", "Made by `python -m tests.pictures`.", ""]
+    lines += ["![A sweep of the demo, from its first agent to the branch that is applied](room.svg)", ""]
+    lines += ["The same as a recording: `asciinema play screenshots/room.cast`.", ""]
+    shown = {title: [scene.name] for title, scene in SINGLE.items()}
+    shown |= {title: names_of(scene) for title, scene in SCREENS.items()}
+    shown |= {title: [f"{name}-{system}" for name in _COLOURED] for system, title in FEW_COLOURS.items()}
+    for title, names in shown.items():
+        lines += [f"## {title}", ""]
+        for name in names:
+            lines += [f"![{title}]({name}.svg)", ""]
+    return "\n".join(lines)
 
 
-async def draw(scene: Scene, expected: str = "") -> str:
+async def draw(scene: Scene, expected: str = "", colours: str = "") -> str:
     """Return the picture of a scene, once it is the expected one; where none is expected, once it stands still."""
     with sweep_of(scene) as folder:
         async with room_on(folder, scene) as (app, pilot):
-            if expected:
-                with contextlib.suppress(AssertionError):
-                    await eventually(lambda: picture_of(app) == expected, f"the picture {scene.name}", PATIENCE)
-            shown = ""
-            while not expected and shown != (shown := text_on_screen(app)):
-                await pilot.pause(0.3)
-            return picture_of(app)
+            return await _once_drawn(app, pilot, expected, colours)
 
 
-def picture_of(app: RoomApp) -> str:
-    """Return the screen as SVG, without a font from the network, and with its spaces whatever draws it.
+async def draw_in_sizes(scene: Scene, expected: Mapping[str, str]) -> dict[str, str]:
+    """Return the pictures of one screen in all sizes by their names, of one room that is resized."""
+    pictures = {}
+    with sweep_of(scene) as folder:
+        async with room_on(folder, scene) as (app, pilot):
+            for name, size in zip(names_of(scene), SIZES, strict=True):
+                await pilot.resize_terminal(*size)
+                await eventually(lambda size=size: app.screen.size == size, f"the size of {name}")  # type: ignore[misc]
+                await until_computed(app, pilot)
+                pictures[name] = await _once_drawn(app, pilot, expected.get(name, ""))
+    return pictures
 
-    rich gives it an id by all that was drawn, the folders that links lead to among it: pictures have none.
+
+async def draw_in_colours(system: str, expected: Mapping[str, str]) -> dict[str, str]:
+    """Return the pictures in fewer colours by their names; the environment of this process says so to the room."""
+    pictures = {}
+    for scene in (scene for scene in SCREENS.values() if scene.name in _COLOURED):
+        name = f"{scene.name}-{system}"
+        seen = scene._replace(name=name, width=120, height=35, theme="")
+        pictures[name] = await draw(seen, expected.get(name, ""), system)
+    return pictures
+
+
+async def _once_drawn(app: RoomApp, pilot: Pilot[str], expected: str, colours: str = "") -> str:
+    if expected:
+        with contextlib.suppress(AssertionError):
+            await eventually(lambda: picture_of(app, colours) == expected, "the expected picture", PATIENCE)
+    shown = ""
+    while not expected and shown != (shown := text_on_screen(app)):
+        await pilot.pause(0.3)
+    return picture_of(app, colours)
+
+
+def picture_of(app: RoomApp, colours: str = "") -> str:
+    """Return the screen as SVG, in fewer colours where a terminal has no more, and without a font from the network.
+
+    It has its spaces, whatever draws it. rich gives it an id by all that was drawn, the folders that links lead to
+    among it: pictures have none.
     """
-    drawn = app.export_screenshot(title="swarm-tui").replace("<svg ", '<svg xml:space="preserve" ', 1)
+    width, height = app.size
+    console = Console(
+        width=width, height=height, file=io.StringIO(), force_terminal=True, color_system="truecolor", record=True
+    )
+    segments: list[Segment] = []
+    for strip in app.screen._compositor.render_strips():
+        segments += _in_colours(strip, _SYSTEMS.get(colours))
+        segments.append(Segment.line())
+    console.print(Segments(segments), end="")
+    drawn = console.export_svg(title="swarm-tui")
+    drawn = drawn.replace("<svg ", '<svg xml:space="preserve" ', 1)
     drawn = re.sub(r"\bterminal-\d+\b", "terminal", drawn)
     return re.sub(r"@font-face \{.*?\}\s*", "", drawn, flags=re.DOTALL)
+
+
+def _in_colours(segments: Iterable[Segment], system: ColorSystem | None) -> Iterable[Segment]:
+    """Return the segments in the nearest colours that a terminal has."""
+    for text, style, _ in segments:
+        if style is None or system is None:
+            yield Segment(text, style)
+            continue
+        colour, ground = (each and each.downgrade(system) for each in (style.color, style.bgcolor))
+        yield Segment(text, style + Style(color=colour, bgcolor=ground))

@@ -1,13 +1,15 @@
-"""The pictures of the documentation show what the room shows today; `python -m tests.pictures` draws them anew."""
+"""The pictures show what the room shows today; `python -m tests.pictures` draws them anew."""
 
 import json
+import re
+from collections.abc import Mapping
 
 import pyte
 import pytest
 
-from tests.pictures import FOLDER
+from tests.pictures import FOLDER, pictures_in_colours
 from tests.pictures.moving import cast, moving_svg
-from tests.pictures.scenes import PICTURES, draw
+from tests.pictures.scenes import FEW_COLOURS, SCREENS, SINGLE, draw, draw_in_sizes, gallery_page
 from tests.pictures.story import COLUMNS, LINES, STILL, TITLE, Frame, tell_story
 
 AGAIN = "`python -m tests.pictures` draws them anew"
@@ -16,12 +18,33 @@ AGAIN = "`python -m tests.pictures` draws them anew"
 pytestmark = pytest.mark.usefixtures("utc")
 
 
-@pytest.mark.parametrize("title", PICTURES)
+def kept(name: str) -> str:
+    return (FOLDER / f"{name}.svg").read_text(encoding="utf-8")
+
+
+def assert_as_kept(drawn: Mapping[str, str]) -> None:
+    for name, picture in drawn.items():
+        assert picture.splitlines() == kept(name).splitlines(), AGAIN
+
+
+def all_kept() -> dict[str, str]:
+    return {path.stem: kept(path.stem) for path in FOLDER.glob("*.svg")}
+
+
+@pytest.mark.parametrize("title", SINGLE)
 async def test_a_picture_shows_what_the_room_shows(title: str) -> None:
-    scene = PICTURES[title]
-    expected = (FOLDER / f"{scene.name}.svg").read_text(encoding="utf-8")
-    drawn = await draw(scene, expected)
-    assert drawn.splitlines() == expected.splitlines(), AGAIN
+    scene = SINGLE[title]
+    assert_as_kept({scene.name: await draw(scene, kept(scene.name))})
+
+
+@pytest.mark.parametrize("title", SCREENS)
+async def test_a_screen_is_shown_in_all_sizes(title: str) -> None:
+    assert_as_kept(await draw_in_sizes(SCREENS[title], all_kept()))
+
+
+@pytest.mark.parametrize("system", FEW_COLOURS)
+async def test_a_terminal_with_few_colours_shows_the_same(system: str) -> None:
+    assert_as_kept(await pictures_in_colours(system, all_kept()))
 
 
 def text_of(frame: Frame) -> str:
@@ -58,9 +81,11 @@ def test_the_moving_picture_is_small_and_needs_no_network() -> None:
                 assert word in picture
 
 
-def test_no_picture_lies_about_that_nobody_draws() -> None:
-    drawn = {f"{scene.name}.svg" for scene in PICTURES.values()} | {"room.svg", "room.cast"}
-    assert {path.name for path in FOLDER.iterdir()} == drawn
+def test_the_page_has_every_picture_and_no_other_lies_about() -> None:
+    page = gallery_page()
+    assert (FOLDER / "README.md").read_text(encoding="utf-8") == page, AGAIN
+    shown = set(re.findall(r"\((.*?\.svg)\)", page))
+    assert {path.name for path in FOLDER.iterdir()} == shown | {"README.md", "room.cast"}
 
 
 def test_lines_that_stay_are_drawn_once() -> None:
