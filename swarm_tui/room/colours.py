@@ -153,9 +153,11 @@ class ThemeStyles:
         self._styles: dict[str, Style] = {}
 
     def _shades(self, app: App[object]) -> dict[str, Style]:
-        """Return the backgrounds of added and removed lines; none where a theme has no shades."""
-        if self.is_terminal or app.no_color:
+        """Return what lies over added and removed lines: a background, and where a theme has no shades a colour."""
+        if app.no_color:
             return {"plus": Style.null(), "minus": Style.null()}
+        if self.is_terminal:
+            return {"plus": Style.parse(TERMINAL["green"]), "minus": Style.parse(TERMINAL["red"])}
         return {word: Style.parse(self._background(app, word)) for word in ("plus", "minus")}
 
     def _background(self, app: App[Any], word: str) -> str:

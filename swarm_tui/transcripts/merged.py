@@ -46,14 +46,29 @@ class MergedTail:
     """Follows the ends of many transcripts, named by their agents."""
 
     def __init__(self, sources: Mapping[str, ByteSource], now: float) -> None:
-        self._windows = {agent: Window(source) for agent, source in sources.items()}
-        self._ends = dict.fromkeys(sources, 0)
-        self._last_at = dict.fromkeys(sources, 0.0)
-        self._agent_numbers = {agent: number for number, agent in enumerate(sources)}
+        self._sources: dict[str, ByteSource] = {}
+        self._windows: dict[str, Window] = {}
+        self._ends: dict[str, int] = {}
+        self._last_at: dict[str, float] = {}
+        self._agent_numbers: dict[str, int] = {}
         self._number = 0
         self.entries: list[TailEntry] = []
-        for agent in self._windows:
-            self._windows[agent].poll(now)
+        self.follow(sources, now)
+
+    def follow(self, sources: Mapping[str, ByteSource], now: float) -> None:
+        """Follow these transcripts and no others; what was read of those that stay is kept."""
+        gone = {agent for agent, source in self._sources.items() if sources.get(agent) is not source}
+        for agent in gone:
+            del self._sources[agent]
+            self._windows.pop(agent).close()
+        if gone:
+            self.entries = [entry for entry in self.entries if entry.agent not in gone]
+        for agent in [agent for agent in sources if agent not in self._sources]:
+            self._sources[agent] = sources[agent]
+            self._windows[agent] = window = Window(sources[agent])
+            self._last_at[agent] = 0.0
+            self._agent_numbers.setdefault(agent, len(self._agent_numbers))
+            window.poll(now)
             self._read_end(agent)
 
     def poll(self, now: float) -> bool:

@@ -9,6 +9,7 @@ import pytest
 
 from swarm_tui.room.screens.message import MessageScreen
 from swarm_tui.room.screens.recording import RecordingScreen
+from swarm_tui.room.screens.tail import TailScreen
 from tests.room.agent_sweeps import AgentSweep, agent_screen, make_sweep, room_on
 from tests.room.scenes import press, shows, text_on_screen
 from tests.transcripts.records import call, result, step
@@ -354,3 +355,30 @@ async def test_the_merged_tail_of_marked_agents_shows_only_those(sweep: AgentSwe
         text = await shows(pilot, "Tail of 1 agent (marked)")
         assert "I am two" in text
         assert "I am one" not in text
+
+
+async def test_the_merged_tail_says_why_it_is_empty_and_finds_a_transcript_that_comes_later(sweep: AgentSweep) -> None:
+    async with room_on(sweep) as (_, pilot):
+        await pilot.press("7")
+        await shows(pilot, "no agent here has written a transcript yet")
+        write(sweep.transcript("two"), step("I am late"))
+        await shows(pilot, "I am late")
+        await pilot.press("slash", *"punctual", "enter")
+        await shows(pilot, "nothing matches /punctual")
+        await pilot.press("escape", "exclamation_mark")
+        await shows(pilot, "no line with an error")
+
+
+async def test_the_cursor_of_the_merged_tail_stays_with_its_line_when_another_agent_begins(sweep: AgentSweep) -> None:
+    write(sweep.transcript("two"), step("one line", at="2026-11-18T07:00:00Z"), step("last", at="2026-11-18T07:00:01Z"))
+    async with room_on(sweep) as (app, pilot):
+        await pilot.press("7")
+        await shows(pilot, "one line")
+        await press(pilot, "k")
+        write(sweep.transcript("one"), step("earlier", at="2026-11-18T06:00:00Z"))
+        await shows(pilot, "earlier")
+        screen = app.screen
+        assert isinstance(screen, TailScreen)
+        current = screen.current()
+        assert current is not None
+        assert current.first.entry.text == "one line"

@@ -10,6 +10,8 @@ from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.model.states import MARKS
 from swarm_tui.room.colours import READABLE, ROLES, SHADES_256, VISIBLE, ThemeStyles, contrast
 from swarm_tui.room.draw.glyphs import ASCII_OF, HELD_GLYPH, PILLS, mark_of_pill
+from swarm_tui.room.draw.parts import Part
+from swarm_tui.room.settings import TERMINAL_THEME
 from tests.room.scenes import Scene, fixed_sweep, room_on
 
 THEMES = [name for name, theme in BUILTIN_THEMES.items() if not theme.ansi]
@@ -60,3 +62,13 @@ def test_with_256_colours_added_is_green_and_removed_is_red(is_dark: bool) -> No
         parts = [number // 36, number // 6 % 6, number % 6]
         assert parts[strongest] == max(parts)
         assert parts.count(max(parts)) == 1
+
+
+async def test_without_shades_a_whole_line_is_green_or_red_whatever_its_words_are(folder: SweepFolder) -> None:
+    async with room_on(folder, Scene("few", (), 80, 24, theme=TERMINAL_THEME)) as (app, _):
+        styles = ThemeStyles(app, False)
+        for over, colour in (("plus", "green"), ("minus", "red")):
+            (segment,) = styles.strip((Part("return", "keyword"),), 6, over)
+            assert segment.style is not None
+            assert segment.style.color is not None
+            assert segment.style.color.name == colour

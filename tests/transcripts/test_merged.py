@@ -82,6 +82,22 @@ def test_a_torn_line_is_read_once_it_is_complete_and_a_cut_file_begins_anew() ->
     assert [line.entry.text for line in tail.entries] == ["anew"]
 
 
+def test_what_was_read_of_an_agent_stays_while_others_come_and_go() -> None:
+    sources = {name: MemorySource(said(f"{name} was here", at)) for at, name in enumerate("pqr")}
+    tail = MergedTail({"p": sources["p"], "q": sources["q"]}, 0.0)
+    numbers = {entry.agent: entry.number for entry in tail.entries}
+    tail.follow({"q": sources["q"], "r": sources["r"]}, 1.0)
+    assert [(entry.agent, entry.entry.text) for entry in tail.entries] == [("q", "q was here"), ("r", "r was here")]
+    assert tail.entries[0].number == numbers["q"]
+    assert tail.entries[1].number not in numbers.values()
+    sources["p"].append(said("nobody listens", 8))
+    sources["r"].append(said("again", 9))
+    assert tail.poll(2.0)
+    assert [entry.entry.text for entry in tail.entries] == ["q was here", "r was here", "again"]
+    tail.follow({"q": MemorySource(said("anew", 3))}, 3.0)
+    assert [entry.entry.text for entry in tail.entries] == ["anew"]
+
+
 def test_words_and_errors_are_filtered() -> None:
     tail = MergedTail({"p": MemorySource(said("fine", 1) + result("E   KeyError: 'x'") + said("also fine", 9))}, 0.0)
     assert len(tail.merged()) == 3

@@ -14,8 +14,8 @@ from swarm_tui.room.store import SweepChanged
 class LogLines(StreamLines[LogLine]):
     """The log's lines."""
 
-    def draw_line(self, index: int, width: int) -> Line:
-        return draw_log_line(self.shown[index], width)
+    def draw_item(self, item: LogLine, width: int) -> Line:
+        return draw_log_line(item, width)
 
 
 class LogScreen(StreamScreen[LogLine]):
@@ -43,7 +43,7 @@ class LogScreen(StreamScreen[LogLine]):
         if change.is_everything or seen != self._seen:
             self._seen = seen
             self._total = len(log)
-            self.show_items([line for line in log if self._fits(line)])
+            self.show_items([line for line in log if self._fits(line)], "nothing has happened yet")
         self.draw_title()
 
     def _fits(self, line: LogLine) -> bool:

@@ -10,6 +10,7 @@ from typing import ClassVar, Generic, TypeVar
 from textual.widget import Widget
 
 from swarm_tui.room.actions import Action
+from swarm_tui.room.draw.parts import Line, Part
 from swarm_tui.room.screens.base import RoomScreen
 from swarm_tui.room.widgets.lines import Lines
 
@@ -22,10 +23,19 @@ class StreamLines(Lines, Generic[Item]):
     def __init__(self) -> None:
         super().__init__(id="list")
         self.shown: list[Item] = []
+        self.when_empty = ""
+        """What stands there in place of items."""
         self.is_following = True
 
     def line_count(self) -> int:
-        return len(self.shown)
+        return len(self.shown) or 1
+
+    def draw_line(self, index: int, width: int) -> Line:
+        return self.draw_item(self.shown[index], width) if self.shown else (Part(self.when_empty, "muted"),)
+
+    @abstractmethod
+    def draw_item(self, item: Item, width: int) -> Line:
+        """Return the line of an item."""
 
     def move(self, rows: int, columns: int = 0) -> None:
         super().move(rows, columns)
@@ -72,10 +82,11 @@ class StreamScreen(RoomScreen, Generic[Item]):
     def draw_title(self) -> None:
         """Show in the border which part of the items is shown."""
 
-    def show_items(self, items: list[Item]) -> None:
-        """Show these items; while one does not follow, the cursor stays with its item."""
+    def show_items(self, items: list[Item], when_empty: str) -> None:
+        """Show these items, or why there are none; while one does not follow, the cursor stays with its item."""
         current = self.current()
         self.lines.shown = items
+        self.lines.when_empty = f"nothing matches /{self.filter_words}" if self.filter_words else when_empty
         if not self.lines.is_following and current is not None:
             keys = [self.key_of(item) for item in items]
             if (key := self.key_of(current)) in keys:

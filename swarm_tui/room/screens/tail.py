@@ -23,6 +23,8 @@ from swarm_tui.transcripts.window import FileSource
 
 LOOK_SECONDS: Final = 0.2
 NEWS_PAUSE: Final = 0.05
+SEARCH_SECONDS: Final = 2.0
+"""How often a transcript is looked for that was not there."""
 AGENTS_AT_MOST: Final = 300
 """Each has a file open."""
 
@@ -34,9 +36,8 @@ class TailLines(StreamLines[MergedEntry]):
         super().__init__()
         self._agent_names = names
 
-    def draw_line(self, index: int, width: int) -> Line:
-        merged = self.shown[index]
-        return draw_tail_line(merged, self._agent_names.get(merged.first.agent, ""), width)
+    def draw_item(self, item: MergedEntry, width: int) -> Line:
+        return draw_tail_line(item, self._agent_names.get(item.first.agent, ""), width)
 
 
 class TailScreen(StreamScreen[MergedEntry]):
@@ -48,8 +49,11 @@ class TailScreen(StreamScreen[MergedEntry]):
     def __init__(self) -> None:
         self.names: dict[str, str] = {}
         super().__init__(TailLines(self.names))
-        self._tail: MergedTail | None = None
+        self._tail = MergedTail({}, 0.0)
+        self._sources: dict[str, FileSource] = {}
         self._tests: tuple[str, ...] = ()
+        self._search_at = 0.0
+        """When transcripts are looked for again that were not there yet."""
         self._left_out = 0
         self._is_errors_only = False
         self._followed = FollowedFiles(self, self._read_new, pause=NEWS_PAUSE, look_seconds=LOOK_SECONDS)
@@ -65,13 +69,14 @@ class TailScreen(StreamScreen[MergedEntry]):
 
     def on_unmount(self) -> None:
         self._followed.close()
-        if self._tail is not None:
-            self._tail.close()
+        self._tail.close()
 
     def show_change(self, change: SweepChanged) -> None:
         tests = self._tests_to_follow()
-        if tests != self._tests or self._tail is None:
-            self._open(tests)
+        if tests != self._tests or change.is_everything:
+            self._tests = tests
+            self._find_transcripts()
+            self._show()
         self.draw_title()
 
     def _tests_to_follow(self) -> tuple[str, ...]:
@@ -86,33 +91,45 @@ class TailScreen(StreamScreen[MergedEntry]):
             chosen.sort(key=lambda record: record.state not in (State.RUNNING, State.WAITING))
         return tuple(record.test for record in chosen[:AGENTS_AT_MOST])
 
-    def _open(self, tests: tuple[str, ...]) -> None:
-        if self._tail is not None:
-            self._tail.close()
-        self._tests = tests
+    def _find_transcripts(self) -> bool:
+        """Follow the transcripts of the agents that are there now; return whether they are others than before."""
+        self._search_at = time.monotonic() + SEARCH_SECONDS
         sources = {}
         agents = self.room.agents
-        for record in self.store.records_of(tests):
+        for record in self.store.records_of(self._tests):
             sources_of = agents.kind_of(record).transcript_sources
             path = find_transcript(record.state_dir_here, agents.folder_of(record), sources_of, record.agent_id)
             if path is not None:
-                sources[record.test] = FileSource(path)
+                known = self._sources.get(record.test)
+                sources[record.test] = known if known is not None and known.path == path else FileSource(path)
                 self.names[record.test] = short_name(record)
-        self._tail = MergedTail(sources, time.monotonic())
+        has_others = sources != self._sources
+        self._sources = sources
+        self._tail.follow(sources, time.monotonic())
         self._followed.show(source.path for source in sources.values())
-        self._show()
+        return has_others
 
     def _read_new(self) -> None:
-        if self.is_current and self._tail is not None and self._tail.poll(time.monotonic()):
+        if not self.is_current:
+            return
+        now = time.monotonic()
+        is_search_due = now >= self._search_at and len(self._sources) < len(self._tests)
+        has_others = is_search_due and self._find_transcripts()
+        if self._tail.poll(now) or has_others:
             self._show()
             self.draw_title()
 
     def _show(self) -> None:
-        if self._tail is None:
-            return
         words = self.filter_words.removeprefix("!")
         choice = EntryFilter(words, bool(words) and self.filter_words.startswith("!"), errors_only=self._is_errors_only)
-        self.show_items(self._tail.merged(choice))
+        self.show_items(self._tail.merged(choice), self._why_empty())
+
+    def _why_empty(self) -> str:
+        if not self._tests:
+            return "no agent has been launched yet"
+        if not self._sources:
+            return "no agent here has written a transcript yet; what an agent shows is on its own screen (2)"
+        return "no line with an error" if self._is_errors_only else "nothing was written yet"
 
     def key_of(self, item: MergedEntry) -> object:
         return item.first.number
