@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from typing import Final
 
 _APT: Final = {
@@ -22,6 +21,8 @@ def how_to_get(program: str) -> str:
     name = os.path.basename(program)
     if name in _OTHER:
         return _OTHER[name]
+    import shutil
+
     ways = []
     has_apt, has_brew = shutil.which("apt-get") is not None, shutil.which("brew") is not None
     if name in _APT and (has_apt or not has_brew):

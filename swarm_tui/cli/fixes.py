@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import gc
 import json
 import sys
 from collections.abc import Iterable, Iterator
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from swarm_tui.cli import fixes_hand_over
 from swarm_tui.cli.open import has_terminal
-from swarm_tui.cli.sweeps import add_repository_option, chosen_sweep, run_of_tmr
+from swarm_tui.cli.sweeps import add_repository_option, chosen_sweep
 from swarm_tui.errors import UsageError
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.text import plain
@@ -133,12 +132,11 @@ def _show_screen(arguments: argparse.Namespace) -> int:
 
     if arguments.base is None:
         folder = _find_folder(arguments)
-        from swarm_tui.room.entry import open_fixes
+        with splash(folder.name, panel="Ranked"):
+            from swarm_tui.room.entry import open_fixes
 
-        return open_fixes(folder.root, test_command=arguments.test)
+            return open_fixes(folder.root, test_command=arguments.test)
     name = f"{plain(arguments.base, 40)}..{plain(arguments.target or 'HEAD', 40)}"
-    # Collecting garbage among imported modules only costs time; the room enables it again when it has started.
-    gc.disable()
     with splash(name, panel="Ranked"):
         from swarm_tui.adapters.git import Repository
         from swarm_tui.triage.review import Review
@@ -163,12 +161,7 @@ def _base_name(arguments: argparse.Namespace) -> str:
 
 
 def _find_folder(arguments: argparse.Namespace) -> SweepFolder:
-    from swarm_tui.adapters.git import Repository
-
-    target = arguments.target
-    is_path = target is not None and ("/" in target or run_of_tmr(target) is not None)
-    here = Path.cwd() if is_path else Repository.open(Path.cwd()).root
-    return chosen_sweep(target, here, arguments.repository)
+    return chosen_sweep(arguments.target, Path.cwd(), arguments.repository)
 
 
 @contextmanager

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import sys
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -95,6 +93,9 @@ def _pull_request(
     if arguments.push is None:
         print(f"{request.title}\n\n{request.body}", end="")
         return
+    import asyncio
+    import tempfile
+
     from swarm_tui.adapters.forge import find_forge, open_pull_request, push_branch
 
     onto = arguments.onto or base

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import difflib
 import errno
 import importlib
 import io
@@ -115,6 +114,8 @@ def _dispatch(words: list[str]) -> int:
     name, *rest = words
     command = COMMAND_BY_NAME.get(name)
     if command is None:
+        import difflib
+
         near = difflib.get_close_matches(name, COMMAND_BY_NAME, n=1)
         meant = f"did you mean `swarm-tui {near[0]}`?" if near else "`swarm-tui --help` lists the commands"
         if name[:1].isdigit() or "/" in name:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import gc
 import os
 import signal
 import sys
@@ -17,7 +16,6 @@ from swarm_tui.errors import UsageError
 
 if TYPE_CHECKING:
     from swarm_tui.journal.folder import SweepFolder
-    from swarm_tui.journal.history import JournalHistory
 
 DESCRIPTION = """\
 Open the room on a sweep: every test in one grid, live. Without a name, on the newest sweep of this repository.
@@ -51,22 +49,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    # Collecting garbage among imported modules only costs time; the room enables it again when it has started.
-    gc.disable()
-    from swarm_tui.cli.sweeps import chosen_sweep, moment_in, repository_root, run_of_tmr
+    from swarm_tui.cli.sweeps import chosen_sweep, repository_root, run_of_tmr
     from swarm_tui.journal.folder import list_sweeps
 
     here = repository_root(Path.cwd())
     is_first_run = arguments.sweep is None and not list_sweeps(here) and not arguments.plain and not arguments.at
     folder = None if is_first_run else chosen_sweep(arguments.sweep, Path.cwd(), arguments.repository)
-    moment = moment_in(folder, arguments.at) if folder is not None and arguments.at is not None else None
     if arguments.plain and folder is not None:
-        return print_plain(folder, moment)
+        return print_plain(folder, arguments.at)
     require_terminal()
     if folder is None:
         return _first_run(arguments.ascii)
     with _following(run_of_tmr(arguments.sweep), folder, arguments.repository):
-        return show_room(folder, is_ascii=arguments.ascii, at=moment[1] if moment else None)
+        return show_room(folder, is_ascii=arguments.ascii, at=arguments.at)
 
 
 @contextlib.contextmanager
@@ -88,16 +83,17 @@ def _following(run: Path | None, sweep: SweepFolder, repository: Path | None) ->
             os.kill(process, signal.SIGTERM)
 
 
-def print_plain(folder: SweepFolder, moment: tuple[JournalHistory, float] | None = None) -> int:
-    """Print what the room shows of a sweep as lines."""
+def print_plain(folder: SweepFolder, at: str | None = None) -> int:
+    """Print what the room shows of a sweep, now or at an earlier moment, as lines."""
+    from swarm_tui.cli.sweeps import moment_in
     from swarm_tui.room.plain import plain_lines_of
     from swarm_tui.room.store import PastMoment, Store
 
     store = Store(folder)
-    if moment is not None:
-        history, at = moment
-        offset = history.moment_at(at)
-        store.show(PastMoment(offset, at, history.state_at(offset)))
+    if at is not None:
+        history, moment = moment_in(folder, at)
+        offset = history.moment_at(moment)
+        store.show(PastMoment(offset, moment, history.state_at(offset)))
     else:
         while store.read_new_events():
             pass
@@ -105,25 +101,25 @@ def print_plain(folder: SweepFolder, moment: tuple[JournalHistory, float] | None
     return 0
 
 
-def show_room(folder: SweepFolder, *, is_ascii: bool = False, at: float | None = None) -> int:
+def show_room(folder: SweepFolder, *, is_ascii: bool = False, at: str | None = None) -> int:
     """Open the room on a sweep, now or at an earlier moment."""
     from swarm_tui.room.splash import splash
 
-    # Collecting garbage among imported modules only costs time; the room enables it again when it has started.
-    gc.disable()
     with splash(folder.name, is_ascii=is_ascii):
+        from swarm_tui.cli.sweeps import moment_in
         from swarm_tui.room.entry import open_room
 
-        return open_room(folder.root, ascii=is_ascii, at=at)
+        return open_room(folder.root, ascii=is_ascii, at=moment_in(folder, at)[1] if at is not None else None)
 
 
 def _first_run(is_ascii: bool) -> int:
-    from swarm_tui.adapters.foreground import guarded_terminal
     from swarm_tui.cli.main import run_command_line
-    from swarm_tui.room.first_run import FirstRunApp
+    from swarm_tui.room.splash import splash
 
-    app = FirstRunApp(is_ascii=is_ascii)
-    with guarded_terminal():
+    with splash("", panel="Welcome", is_ascii=is_ascii):
+        from swarm_tui.room.first_run import FirstRunApp
+
+        app = FirstRunApp(is_ascii=is_ascii)
         words = app.run()
     return run_command_line(words) if words else app.return_code or 0
 

@@ -7,12 +7,10 @@ import contextlib
 import os
 import signal
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from swarm_tui.adapters.process import is_alive, start_detached
 from swarm_tui.errors import SwarmError, UsageError
 
 DESCRIPTION = """\
@@ -42,9 +40,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from swarm_tui.cli.open import require_terminal, show_room
-    from swarm_tui.journal.folder import SweepFolder
+    from swarm_tui.cli.open import require_terminal
     from swarm_tui.model.budget import is_possible_budget
+    from swarm_tui.room.splash import splash
 
     numbers = (arguments.tests - 1, arguments.rate, arguments.slots, arguments.hosts)
     if min(numbers) < 0 or not 0 <= arguments.ahead <= 1:
@@ -55,13 +53,17 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"--budget {arguments.budget:g} is no budget", "give dollars, from 0.01 to 1,000,000")
     if not arguments.headless:
         require_terminal()
-    with _folder(arguments) as folder, _feeder(arguments, folder) as feeder:
+    with _folder(arguments) as folder:
         if arguments.headless:
-            print(folder)
-            _wait_for_end(feeder)
+            with _feeder(arguments, folder) as feeder:
+                print(folder)
+                _wait_for_end(feeder)
             return 0
-        _wait_for_sweep(folder, feeder)
-        return show_room(SweepFolder(folder), is_ascii=arguments.ascii)
+        with splash(folder.name, is_ascii=arguments.ascii), _feeder(arguments, folder) as feeder:
+            from swarm_tui.room.entry import open_room
+
+            _wait_for_sweep(folder, feeder)
+            return open_room(folder, ascii=arguments.ascii)
 
 
 @contextlib.contextmanager
@@ -74,12 +76,16 @@ def _folder(arguments: argparse.Namespace) -> Iterator[Path]:
         return
     if arguments.headless:
         raise UsageError("nobody would find the sweep", "name a FOLDER with --headless")
+    import tempfile
+
     with tempfile.TemporaryDirectory(prefix="swarm-simulated-", ignore_cleanup_errors=True) as place:
         yield Path(place) / time.strftime("%Y%m%d-%H%M%S")
 
 
 @contextlib.contextmanager
 def _feeder(arguments: argparse.Namespace, folder: Path) -> Iterator[int]:
+    from swarm_tui.adapters.process import start_detached
+
     words = [sys.executable, "-m", "swarm_tui.simulate.feeder", str(folder)]
     for name in ("tests", "rate", "seed", "slots", "hosts", "ahead"):
         words += [f"--{name}", str(getattr(arguments, name))]
@@ -101,6 +107,8 @@ def _feeder(arguments: argparse.Namespace, folder: Path) -> Iterator[int]:
 
 
 def _wait_for_sweep(folder: Path, feeder: int) -> None:
+    from swarm_tui.adapters.process import is_alive
+
     end = time.monotonic() + APPEARS_WITHIN
     while not (folder / "sweep.json").is_file():
         if time.monotonic() > end or not is_alive(feeder):
@@ -109,5 +117,7 @@ def _wait_for_sweep(folder: Path, feeder: int) -> None:
 
 
 def _wait_for_end(feeder: int) -> None:
+    from swarm_tui.adapters.process import is_alive
+
     while is_alive(feeder):
         time.sleep(0.05)

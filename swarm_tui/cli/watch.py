@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -37,28 +38,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from swarm_tui.watching.far_agents import Conditions
-    from swarm_tui.watching.opening import watch_folder
-
-    conditions = Conditions(tuple(arguments.include), tuple(arguments.exclude))
-    with watch_folder("agents of mngr") as folder:
-        if arguments.json or arguments.plain:
-            return _print_once(folder, conditions, is_json=arguments.json)
-        return _open_room(folder, conditions, is_ascii=arguments.ascii)
+    if arguments.json or arguments.plain:
+        return _print_once(arguments)
+    return _open_room(arguments)
 
 
-def _print_once(folder: SweepFolder, conditions: Conditions, *, is_json: bool) -> int:
+def _print_once(arguments: argparse.Namespace) -> int:
     import asyncio
 
     from swarm_tui.watching.observer import look_once
 
-    asyncio.run(look_once(folder, conditions))
-    if is_json:
-        print(json.dumps(_described(folder), indent=1))
-        return 0
-    from swarm_tui.cli.open import print_plain
+    with _watch(arguments) as (folder, conditions):
+        asyncio.run(look_once(folder, conditions))
+        if arguments.json:
+            print(json.dumps(_described(folder), indent=1))
+            return 0
+        from swarm_tui.cli.open import print_plain
 
-    return print_plain(folder)
+        return print_plain(folder)
 
 
 def _described(folder: SweepFolder) -> ShownSweep:
@@ -68,20 +65,27 @@ def _described(folder: SweepFolder) -> ShownSweep:
     return describe_sweep(open_sweep(folder))
 
 
-def _open_room(folder: SweepFolder, conditions: Conditions, *, is_ascii: bool) -> int:
-    import gc
-
+def _open_room(arguments: argparse.Namespace) -> int:
     from swarm_tui.cli.open import require_terminal
-    from swarm_tui.watching.opening import ObserverProcess
-
-    require_terminal()
-    # The observer takes its first look while the room's modules are imported.
-    observer = ObserverProcess(folder, conditions)
-    gc.disable()
     from swarm_tui.room.splash import splash
 
-    with closing(observer), splash("watch", panel="Agents", is_ascii=is_ascii):
-        from swarm_tui.room.entry import open_room
+    require_terminal()
+    with splash("watch", panel="Agents", is_ascii=arguments.ascii), _watch(arguments) as (folder, conditions):
+        from swarm_tui.watching.opening import ObserverProcess
 
-        observer.wait_for_first_look()
-        return open_room(folder.root, ascii=is_ascii)
+        # The observer takes its first look while the room's modules are imported.
+        with closing(ObserverProcess(folder, conditions)) as observer:
+            from swarm_tui.room.entry import open_room
+
+            observer.wait_for_first_look()
+            return open_room(folder.root, ascii=arguments.ascii)
+
+
+@contextmanager
+def _watch(arguments: argparse.Namespace) -> Iterator[tuple[SweepFolder, Conditions]]:
+    """Begin a watch of the agents that the arguments mean."""
+    from swarm_tui.watching.far_agents import Conditions
+    from swarm_tui.watching.opening import watch_folder
+
+    with watch_folder("agents of mngr") as folder:
+        yield folder, Conditions(tuple(arguments.include), tuple(arguments.exclude))

@@ -18,7 +18,7 @@ from swarm_tui.engine.sweep_runner import SweepRunner, first_error
 from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.journal.append import EngineLock
 from swarm_tui.journal.fold import SweepState
-from swarm_tui.journal.folder import SweepFolder, is_newer_format
+from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.model.events import EngineEnded, EngineStarted, IntegrationFailed
 
 Who = Literal["builtin", "agent"]
@@ -27,7 +27,7 @@ Who = Literal["builtin", "agent"]
 def integrate_again(folder: SweepFolder, by: Who | None = None) -> SweepState:
     """Integrate what the agents have made so far and return the state after it; `by` None is the sweep's own choice."""
     spec = folder.read_spec()
-    if is_newer_format(spec):
+    if spec.is_newer_format:
         raise UsageError(f"{folder.name} was made by a newer swarm-tui", "it can be looked at, not continued")
     who: Who = by or ("agent" if spec.integrator == "agent" else "builtin")
     if who == "agent" and not kind_of_sweep(spec).can_integrate:

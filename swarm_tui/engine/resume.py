@@ -21,7 +21,7 @@ from swarm_tui.engine.orphaned_creates import wait_for_creates
 from swarm_tui.engine.pull import was_pulled
 from swarm_tui.engine.sweep_runner import SWEEP_STOPPED, SweepRunner
 from swarm_tui.errors import SwarmError, UsageError
-from swarm_tui.journal.folder import SweepFolder, is_newer_format, runs_folder
+from swarm_tui.journal.folder import SweepFolder, runs_folder
 from swarm_tui.journal.open import open_sweep
 from swarm_tui.model.events import AgentsStopped, Event, Harvested, Launched, Queued
 from swarm_tui.model.harvest import HarvestReport
@@ -39,7 +39,7 @@ LOST_ENDS: Final = ENDED_BY_ITSELF | {End.NOT_LAUNCHED}
 
 async def check_continued(folder: SweepFolder, spec: SweepSpec) -> None:
     """Raise UsageError for a sweep that cannot be continued here: it was copied, or its agents are elsewhere."""
-    if is_newer_format(spec):
+    if spec.is_newer_format:
         raise UsageError(f"{folder.name} was made by a newer swarm-tui", "it can be looked at, not continued")
     if not Path(spec.repository).is_dir():
         raise UsageError(f"the repository {spec.repository} is not there any more", "the sweep can be looked at")

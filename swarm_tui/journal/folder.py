@@ -9,13 +9,13 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Final
-
-from pydantic import ValidationError
+from typing import TYPE_CHECKING, BinaryIO, Final
 
 from swarm_tui.errors import JournalError, UsageError
-from swarm_tui.model.sweep import FORMAT_VERSION, SweepSpec
 from swarm_tui.regular_file import read_regular
+
+if TYPE_CHECKING:
+    from swarm_tui.model.sweep import SweepSpec
 
 SWARM_FOLDER: Final = ".swarm"
 _SWEEP_NAME: Final = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]{0,99}")
@@ -80,6 +80,10 @@ class SweepFolder:
 
     def read_spec(self) -> SweepSpec:
         """Read what was asked of this sweep."""
+        from pydantic import ValidationError
+
+        from swarm_tui.model.sweep import SweepSpec
+
         try:
             return SweepSpec.model_validate_json(read_regular(self.spec))
         except FileNotFoundError:
@@ -96,11 +100,6 @@ class SweepFolder:
         """Write sweep.json; create the folder if it is missing."""
         self.root.mkdir(parents=True, exist_ok=True)
         write_beside(self.spec, spec.model_dump_json(indent=2).encode() + b"\n")
-
-
-def is_newer_format(spec: SweepSpec) -> bool:
-    """Return whether a newer swarm-tui wrote this sweep: it can be shown, but not continued."""
-    return spec.version > FORMAT_VERSION
 
 
 def make_own_folder(path: Path) -> Path:

@@ -112,6 +112,11 @@ class SweepSpec(BaseModel, RunOptions, frozen=True, extra="allow"):
     """Who made it: "tmr" for a run of `mngr tmr`, which can be looked at and reviewed only; WATCH_SOURCE for none."""
 
     @property
+    def is_newer_format(self) -> bool:
+        """Whether a newer swarm-tui wrote this sweep: it can be shown, but not continued."""
+        return self.version > FORMAT_VERSION
+
+    @property
     def is_watch(self) -> bool:
         """Whether it is no sweep, but agents of mngr that are watched: each is a test by its own name."""
         return self.source == WATCH_SOURCE

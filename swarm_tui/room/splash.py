@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import sys
 import termios
@@ -16,13 +17,15 @@ ENTER: Final = "\x1b[?1049h\x1b[?25l\x1b[H\x1b[2J"
 
 
 def draw_splash(name: str, width: int, height: int, *, panel: str = "Tests", is_ascii: bool = False) -> str:
-    """Return the frame as text: the sweep's name, and an empty panel where the grid or the list will be."""
+    """Return the frame as text: the sweep's name, if there is one, and an empty panel where the list will be."""
     left_top, right_top, left_bottom, right_bottom, across, down = list("++++-|" if is_ascii else "╭╮╰╯─│")
     title = f" {plain(name, 500)[:60]}"[:width]
-    if height < 6 or width < 20:
+    if height < 8 or width < 20:
         return title
-    rows = [title, "", f"{left_top}{across} {panel} {across * (width - 5 - len(panel))}{right_top}"]
-    rows += [f"{down}{' ' * (width - 2)}{down}"] * (height - 5)
+    # As in the room: two lines below its name, two below the panel.
+    rows = [title, "", ""] if name else []
+    rows.append(f"{left_top}{across} {panel} {across * (width - 5 - len(panel))}{right_top}")
+    rows += [f"{down}{' ' * (width - 2)}{down}"] * (height - (7 if name else 2))
     rows.append(f"{left_bottom}{across * (width - 2)}{right_bottom}")
     return "\r\n".join(rows)
 
@@ -42,10 +45,13 @@ def splash(name: str, *, panel: str = "Tests", is_ascii: bool = False) -> Iterat
     termios.tcsetattr(sys.stdin.fileno(), termios.TCSANOW, quiet)
     sys.stderr.write(ENTER + draw_splash(name, width, height, panel=panel, is_ascii=is_ascii))
     sys.stderr.flush()
+    # Collecting garbage among imported modules only costs time; the room enables it again when it has started.
+    gc.disable()
     try:
         with guarded_terminal():
             yield
     finally:
+        gc.enable()
         # The window may have been closed.
         with contextlib.suppress(termios.error):
             termios.tcsetattr(sys.stdin.fileno(), termios.TCSANOW, before)

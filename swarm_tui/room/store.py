@@ -21,7 +21,7 @@ from swarm_tui.insight.insights import Insights
 from swarm_tui.insight.patterns import Pattern
 from swarm_tui.journal.append import engine_process_id
 from swarm_tui.journal.fold import SweepState
-from swarm_tui.journal.folder import SweepFolder, is_newer_format
+from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.open import open_at_snapshot
 from swarm_tui.journal.put_off import PutOff
 from swarm_tui.journal.requests import append_request
@@ -194,7 +194,7 @@ class Store:
     @property
     def is_from_newer_version(self) -> bool:
         """Whether a newer swarm-tui wrote this sweep, so that parts of it may be unknown here."""
-        return is_newer_format(self.opened.spec) or self.state.unknown_events > 0
+        return self.opened.spec.is_newer_format or self.state.unknown_events > 0
 
     def record(self, test: str | None) -> TestRecord | None:
         return self.state.records.get(test) if test is not None else None

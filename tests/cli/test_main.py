@@ -6,16 +6,20 @@ import importlib
 import json
 import os
 import re
+import signal
 import sys
 from pathlib import Path
 from typing import cast
 
+import pexpect
 import pytest
 
 from swarm_tui import __version__
 from swarm_tui.adapters.process import run_process
 from swarm_tui.cli.commands import COMMAND_BY_NAME, COMMANDS
 from swarm_tui.cli.main import CommandModule, build_parser, run_command_line, subcommands
+from swarm_tui.journal.folder import runs_folder
+from swarm_tui.room.splash import ENTER
 from tests.engine.rehearsal import QuickMngr, rehearse
 
 HEAVIEST = {"textual", "rich", "git", "pexpect", "jinja2", "pytest", "pydantic"}
@@ -62,6 +66,23 @@ def test_every_command_of_a_command_has_examples_too(capsys: pytest.CaptureFixtu
 async def test_the_help_of_no_command_imports_what_only_its_work_needs() -> None:
     imported = [await modules_after([name, "--help"]) & HEAVIEST for name in NAMES]
     assert dict(zip(NAMES, imported, strict=True)) == {name: set() for name in NAMES}
+
+
+@pytest.mark.parametrize("words", ["open", "open 2026", "fixes", "fixes --base main", "watch", "simulate"])
+def test_the_first_frame_of_the_room_waits_for_nothing_heavy(words: str, tmp_path: Path) -> None:
+    if words != "open":
+        sweep = runs_folder(tmp_path) / "20261118-061200"
+        sweep.mkdir(parents=True)
+        (sweep / "sweep.json").touch()
+    command = ["-X", "importtime", "-m", "swarm_tui", *words.split()]
+    room = pexpect.spawn(sys.executable, command, cwd=str(tmp_path), encoding="utf-8")
+    room.expect_exact(ENTER)
+    imported = set(re.findall(r"\| +([\w.]+)\r\n", room.before or ""))
+    room.kill(signal.SIGTERM)
+    room.expect(pexpect.EOF)
+    room.wait()
+    assert "swarm_tui.room.splash" in imported
+    assert imported & set(HEAVY) == set()
 
 
 def test_the_overview_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from swarm_tui.errors import JournalError, UsageError
 from swarm_tui.journal.append import EngineLock, JournalWriter
 from swarm_tui.journal.fold import SweepState
-from swarm_tui.journal.folder import SweepFolder, create_runs_folder, find_sweep, is_newer_format, list_sweeps
+from swarm_tui.journal.folder import SweepFolder, create_runs_folder, find_sweep, list_sweeps
 from swarm_tui.journal.follow import LineFollower
 from swarm_tui.journal.open import open_sweep
 from swarm_tui.journal.requests import RequestFollower, append_request
@@ -54,10 +54,10 @@ def test_the_users_tree_stays_clean(tmp_path: Path) -> None:
 
 def test_a_broken_or_newer_spec_is_one_sentence(tmp_path: Path) -> None:
     folder = make_sweep(tmp_path, "20261118-061200")
-    assert not is_newer_format(folder.read_spec())
+    assert not folder.read_spec().is_newer_format
     newer = json.loads(folder.spec.read_text()) | {"version": FORMAT_VERSION + 1, "novelty": True}
     folder.spec.write_text(json.dumps(newer))
-    assert is_newer_format(folder.read_spec())
+    assert folder.read_spec().is_newer_format
     folder.spec.write_text('{"version": 1}')
     with pytest.raises(JournalError, match=r"is broken: \d fields are wrong or missing"):
         folder.read_spec()
