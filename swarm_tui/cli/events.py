@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from swarm_tui.cli.progress import print_progress
+from swarm_tui.cli.progress import RELEASE_TIME, print_progress
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +28,6 @@ EXAMPLES = """\
 Exit codes: 0 well, 2 misuse."""
 
 _INTERVAL: Final = 0.2
-_RELEASE_TIME: Final = 2.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -99,7 +98,7 @@ class EventStream:
         now = time.monotonic()
         if engine_process_id(self._folder.lock) is not None:
             self._working_at, self._is_explained = now, False
-        elif now - self._working_at > _RELEASE_TIME and not self._is_explained:
+        elif now - self._working_at > RELEASE_TIME and not self._is_explained:
             self._is_explained = True
             name = self._folder.name
             print_progress(f"no engine works on {name}: `swarm-tui resume {name}` takes it up again; ctrl+c leaves")

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 EXIT_WELL, EXIT_FAILED, EXIT_INTERRUPTED = 0, 1, 130
 _CLEAR_LINE: Final = "\r\x1b[K"
 _INTERVAL: Final = 0.1
-# After its last event an engine needs a moment to release its lock; if this takes longer, it has died.
-_RELEASE_TIME: Final = 2.0
+RELEASE_TIME: Final = 2.0
+"""After its last event an engine needs a moment to release its lock, and the next one to take it."""
 # With less free space than this an engine cannot even log its last error.
 _DISK_FULL: Final = 1 << 16
 
@@ -119,9 +119,9 @@ def show_until_end(opened: OpenedSweep, show: Callable[[OpenedSweep], None]) -> 
             seen, silent_since = opened.state.last_seq, time.monotonic()
         show(opened)
         is_let_go = not opened.has_running_engine
-        if opened.state.is_over and (is_let_go or time.monotonic() - silent_since > _RELEASE_TIME):
+        if opened.state.is_over and (is_let_go or time.monotonic() - silent_since > RELEASE_TIME):
             return
-        if is_let_go and time.monotonic() - silent_since > _RELEASE_TIME:
+        if is_let_go and time.monotonic() - silent_since > RELEASE_TIME:
             raise SwarmError(_why_engine_died(opened), f"`swarm-tui resume {opened.folder.name}` takes it up again")
         time.sleep(_INTERVAL)
 

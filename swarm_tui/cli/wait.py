@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from swarm_tui.cli.progress import print_progress
+from swarm_tui.cli.progress import RELEASE_TIME, print_progress
 from swarm_tui.cli.sweep_options import parsed_by
 from swarm_tui.model.conditions import CONDITIONS, Expression, parse_expression
 from swarm_tui.model.options import parse_duration
@@ -31,8 +31,6 @@ _INTERVAL: Final = 0.2
 _STATES_INTERVAL: Final = 1.0
 """Some conditions come with the time, without an event."""
 _START_TIME: Final = 20.0
-_RELEASE_TIME: Final = 2.0
-"""After its last event an engine needs a moment to release its lock, and the next one to take it."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -70,7 +68,7 @@ def wait_for(opened: OpenedSweep, expression: Expression, timeout: float | None)
             checked = state.last_seq, time.monotonic() + (time.monotonic() - now)
         if opened.has_running_engine:
             working_at = now
-        elif now - working_at > (_RELEASE_TIME if state.started_at is not None else _START_TIME):
+        elif now - working_at > (RELEASE_TIME if state.started_at is not None else _START_TIME):
             print_progress(f"it is not so, and no engine works on {opened.folder.name} any more")
             return EXIT_NOT_SO
         if timeout is not None and now - begun >= timeout:
