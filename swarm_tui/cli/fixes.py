@@ -257,11 +257,12 @@ def _apply(
 
     branch = arguments.apply or reviewed_branch(review, sweep)
     proposal = propose(review, branch, reverted=preview.chosen, is_drop=arguments.drop)
+    given = [(fix, verdict) for commit, verdict in chosen.items() if (fix := review.find(commit)) is not None]
     # Those on hunks last: one on the whole fix would overrule them.
-    for commit, verdict in sorted(chosen.items(), key=lambda given: given[0].startswith(HUNK_PREFIX)):
-        fix = review.find(commit)
-        if fix is not None and (review.verdict(fix) != verdict or arguments.why):
-            review.set_verdict(fix, verdict, arguments.why)
+    given.sort(key=lambda each: each[0].id.startswith(HUNK_PREFIX))
+    review.set_verdicts(
+        [(fix, verdict) for fix, verdict in given if review.verdict(fix) != verdict or arguments.why], arguments.why
+    )
     applied = apply_proposal(review, proposal, sweep=sweep)
     made = f"{applied.commits} commit{'' if applied.commits == 1 else 's'}"
     print(f"{applied.branch} is {applied.commit[:12]}: {made} made", file=sys.stderr)

@@ -38,6 +38,8 @@ class VerdictLine(BaseModel):
     step: Literal["give", "undo", "redo"] = "give"
     """An undo or redo is a line of its own, with the verdict that it restores."""
     why: str = ""
+    action: str = ""
+    """The same in all lines of one action, which are undone together; "" where the line is all of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,7 @@ class VerdictChange:
     before: Verdict
     after: Verdict
     why: str = ""
+    action: str = ""
 
 
 def parse_verdict(line: bytes) -> VerdictLine:
@@ -162,22 +165,23 @@ class History:
             fold.add(fix, line)
             self._last_author[fix] = line.by
             if line.by == by and place >= inherited:
-                self._apply_step(line, VerdictChange(fix, line.content, before, line.verdict, line.why))
+                change = VerdictChange(fix, line.content, before, line.verdict, line.why, line.action)
+                self._apply_step(line.step, change)
 
-    def step_back(self) -> VerdictChange | None:
-        """Return the change that undo reverts; changes that somebody else has replaced since are left out."""
-        return self._last_not_replaced(self._done)
+    def step_back(self) -> list[VerdictChange]:
+        """Return the changes of the action that undo reverts, the last first; those replaced by others are left out."""
+        return self._last_action(self._done)
 
-    def step_forward(self) -> VerdictChange | None:
-        """Return the change that redo repeats, or None when nothing was undone since the last verdict."""
-        return self._last_not_replaced(self._undone)
+    def step_forward(self) -> list[VerdictChange]:
+        """Return the changes of the action that redo repeats; none when nothing was undone since the last verdict."""
+        return self._last_action(self._undone)
 
     def _fix_of(self, line: VerdictLine) -> str | None:
         """Return the commit that a line applies to; None when its fix is not on this branch."""
         return line.commit if line.commit in self._commits else self._by_content.get(line.content)
 
-    def _apply_step(self, line: VerdictLine, change: VerdictChange) -> None:
-        match line.step:
+    def _apply_step(self, step: str, change: VerdictChange) -> None:
+        match step:
             case "give":
                 self._done.append(change)
                 self._undone.clear()
@@ -186,8 +190,11 @@ class History:
             case "redo":
                 _move_newest(change.commit, self._undone, self._done)
 
-    def _last_not_replaced(self, changes: Sequence[VerdictChange]) -> VerdictChange | None:
-        return next((change for change in reversed(changes) if self._last_author.get(change.commit) == self._by), None)
+    def _last_action(self, changes: Sequence[VerdictChange]) -> list[VerdictChange]:
+        ours = [change for change in reversed(changes) if self._last_author.get(change.commit) == self._by]
+        if not ours or not ours[0].action:
+            return ours[:1]
+        return [change for change in ours if change.action == ours[0].action]
 
 
 def _move_newest(commit: str, source: list[VerdictChange], target: list[VerdictChange]) -> None:

@@ -216,7 +216,7 @@ class ReviewState:
             later=words.count(Verdict.LATER),
             is_known=preview is not None,
             conflicts=tuple(
-                " with ".join(filter(None, [self.number(item.commit), self._named(item.opponents)]))
+                " with ".join(filter(None, [self.number(item.commit), self.named(item.opponents)]))
                 for item in (preview.conflicts if preview else ())
             ),
             commits=self._commits_of_plan(),
@@ -241,7 +241,8 @@ class ReviewState:
         """The fixes of which the plan reverts some hunks and keeps the others."""
         return tuple(fix for fix in self.fixes if self._hunks_reverted(fix))
 
-    def _named(self, commits: Sequence[str]) -> str:
+    def named(self, commits: Sequence[str]) -> str:
+        """Return some rows as people name them: `#2+#6+#7 and 4 more`."""
         more = f" and {len(commits) - 3} more" if len(commits) > 3 else ""
         return "+".join(self.number(commit) for commit in commits[:3]) + more
 

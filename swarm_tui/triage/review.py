@@ -5,7 +5,8 @@
     review.warm_up()                             once, from a thread, so that the first preview is quick
     review.fixes                                 rank 1 first; `fix.commit` has author, message, changed paths and sizes
     review.verdict(fix)                          Verdict or None; see also `open_fixes`, `reverted`, `closing_line()`
-    review.set_verdict(fix, Verdict.REVERT)      on disk when it returns; `undo()` and `redo()` return the changed fix
+    review.set_verdict(fix, Verdict.REVERT)      on disk when it returns; `undo()` and `redo()` return what they changed
+    review.set_verdicts([(fix, Verdict.KEEP), ...])       several that one `undo()` takes back
     review.refresh()                             reads what other rooms decided; True when something changed
     review.preview()                             what the verdicts lead to (cached; a few ms for each new revert)
     review.preview_of(commits)                   the same for any set of reverts
@@ -23,10 +24,11 @@ Close a review when done: it holds a throw-away object directory and two git pro
 from __future__ import annotations
 
 import threading
+import uuid
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Final, Self
+from typing import Final, Literal, Self
 
 from swarm_tui.adapters.git import Repository
 from swarm_tui.adapters.git.history import DiffReader, read_commits
@@ -40,7 +42,6 @@ from swarm_tui.model.text import plain
 from swarm_tui.model.verdicts import (
     History,
     Verdict,
-    VerdictChange,
     VerdictLine,
     fold_verdicts,
     names_other_commits,
@@ -261,23 +262,29 @@ class Review:
 
     def set_verdict(self, fix: Fix, verdict: Verdict, why: str = "") -> None:
         """Record a verdict; it is on disk when this returns. Clearing a fix that has none records nothing."""
-        if verdict is Verdict.CLEAR and self.verdict(fix) is None:
-            return
-        self._append(VerdictLine(at=0, by=self.by, commit=fix.id, content=self.content(fix), verdict=verdict, why=why))
+        self.set_verdicts([(fix, verdict)], why)
 
-    def undo(self) -> Fix | None:
-        """Undo this person's last verdict and return its fix; None when there is none."""
-        change = self._history().step_back()
-        if change is None:
-            return None
-        return self._step(change, VerdictLine(at=0, commit="", verdict=change.before, step="undo"))
+    def set_verdicts(self, verdicts: Iterable[tuple[Fix, Verdict]], why: str = "") -> None:
+        """Record verdicts as one action, which is undone as a whole."""
+        given = [
+            self._line(fix.id, self.content(fix), verdict, why)
+            for fix, verdict in verdicts
+            if verdict is not Verdict.CLEAR or self.verdict(fix) is not None
+        ]
+        action = uuid.uuid4().hex if len(given) > 1 else ""
+        self._append([line.model_copy(update={"action": action}) for line in given])
 
-    def redo(self) -> Fix | None:
-        """Record again the verdict that was undone last and return its fix; None when there is none."""
-        change = self._history().step_forward()
-        if change is None:
-            return None
-        return self._step(change, VerdictLine(at=0, commit="", verdict=change.after, step="redo", why=change.why))
+    def undo(self) -> tuple[Fix, ...]:
+        """Undo this person's last action and return the fixes whose verdicts are back; none when there is none."""
+        changes = self._history().step_back()
+        return self._step([self._line(each.commit, each.content, each.before, step="undo") for each in changes])
+
+    def redo(self) -> tuple[Fix, ...]:
+        """Record again the verdicts that were undone last and return their fixes; none when there is none."""
+        changes = self._history().step_forward()
+        return self._step(
+            [self._line(each.commit, each.content, each.after, each.why, step="redo") for each in changes]
+        )
 
     def refresh(self) -> bool:
         """Read the verdicts that were given elsewhere; return whether something changed."""
@@ -314,14 +321,20 @@ class Review:
     def _fix_of(self) -> dict[str, str]:
         return {hunk.id: fix for fix, hunks in self._hunks.items() for hunk in hunks}
 
-    def _step(self, change: VerdictChange, line: VerdictLine) -> Fix | None:
-        self._append(line.model_copy(update={"by": self.by, "commit": change.commit, "content": change.content}))
-        return self.find(change.commit)
+    def _line(
+        self, commit: str, content: str, verdict: Verdict, why: str = "", step: Literal["give", "undo", "redo"] = "give"
+    ) -> VerdictLine:
+        return VerdictLine(at=0, by=self.by, commit=commit, content=content, verdict=verdict, why=why, step=step)
 
-    def _append(self, line: VerdictLine) -> None:
-        with self._lock:
-            self.store.append(line)
-            self._fold()
+    def _step(self, lines: Sequence[VerdictLine]) -> tuple[Fix, ...]:
+        self._append(lines)
+        return tuple(fix for line in lines if (fix := self.find(line.commit)) is not None)
+
+    def _append(self, lines: Sequence[VerdictLine]) -> None:
+        if lines:
+            with self._lock:
+                self.store.append(lines)
+                self._fold()
 
     def _fold(self) -> None:
         lines = self.store.lines

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -100,9 +100,10 @@ class VerdictStore:
         self._lines += self._parse(lines)
         return is_restarted or bool(lines)
 
-    def append(self, line: VerdictLine) -> None:
-        """Write one verdict; when this returns, it survives our death."""
-        append_line(self.folder.verdicts, line.model_copy(update={"at": self._clock()}).model_dump_json())
+    def append(self, lines: Sequence[VerdictLine]) -> None:
+        """Write verdicts, all of them or none; when this returns, they survive our death."""
+        update = {"at": self._clock()}
+        append_line(self.folder.verdicts, "\n".join(line.model_copy(update=update).model_dump_json() for line in lines))
         self.refresh()
 
     def _parse(self, lines: list[tuple[int, bytes]]) -> list[VerdictLine]:

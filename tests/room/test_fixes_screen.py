@@ -158,7 +158,7 @@ async def test_a_left_out_fix_is_swapped_in_for_those_that_it_fights_with(projec
         await until(pilot, lambda: "if taken in: conflicts with #2, #3 in lib.py  s: swap it in" in text_on_screen(app))
         assert "4 out    Half by divmod" in text_on_screen(app)
         await pilot.press("s")
-        await until(pilot, lambda: "#4 is in the plan in the place of #2, #3" in text_on_screen(app))
+        await until(pilot, lambda: "#4 is in the plan for #2, #3" in text_on_screen(app))
         await until(pilot, lambda: "plan clean" in text_on_screen(app))
         assert "4 IN     Half by divmod" in text_on_screen(app)
         state = screen.review_state
@@ -170,6 +170,14 @@ async def test_a_left_out_fix_is_swapped_in_for_those_that_it_fights_with(projec
         await until(pilot, lambda: "+ [FIX_IMPL] Half by divmod" in text_on_screen(app))
         await pilot.press("escape", "s")
         await until(pilot, lambda: "4 out    Half by divmod" in text_on_screen(app))
+        await pilot.press("z")
+        assert "undone: #4 is taken in" in text_on_screen(app)
+        assert verdicts_of(screen) == ["", "revert", "revert"]
+        await pilot.press("z")
+        assert "undone: #2+#3 are open, #4 is out" in text_on_screen(app)
+        assert verdicts_of(screen) == ["", "", ""]
+        await pilot.press("Z")
+        assert "again: #2+#3 are reverted, #4 is taken in" in text_on_screen(app)
 
 
 async def test_its_tests_tell_what_goes_red_without_it(project: GitProject, tmp_path: Path) -> None:

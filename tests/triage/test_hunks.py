@@ -215,10 +215,10 @@ def test_a_verdict_on_the_fix_overrules_its_hunks_until_it_is_undone(project: Sp
         assert (review.verdict(fix), review.verdict(one)) == (Verdict.KEEP, Verdict.KEEP)
         review.set_verdict(two, Verdict.REVERT)
         assert (review.verdict(fix), review.verdict(one)) == (Verdict.PARTLY, Verdict.KEEP)
-        assert review.undo() == two
-        assert review.undo() == fix
+        assert review.undo() == (two,)
+        assert review.undo() == (fix,)
         assert (review.verdict(fix), review.verdict(one)) == (None, Verdict.REVERT)
-        assert review.redo() == fix
+        assert review.redo() == (fix,)
         assert review.verdict(one) is Verdict.KEEP
 
 

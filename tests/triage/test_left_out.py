@@ -97,5 +97,5 @@ def test_what_is_taken_in_alone_can_be_applied(integrated: Integrated, review: R
     applied = apply_proposal(review, propose(review, "reviewed"))
     assert applied.commits == 1
     assert integrated.project.git("show", f"{applied.commit}:new.txt") == "new"
-    assert review.undo() == review.left_out[1]
+    assert review.undo() == (review.left_out[1],)
     assert not review.preview().changes_something

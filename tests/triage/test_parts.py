@@ -146,7 +146,7 @@ def test_one_verdict_on_row_0_is_that_of_all_parts_that_have_none_of_their_own(s
         review.set_verdict(first, Verdict.KEEP)
         review.set_verdict(row_0(review), Verdict.REVERT)
         assert review.reverted == {second.id}
-        assert review.undo() == row_0(review)
+        assert review.undo() == (row_0(review),)
         assert review.open_parts == (second,)
         review.set_verdict(row_0(review), Verdict.KEEP)
         assert not review.open_parts

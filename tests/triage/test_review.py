@@ -56,24 +56,24 @@ def test_undo_walks_back_and_redo_forward_again(review: Review) -> None:
     review.set_verdict(ranked(review, 1), KEEP)
     review.set_verdict(ranked(review, 1), REVERT)
     review.set_verdict(ranked(review, 2), KEEP)
-    assert review.undo() == ranked(review, 2)
+    assert review.undo() == (ranked(review, 2),)
     assert review.verdict(ranked(review, 2)) is None
-    assert review.undo() == ranked(review, 1)
+    assert review.undo() == (ranked(review, 1),)
     assert review.verdict(ranked(review, 1)) is KEEP
-    assert review.redo() == ranked(review, 1)
+    assert review.redo() == (ranked(review, 1),)
     assert review.verdict(ranked(review, 1)) is REVERT
-    assert review.undo() == ranked(review, 1)
-    assert review.undo() == ranked(review, 1)
+    assert review.undo() == (ranked(review, 1),)
+    assert review.undo() == (ranked(review, 1),)
     assert review.verdict(ranked(review, 1)) is None
-    assert review.undo() is None
+    assert review.undo() == ()
     review.set_verdict(ranked(review, 3), KEEP)
-    assert review.redo() is None
+    assert review.redo() == ()
 
 
 def test_clearing_what_was_never_said_is_nothing_to_undo(review: Review) -> None:
     review.set_verdict(ranked(review, 1), KEEP)
     review.set_verdict(ranked(review, 2), CLEAR)
-    assert review.undo() == ranked(review, 1)
+    assert review.undo() == (ranked(review, 1),)
     assert review.verdict(ranked(review, 1)) is None
 
 
@@ -81,7 +81,7 @@ def test_undo_outlives_the_room(integrated: Integrated, review: Review) -> None:
     review.set_verdict(ranked(review, 1), KEEP)
     review.set_verdict(ranked(review, 2), REVERT)
     with integrated.open() as again:
-        assert again.undo() == ranked(again, 2)
+        assert again.undo() == (ranked(again, 2),)
         assert again.verdict(ranked(again, 2)) is None
 
 
@@ -91,8 +91,25 @@ def test_undo_never_takes_back_what_another_person_decided(integrated: Integrate
     with integrated.open(by="grace") as other:
         other.set_verdict(ranked(other, 2), REVERT)
     review.refresh()
-    assert review.undo() == ranked(review, 1)
+    assert review.undo() == (ranked(review, 1),)
     assert review.verdict(ranked(review, 2)) is REVERT
+
+
+def test_verdicts_of_one_action_come_and_go_together(integrated: Integrated, review: Review) -> None:
+    first, second, third = review.fixes[:3]
+    review.set_verdict(second, KEEP)
+    review.set_verdicts([(first, REVERT), (second, REVERT), (third, KEEP)], "the third stands for both")
+    with integrated.open() as again:
+        assert set(again.undo()) == {first, second, third}
+        assert [again.verdict(fix) for fix in again.fixes[:3]] == [None, KEEP, None]
+        assert set(again.redo()) == {first, second, third}
+        assert [again.verdict(fix) for fix in again.fixes[:3]] == [REVERT, REVERT, KEEP]
+        with integrated.open(by="grace") as other:
+            other.set_verdict(first, KEEP)
+        again.refresh()
+        assert set(again.undo()) == {second, third}
+        assert [again.verdict(fix) for fix in again.fixes[:3]] == [KEEP, KEEP, None]
+        assert again.undo() == (second,)
 
 
 def test_a_torn_line_and_garbage_lose_nothing_else(integrated: Integrated, review: Review) -> None:
@@ -120,14 +137,14 @@ def test_verdicts_of_unchanged_fixes_survive_a_new_integration(integrated: Integ
         assert [fix.title for fix in again.fixes] == ["Fix number 5", "Fix number 2", "Fix number 3"]
         assert [again.verdict(fix) for fix in again.fixes] == [LATER, REVERT, None]
         again.set_verdict(ranked(again, 2), KEEP)
-        assert again.undo() == ranked(again, 2)
+        assert again.undo() == (ranked(again, 2),)
         assert again.verdict(ranked(again, 2)) is REVERT
         # Further back is what was said of the same fixes before; what was said of others is passed over.
-        assert again.undo() == ranked(again, 1)
-        assert again.undo() == ranked(again, 2)
+        assert again.undo() == (ranked(again, 1),)
+        assert again.undo() == (ranked(again, 2),)
         assert [again.verdict(fix) for fix in again.fixes] == [None, None, None]
-        assert again.undo() is None
-        assert again.redo() == ranked(again, 2)
+        assert again.undo() == ()
+        assert again.redo() == (ranked(again, 2),)
         assert again.verdict(ranked(again, 2)) is REVERT
 
 
@@ -140,13 +157,13 @@ def test_two_fixes_that_do_the_same_have_verdicts_of_their_own(integrated: Integ
         assert review.content(first) == review.content(second)
         review.set_verdict(first, KEEP)
         review.set_verdict(second, REVERT)
-        assert review.undo() == second
+        assert review.undo() == (second,)
         assert (review.verdict(first), review.verdict(second)) == (KEEP, None)
-        assert review.redo() == second
+        assert review.redo() == (second,)
         assert (review.verdict(first), review.verdict(second)) == (KEEP, REVERT)
     with integrated.open() as review:
-        assert review.undo() == second
-        assert review.undo() == first
+        assert review.undo() == (second,)
+        assert review.undo() == (first,)
         assert (review.verdict(first), review.verdict(second)) == (None, None)
 
 
@@ -174,7 +191,7 @@ def test_without_a_sweep_verdicts_go_to_the_state_folder_and_follow_the_branch(
         repository, "main", new_tip, folder=review_without_sweep(integrated.base, new_tip, tmp_path / "state")
     ) as review:
         assert review.verdict(ranked(review, 2)) is REVERT
-        assert review.undo() is None
+        assert review.undo() == ()
 
 
 def test_the_preview_follows_the_verdicts_and_names_who_stands_in_the_way(review: Review) -> None:

@@ -87,8 +87,8 @@ class ConflictResolution:
         def resolve(values: tuple[str, ...] | None) -> None:
             match values:
                 case (value,) if value.isdigit():
-                    for other in (fix, *found.sets[int(value)]):
-                        state.review.set_verdict(other, Verdict.REVERT)
+                    others = (fix, *found.sets[int(value)])
+                    state.review.set_verdicts([(other, Verdict.REVERT) for other in others])
                     self._screen.show_verdicts()
                 case ("keep",):
                     state.review.set_verdict(fix, Verdict.KEEP)

@@ -72,15 +72,12 @@ class Swapping:
         self._screen.room.push_screen(PickScreen(f"Swap #{fix.rank} in", entries), take)
 
     def _take(self, state: ReviewState, fix: Fix, others: tuple[Fix, ...]) -> None:
-        why = f"#{fix.rank} of {', '.join(fix.agents) or 'another agent'} takes its place"
-        for other in others:
-            state.review.set_verdict(other, Verdict.REVERT, why)
-        state.review.set_verdict(fix, Verdict.KEEP)
+        instead = f" for {_names(others)}" if others else ""
+        why = f"#{fix.rank} of {', '.join(fix.agents) or 'another agent'} stands{instead}" if others else ""
+        verdicts = [*((other, Verdict.REVERT) for other in others), (fix, Verdict.KEEP)]
+        state.review.set_verdicts(verdicts, why)
         self._screen.show_verdicts()
-        instead = f" in the place of {_names(others)}" if others else ""
-        self._screen.show_message(
-            f"#{fix.rank} is in the plan{instead}: V tests it, z undoes one verdict at a time", "good"
-        )
+        self._screen.show_message(f"#{fix.rank} is in the plan{instead}: V tests it, z takes all back", "good")
 
 
 def _names(fixes: tuple[Fix, ...]) -> str:

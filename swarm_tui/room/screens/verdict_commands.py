@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
+from typing import Final
 
 from swarm_tui.model.fixes import Fix
 from swarm_tui.model.verdicts import Verdict
@@ -12,6 +13,14 @@ from swarm_tui.room.review_state import ReviewState
 from swarm_tui.room.screens.parts_walk import PartsWalk
 from swarm_tui.room.screens.services import FixesServices
 from swarm_tui.room.widgets.fix_lines import FixLines
+from swarm_tui.triage.review import Review
+
+_WORDS: Final[dict[Verdict | None, str]] = {
+    Verdict.KEEP: "kept",
+    Verdict.REVERT: "reverted",
+    Verdict.LATER: "for later",
+    Verdict.PARTLY: "kept in part",
+}
 
 
 class VerdictCommands:
@@ -35,9 +44,10 @@ class VerdictCommands:
             ),
             self._verdict_action(Verdict.LATER, "l", "later", "Decide later, and go to the next open one"),
             self._verdict_action(Verdict.CLEAR, "u", "", "Take back the verdict on this fix"),
-            Action("fixes.undo", ("z",), "undo", "Undo your last verdict", self.undo, self.why_not_undo, rank=6),
-            Action("fixes.redo", ("Z",), "", "Give it again", self.redo, self.why_not_undo),
-        )
+            Action("fixes.undo", ("z",), "undo", "Undo what you decided last, all verdicts of it", self.undo,
+                   self.why_not_undo, rank=6),
+            Action("fixes.redo", ("Z",), "", "Decide it again", self.redo, self.why_not_undo),
+        )  # fmt: skip
 
     def _verdict_action(self, verdict: Verdict, key: str, label: str, description: str) -> Action:
         handler = partial(self.decide, verdict)
@@ -66,16 +76,37 @@ class VerdictCommands:
         return "" if self._screen.review_state is not None else "there is nothing to undo"
 
     def undo(self) -> None:
-        self._step(lambda state: state.review.undo(), "you have given no verdict to undo")
+        self._step(lambda review: review.undo(), "undone", "you have given no verdict to undo")
 
     def redo(self) -> None:
-        self._step(lambda state: state.review.redo(), "nothing was undone")
+        self._step(lambda review: review.redo(), "again", "nothing was undone")
 
-    def _step(self, step: Callable[[ReviewState], Fix | None], nothing: str) -> None:
+    def _step(self, step: Callable[[Review], tuple[Fix, ...]], word: str, nothing: str) -> None:
         state = self._screen.review_state
-        fix = step(state) if state is not None else None
-        if fix is None:
+        fixes = step(state.review) if state is not None else ()
+        if state is None or not fixes:
             self._screen.show_message(nothing)
             return
-        self._screen.show_fix(fix)
+        if self._screen.current_fix not in fixes:
+            self._screen.show_fix(fixes[0])
         self._screen.show_verdicts()
+        self._screen.show_message(f"{word}: {_words_for_verdicts(state, fixes)}")
+
+
+def _words_for_verdicts(state: ReviewState, fixes: Iterable[Fix]) -> str:
+    """Return the verdicts that fixes have now: `#2+#6 are open, #9 is out`."""
+    by_word: dict[str, list[str]] = {}
+    for fix in sorted(fixes, key=lambda fix: fix.rank):
+        by_word.setdefault(_word_for_verdict(state, fix), []).append(fix.id)
+    return ", ".join(
+        f"{state.named(fixes)} {'is' if len(fixes) == 1 else 'are'} {word}" for word, fixes in by_word.items()
+    )
+
+
+def _word_for_verdict(state: ReviewState, fix: Fix) -> str:
+    verdict = state.review.verdict(fix)
+    if fix in state.review.left_out:
+        return "taken in" if verdict is Verdict.KEEP else "out"
+    if fix in state.review.known_parts and verdict is Verdict.REVERT:
+        return "left out"
+    return _WORDS.get(verdict, "open")
