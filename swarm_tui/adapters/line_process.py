@@ -93,12 +93,9 @@ class LineProcess:
         self._loop.remove_writer(self._stdin)
 
     def _take_lines(self, pipe: IO[bytes]) -> None:
-        try:
-            block = os.read(pipe.fileno(), _CHUNK)
-        except BlockingIOError:
+        block = _read_block(pipe)
+        if block is None:
             return
-        except OSError:
-            block = b""
         if not block or len(self._read) > LINE_LIMIT:
             self._is_over = True
             self._loop.remove_reader(pipe)
@@ -113,13 +110,20 @@ class LineProcess:
             self._read += block
 
     def _take_errors(self, pipe: IO[bytes]) -> None:
-        try:
-            block = os.read(pipe.fileno(), _CHUNK)
-        except BlockingIOError:
+        block = _read_block(pipe)
+        if block is None:
             return
-        except OSError:
-            block = b""
         if not block:
             self._loop.remove_reader(pipe)
             self._has_said_all.set()
         self._errors = (self._errors + block)[-_ERRORS_KEPT:]
+
+
+def _read_block(pipe: IO[bytes]) -> bytes | None:
+    """Return the next bytes of a pipe: nothing at its end, and None where there are none yet."""
+    try:
+        return os.read(pipe.fileno(), _CHUNK)
+    except BlockingIOError:
+        return None
+    except OSError:
+        return b""

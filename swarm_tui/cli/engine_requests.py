@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, Unpack
 
 from swarm_tui.errors import NoEngine, SwarmError
 
 if TYPE_CHECKING:
     from swarm_tui.journal.open import OpenedSweep
-    from swarm_tui.model.requests import RequestKind
+    from swarm_tui.model.requests import RequestDetails, RequestKind
 
 ANSWER_DEADLINE: Final = 60.0
 END_DEADLINE: Final = 600.0
@@ -22,14 +22,8 @@ def send_request(
     opened: OpenedSweep,
     kind: RequestKind,
     *,
-    tests: Iterable[str] = (),
-    slots: int | None = None,
-    dollars: float | None = None,
-    text: str | None = None,
-    items: Iterable[str] = (),
-    fix: str | None = None,
-    hunk: str | None = None,
     begin_again: Callable[[], object] | None = None,
+    **details: Unpack[RequestDetails],
 ) -> str:
     """Append a request, wait until it is carried out, and return the detail of the answer; else raise SwarmError.
 
@@ -44,9 +38,7 @@ def send_request(
         else:
             hint = f"`swarm-tui resume {name}` takes it up again"
         raise NoEngine(f"no engine works on {name}", hint)
-    request = append_request(
-        opened.folder, kind, tests=tests, slots=slots, dollars=dollars, text=text, items=items, fix=fix, hunk=hunk
-    )
+    request = append_request(opened.folder, kind, **details)
     asked = time.monotonic()
     while time.monotonic() - asked < ANSWER_DEADLINE:
         is_running = opened.has_running_engine

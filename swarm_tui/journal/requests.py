@@ -5,44 +5,19 @@ from __future__ import annotations
 import getpass
 import time
 import uuid
-from collections.abc import Iterable
+from typing import Unpack
 
 from swarm_tui.journal.append import LineAppender
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.follow import LineFollower
 from swarm_tui.journal.seal import Sealing, sealer_of, split_seal
-from swarm_tui.model.requests import Request, RequestKind
-from swarm_tui.model.rules import AnswerRule
+from swarm_tui.model.requests import Request, RequestDetails, RequestKind
 
 
-def append_request(
-    folder: SweepFolder,
-    kind: RequestKind,
-    *,
-    tests: Iterable[str] = (),
-    slots: int | None = None,
-    dollars: float | None = None,
-    text: str | None = None,
-    items: Iterable[str] = (),
-    rule: AnswerRule | None = None,
-    fix: str | None = None,
-    hunk: str | None = None,
-) -> Request:
+def append_request(folder: SweepFolder, kind: RequestKind, **details: Unpack[RequestDetails]) -> Request:
     """Append a request for the engine and return it; the event that answers it has its id."""
-    request = Request(
-        id=uuid.uuid4().hex[:12],
-        at=time.time(),
-        by=person(),
-        kind=kind,
-        tests=tuple(tests),
-        slots=slots,
-        dollars=dollars,
-        text=text,
-        items=tuple(items),
-        rule=rule,
-        fix=fix,
-        hunk=hunk,
-    )
+    made = {"id": uuid.uuid4().hex[:12], "at": time.time(), "by": person(), "kind": kind}
+    request = Request.model_validate({**details, **made})
     lines = LineAppender(folder.requests)
     line = request.model_dump_json(exclude_none=True).encode()
     sealer = sealer_of(folder.name, is_writing=True)

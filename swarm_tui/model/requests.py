@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
+from typing import TypedDict
 
 from pydantic import BaseModel, ConfigDict
 
@@ -51,6 +53,19 @@ class Request(BaseModel):
     """The fix, a commit of the integrated branch, that is sent back to its author."""
     hunk: str | None = None
     """The lines of the fix that it is about, as a diff; None where it is about all of it."""
+
+
+class RequestDetails(TypedDict, total=False):
+    """What a request says beside its kind: the fields of `Request` that a person chooses."""
+
+    tests: Iterable[str]
+    slots: int | None
+    dollars: float | None
+    text: str | None
+    items: Iterable[str]
+    rule: AnswerRule | None
+    fix: str | None
+    hunk: str | None
 
 
 def request_words(request: Request) -> str:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum, StrEnum
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, TypeVar, Unpack, cast
 
 from swarm_tui.errors import JournalError, UsageError
 from swarm_tui.insight.alarm import with_held
@@ -26,8 +26,7 @@ from swarm_tui.journal.open import open_at_snapshot
 from swarm_tui.journal.put_off import PutOff
 from swarm_tui.journal.requests import append_request
 from swarm_tui.model.formatting import wall_clock
-from swarm_tui.model.requests import Request, RequestKind, request_words
-from swarm_tui.model.rules import AnswerRule
+from swarm_tui.model.requests import Request, RequestDetails, RequestKind, request_words
 from swarm_tui.model.state import LogLine, TestRecord
 from swarm_tui.model.states import State
 
@@ -348,26 +347,11 @@ class Store:
                     f"the engine runs on {self.state.engine_machine or 'another machine'}: this is a view of its folder"
                 )
 
-    def send_request(
-        self,
-        kind: RequestKind,
-        tests: Iterable[str] = (),
-        *,
-        slots: int | None = None,
-        dollars: float | None = None,
-        text: str | None = None,
-        items: Iterable[str] = (),
-        rule: AnswerRule | None = None,
-        fix: str | None = None,
-        hunk: str | None = None,
-    ) -> Request:
+    def send_request(self, kind: RequestKind, **details: Unpack[RequestDetails]) -> Request:
         """Send a request to the engine; its answer comes with a later `drain`."""
         if self.past is not None:
             raise UsageError(self.why_only_now())
-        request = append_request(
-            self.folder, kind, tests=tests, slots=slots, dollars=dollars, text=text, items=items, rule=rule, fix=fix,
-            hunk=hunk,
-        )  # fmt: skip
+        request = append_request(self.folder, kind, **details)
         self.pending[request.id] = PendingRequest(request, self.live_clock())
         return request
 

@@ -148,7 +148,7 @@ def test_what_was_asked_is_pending_until_it_is_answered(folder: SweepFolder) -> 
     write(folder, happened.Queued(test="a"))
     store = Store(folder)
     store.read_new_events()
-    request = store.send_request(RequestKind.STOP, ["a"])
+    request = store.send_request(RequestKind.STOP, tests=["a"])
     more = store.send_request(RequestKind.SLOTS, slots=7)
     assert [asked.id for asked in RequestFollower(folder).read()[0]] == [request.id, more.id]
     assert store.pending_for("a") is RequestKind.STOP

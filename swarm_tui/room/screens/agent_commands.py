@@ -200,7 +200,7 @@ class AgentCommands:
     def _send_message(self, tests: Sequence[str], text: str) -> None:
         if not self._screen.store.why_no_requests():
             try:
-                self._screen.store.send_request(RequestKind.MESSAGE, tests, text=text)
+                self._screen.store.send_request(RequestKind.MESSAGE, tests=tests, text=text)
             except SwarmError as error:
                 self._screen.store.note("error", f"the message could not be handed over: {error}")
                 self._screen.show_message(str(error), "error")

@@ -110,7 +110,7 @@ class EngineRequests:
             self._screen.show_message(reason, "warning")
             return
         try:
-            store.send_request(kind, tests, slots=slots, dollars=dollars)
+            store.send_request(kind, tests=tests, slots=slots, dollars=dollars)
         except SwarmError as error:
             store.note("error", f"{kind.value} could not be asked: {error}")
             self._screen.show_message(str(error), "error")

@@ -66,7 +66,7 @@ class SendingBack:
         try:
             hunk = hunk_text(state.review, fix) or None
             whole = state.fix_of(fix)
-            store.send_request(RequestKind.REVISE, [record.test], text=comment, fix=whole.id, hunk=hunk)
+            store.send_request(RequestKind.REVISE, tests=[record.test], text=comment, fix=whole.id, hunk=hunk)
             state.review.set_verdict(fix, Verdict.LATER, comment)
             # An engine that has ended begins again for it.
             started = "" if store.engine is EngineState.RUNNING else f": {self._screen.room.resume_sweep()}"
