@@ -138,20 +138,25 @@ def _show_screen(arguments: argparse.Namespace) -> int:
             return open_fixes(folder.root, test_command=arguments.test)
     name = f"{plain(arguments.base, 40)}..{plain(arguments.target or 'HEAD', 40)}"
     with splash(name, panel="Ranked"):
+        from concurrent.futures import ThreadPoolExecutor
+
         from swarm_tui.adapters.git import Repository
         from swarm_tui.triage.review import Review
 
         repository = Repository.open(Path.cwd())
 
         def open_branch() -> Review:
-            return Review.open(repository, arguments.base, arguments.target or "HEAD", is_all=arguments.all)
+            review = Review.open(repository, arguments.base, arguments.target or "HEAD", is_all=arguments.all)
+            review.warm_up()
+            return review
 
-        # Opened once before the room starts, so that an error is reported on the command line.
-        with open_branch() as first:
+        with ThreadPoolExecutor(1) as beside:
+            # git reads the branch while the room's modules are imported; an error is reported on the command line.
+            opening = beside.submit(open_branch)
             from swarm_tui.room.entry import open_review
 
-            opened = [first]
-            return open_review(lambda: opened.pop() if opened else open_branch(), name, test_command=arguments.test)
+        with opening.result() as review:
+            return open_review(review, open_branch, name, test_command=arguments.test)
 
 
 def _base_name(arguments: argparse.Namespace) -> str:

@@ -85,6 +85,8 @@ class RoomApp(App[str]):
         self.home = home
         self.given_review = given_review
         """Opens the review of a branch that no sweep made; then the merge view is the whole room."""
+        self.opened_review: Review | None = None
+        """That review, if it was opened before the room: the first frame shows it."""
         self.test_command = test_command
         """What the merge view runs in place of pytest."""
         self.first_moment = at
@@ -220,7 +222,10 @@ class RoomApp(App[str]):
     def open_review(self) -> Review:
         from swarm_tui.triage.sweep_review import review_sweep
 
-        return self.given_review() if self.given_review is not None else review_sweep(self.store.folder)
+        if self.given_review is None:
+            return review_sweep(self.store.folder)
+        review, self.opened_review = self.opened_review, None
+        return review or self.given_review()
 
     def closing_line(self) -> str:
         from swarm_tui.room.screens.fixes import FixesScreen

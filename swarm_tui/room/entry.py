@@ -41,8 +41,11 @@ def open_fixes(folder: Path, *, ascii: bool = False, test_command: str = "") -> 
     return _run(RoomApp(store, read_settings(), is_ascii=ascii, home="fixes", test_command=test_command))
 
 
-def open_review(open_it: Callable[[], Review], name: str, *, ascii: bool = False, test_command: str = "") -> int:
-    """Open the merge view on a branch that no sweep made: a room with an empty sweep of that name around it."""
+def open_review(review: Review, open_anew: Callable[[], Review], name: str, *, test_command: str = "") -> int:
+    """Open the merge view on a branch that no sweep made: a room with an empty sweep of that name around it.
+
+    `open_anew` opens the review of the branch when it was rewritten.
+    """
     from swarm_tui.adapters.git.scratch import ScratchFolder
 
     with closing(ScratchFolder("swarm-review-")) as temporary:
@@ -51,10 +54,9 @@ def open_review(open_it: Callable[[], Review], name: str, *, ascii: bool = False
             SweepSpec(sweep=name, repository="", base="", created_at=time.time(), mngr=MngrSettings(path=""))
         )
         store = Store(folder)
-        settings = read_settings()
-        return _run(
-            RoomApp(store, settings, is_ascii=ascii, home="fixes", given_review=open_it, test_command=test_command)
-        )
+        app = RoomApp(store, read_settings(), home="fixes", given_review=open_anew, test_command=test_command)
+        app.opened_review = review
+        return _run(app)
 
 
 def _run(app: RoomApp) -> int:

@@ -5,12 +5,13 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pygments.lexers import find_lexer_class_for_filename
 
 from swarm_tui.model.diff import parse_diff
 from swarm_tui.model.harvest import HarvestReport
 from swarm_tui.model.state import TestRecord, Try
 from swarm_tui.model.teeth import Sign, SignKind, TestTeeth
-from swarm_tui.room.draw.code import draw_bare_line, draw_hunk
+from swarm_tui.room.draw.code import draw_bare_line, draw_hunk, lexer_class_for
 from swarm_tui.room.draw.fixes import (
     EffectFacts,
     FixEvidence,
@@ -36,6 +37,14 @@ HUNK = [
     "+    Twice.",
     '     """',
 ]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["a.py", ".py", "py", "Makefile", "Makefile.am", "CMakeLists.txt", "a.h", "a.m", "a.1", "x.php5", ".bash_x", "a.b"],
+)
+def test_a_language_is_the_one_that_pygments_finds(name: str) -> None:
+    assert lexer_class_for(name) is find_lexer_class_for_filename(name)
 
 
 def test_a_fix_tells_rank_verdict_title_impact_and_size() -> None:

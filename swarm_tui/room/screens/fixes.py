@@ -183,7 +183,8 @@ class FixesScreen(RoomScreen):
             self.remove_class("-bare")
             self.call_after_refresh(self.focus_main)
         self.show_verdicts()
-        self.details.show(self.lines.shown)
+        # The list is drawn first: to colour the first diff, its language must be imported.
+        self.call_after_refresh(lambda: self.details.show(self.lines.shown))
         self.draw_frame()
         self.room.deliver_held_keys()
         self.start(partial(self._preview_each_alone, state), "alone")

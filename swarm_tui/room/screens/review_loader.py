@@ -41,6 +41,9 @@ class ReviewLoader:
 
     def update(self) -> None:
         """Open the review when there is a new branch; read verdicts from other rooms."""
+        if self._screen.room.opened_review is not None:
+            self._show(self._screen.room.open_review())
+            return
         store = self._screen.store
         integration = store.state.integration
         wanted = (integration.branch, integration.tip)
@@ -84,6 +87,11 @@ class ReviewLoader:
         finally:
             self.is_opening = False
         await self.close()
+        self._show(review)
+
+    def _show(self, review: Review) -> None:
+        integration = self._screen.store.state.integration
+        self._opened_for = (integration.branch, integration.tip)
         self.problem = ""
         self.state = self._state_of(review)
         self._on_opened()

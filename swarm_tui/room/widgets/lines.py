@@ -133,8 +133,10 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
     def _draw_titles(self) -> None:
         sides = (("border_title", self._titles[0], -1), ("border_subtitle", self._titles[1], self.size.height))
         for side, text, y in sides:
-            # Cut here, because Textual's own ellipsis is not ASCII.
-            text = cut_text(plain(text, 500), max(8, self.outer_size.width - 6))
+            text = plain(text, 500)
+            if self.outer_size.width:
+                # Cut here, because Textual's own ellipsis is not ASCII.
+                text = cut_text(text, max(8, self.outer_size.width - 6))
             text = text.translate(ASCII_OF) if styles_of(self).is_ascii else text
             if self._drawn_titles.get(side) == text:
                 continue
@@ -188,7 +190,9 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
             self.post_message(self.CursorMoved())
 
     def show_line(self, index: int) -> None:
-        """Scroll as little as is needed to have a line in view."""
+        """Scroll as little as is needed to have a line in view; before the first layout there is nothing to scroll."""
+        if not self.size.height:
+            return
         top, rows = self.first_visible, self.visible_rows
         if index < top:
             self.scroll_rows(index)
