@@ -112,3 +112,36 @@ async def test_single_runs_get_the_words_of_the_plugins_that_are_there(tmp_path:
     assert (await PytestAdapter(sys.executable, copy).collect([])).single_run == ("-n0", "--lfnf=all")
     copy = make_copy(tmp_path / "other", "-p no:xdist -p no:cacheprovider")
     assert (await PytestAdapter(sys.executable, copy).collect([])).single_run == ("-p", "no:cacheprovider")
+
+
+async def test_a_single_run_leaves_out_the_files_that_are_named_for_all_runs(tmp_path: Path) -> None:
+    copy = make_copy(tmp_path / "copy", "-k 'not unexpected' -W ignore test_it.py --ignore=test_it.py.bak")
+    collected = await PytestAdapter(sys.executable, copy).collect([])
+    kept = "-p no:hypothesispytest -k 'not unexpected' -W ignore --ignore=test_it.py.bak"
+    assert collected.single_run == ("-o", f"addopts={kept}")
+    made = await run_chosen_tests(
+        sys.executable,
+        copy,
+        {"test_it.py::test_good": "test_it.py::test_good"},
+        options=collected.single_run,
+        timeout=120,
+    )
+    assert made.outcomes == {"test_it.py::test_good": "passed"}
+
+
+async def test_tests_that_were_renamed_are_asked_for_by_the_names_that_pytest_knows(tmp_path: Path) -> None:
+    conftest = """import pytest
+
+
+class Renamed(pytest.Function):
+    @property
+    def nodeid(self): return "good and skipped" if self.name in ("test_good", "test_skipped") else self.name[5:]
+
+
+def pytest_pycollect_makeitem(collector, name):
+    return Renamed.from_parent(collector, name=name) if name.startswith("test_") else None
+"""
+    copy = make_copy(tmp_path / "copy", conftest=conftest)
+    collected = await PytestAdapter(sys.executable, copy).collect([])
+    assert {f"test_it.py::test_{name}" for name in ALL} <= {found.test for found in collected.tests}
+    assert (await run(copy, *ALL)).outcomes == TRUTH

@@ -197,6 +197,15 @@ def test_from_another_folder_and_rootdir_it_is_the_same_test(copy: Copy) -> None
     assert copy.tries() == [(True, ""), (True, "")]
 
 
+@pytest.mark.parametrize("linked", ["tests", "tests/test_it.py"])
+def test_a_test_that_a_link_leads_to_has_the_name_by_which_pytest_knows_it(copy: Copy, linked: str) -> None:
+    target = copy.copy / "test_it.py" if linked.endswith(".py") else copy.copy
+    (copy.copy / linked).parent.mkdir(exist_ok=True)
+    (copy.copy / linked).symlink_to(target)
+    copy.run("tests/test_it.py::test_passes", file="tests/test_it.py")
+    assert copy.tries() == [(True, "")]
+
+
 def test_modules_of_the_users_checkout_are_noticed(copy: Copy) -> None:
     (copy.checkout / "product.py").write_text("")
     copy.write("test_it.py", "import product\n\n\ndef test_passes():\n    pass\n")

@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 
 from .collection import Collection, write_no_reports
+from .first_names import FirstNames
 from .limits import TimeLimit, limit_memory, limit_processors, take_own_home
 from .named_paths import as_here, short_name
 from .results import Results
@@ -69,6 +70,7 @@ def _configure(config: Any) -> None:
     if hasattr(config, "workerinput") or hasattr(config, "slaveinput"):
         # The controller gets every result; only the workers know what was imported and raised.
         if task:
+            config.pluginmanager.register(FirstNames(), "swarm-live-first-names")
             config.pluginmanager.register(Witness(config, task, tries_file()), "swarm-live-witness")
         return
     if _is_inside or os.environ.get(_OUTER):
@@ -77,6 +79,7 @@ def _configure(config: Any) -> None:
     for number, recorder in enumerate(recorders):
         config.pluginmanager.register(recorder, f"swarm-live-recorder-{number}")
     if recorders:
+        config.pluginmanager.register(FirstNames(), "swarm-live-first-names")
         _is_inside = True
         os.environ[_OUTER] = str(os.getpid())
 

@@ -2,10 +2,14 @@
 
 import json
 import os
+import shlex
 import sys
 from importlib.machinery import EXTENSION_SUFFIXES
 from typing import Any
 
+import pytest
+
+from .first_names import first_name_of
 from .imports import compiled_inside, modules_inside, root_of
 from .named_paths import as_there
 from .verdict import long_text
@@ -106,7 +110,30 @@ def single_run_words(config: Any) -> Any:
         words += ["-p", "no:cacheprovider"]
     if getattr(option, "disable_plugin_autoload", False):
         words += ["-p", "swarm_live"]
+    with QUIETLY:
+        words += _words_without_paths(config)
     return words
+
+
+def _words_without_paths(config: Any) -> Any:
+    """Return the words that take files out of the settings' addopts: pytest runs those beside any test it is given."""
+    addopts = [str(word) for word in config.getini("addopts")]
+    options, paths = _parsed(config, addopts)
+    kept = []
+    for index, word in enumerate(addopts):
+        # The same word may be the value of an option too: without it something else would be said.
+        if word not in paths or _parsed(config, addopts[:index] + addopts[index + 1 :])[0] != options:
+            kept.append(word)
+    return ["-o", "addopts=" + " ".join(shlex.quote(word) for word in kept)] if len(kept) < len(addopts) else []
+
+
+def _parsed(config: Any, words: Any) -> Any:
+    """Return the options that words stand for, None when they make no sense, and the files that they name."""
+    try:
+        options = dict(vars(config._parser.parse_known_args(list(words))))
+    except pytest.UsageError:
+        return None, []
+    return options, options.pop("file_or_dir", [])
 
 
 def place_words(config: Any, started_in: str, files: Any) -> Any:
@@ -171,7 +198,7 @@ def write_no_reports(config: Any, target: str) -> None:
 
 def _describe(item: Any) -> Any:
     location = getattr(item, "location", None) or ("", None, "")
-    described = {"id": as_there(item.nodeid), "line": (location[1] or 0) + 1}
+    described = {"id": as_there(first_name_of(item)), "line": (location[1] or 0) + 1}
     with QUIETLY:
         described["traits"] = _traits_of(item)
     with QUIETLY:

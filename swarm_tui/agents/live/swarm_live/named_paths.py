@@ -8,6 +8,8 @@ import os
 import re
 from typing import Any
 
+from .first_names import first_name
+
 # Newer versions of pytest name a longer text by its number.
 _LONGEST_NAME = 100
 
@@ -19,7 +21,8 @@ def as_here(word: str) -> str:
 
 
 def as_there(test: str) -> str:
-    """Return a node id with the checkout's path in it where it has the copy's."""
+    """Return a node id as pytest itself made it, with the checkout's path in it where it has the copy's."""
+    test = first_name(test)
     places = _places()
     return _moved(test, places[1], places[0][0]) if places else test
 

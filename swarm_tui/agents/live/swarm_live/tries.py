@@ -80,7 +80,8 @@ class Witness:
         return (rest == self.rest or rest.startswith(self.rest + "@")) and self._is_own_file(file)
 
     def _is_own_file(self, file: Any) -> bool:
-        path = os.path.realpath(os.path.join(self.root, file))
+        # Only where the root lies is resolved: a project's own links stand in node ids as they are.
+        path = os.path.normpath(os.path.join(os.path.realpath(self.root), file))
         return bool(path == os.path.join(self.copy, self.file))
 
 
