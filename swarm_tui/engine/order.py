@@ -105,6 +105,7 @@ async def _open_project(order: Order) -> _Project:
     repository = await asyncio.to_thread(Repository.open, order.folder)
     _check_name_of(repository.root)
     base = await asyncio.to_thread(repository.head)
+    await asyncio.to_thread(_check_branches_of, repository)
     if order.provider != "local" and await asyncio.to_thread(lambda: repository.is_shallow):
         raise UsageError(
             "this clone is shallow, and git pushes no shallow history to another machine",
@@ -251,6 +252,14 @@ def _check_name_of(folder: Path) -> None:
         raise UsageError(
             f"agents cannot be told of the folder {str(folder)!r}: a shell would act on signs in its name",
             "rename it, or clone it into one of letters, digits, spaces and . / : , @ % + = _ -",
+        )
+
+
+def _check_branches_of(repository: Repository) -> None:
+    if repository.ref("refs/heads/swarm") is not None:
+        raise UsageError(
+            "a branch is named swarm: git keeps no branches of a sweep, swarm/..., beside it",
+            "give it another name: `git branch --move swarm NAME`",
         )
 
 

@@ -110,6 +110,12 @@ def test_a_repository_whose_path_a_shell_would_read_is_refused(tmp_path: Path, f
     assert not (project.root / ".swarm").exists()
 
 
+def test_a_branch_that_leaves_no_place_for_those_of_a_sweep_is_named(project: GitProject, fake_mngr: Path) -> None:
+    project.git("branch", "swarm")
+    assert_refused(run(project.root, mngr=fake_mngr), "a branch is named swarm", "git branch --move swarm")
+    assert not (project.root / ".swarm").exists()
+
+
 def test_files_that_cannot_be_collected_are_shown_and_are_no_misuse(project: GitProject, fake_mngr: Path) -> None:
     project.commit("Break", {"test_b.py": "import no_such_module\n"})
     done = run(project.root, "--agent", "offline", "--", "test_b.py", mngr=fake_mngr)
