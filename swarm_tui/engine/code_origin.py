@@ -53,7 +53,7 @@ def refuse_foreign_code(repository: Repository, collected: Collected, python_in_
     if missing:
         raise UsageError(
             f"{_listed(missing)}: compiled into your checkout, and in no fresh copy of it",
-            "give --setup with the command that builds it, such as 'python setup.py build_ext --inplace'",
+            "give --setup with the command that builds it, such as 'pip install --no-deps --editable .'",
         )
     whole = sorted(name for _, name in _installed_sources(collected, top, is_compiled=True))
     if whole:

@@ -26,6 +26,7 @@ _MODULE: Final = re.compile(r"No module named '([\w.]+)'")
 _NAME: Final = re.compile(r"cannot import name '(\w+)' from (?:partially initialized module )?'([\w.]+)'")
 _QUOTED: Final = re.compile(r"'([^'\n]{1,300})'|\"([^\"\n]{1,300})\"")
 _WORD: Final = re.compile(r"[\w./@+-]*\w")
+_PLAIN_PATH: Final = re.compile(r"[\w.][\w./+-]*", re.ASCII)
 _POINTER: Final = b"version https://git-lfs"
 _OF_TOOLS: Final = re.compile(
     r"(^|/)(\.?venv|env|node_modules|__pycache__|\.git|\.tox|\.nox|\.eggs|\.idea|\.vscode|\.DS_Store|htmlcov|\.coverage.*"
@@ -106,9 +107,15 @@ class CopyFacts:
         if _ignored(self.repository, path):
             return (
                 f"{name} is ignored by git, so no copy has it",
-                "make it in every copy with --setup CMD (which finds your checkout in $SWARM_CHECKOUT), or commit it",
+                f"make it in every copy with {self._making(path)}, or commit it",
             )
         return f"{name} is not committed, so no copy has it", f"commit it: the agents begin at commit {self.base[:10]}"
+
+    def _making(self, path: str) -> str:
+        """Return the option that makes what git ignores in every copy; of a single file that is to copy it."""
+        if (self.top / path).is_file() and _PLAIN_PATH.fullmatch(path):
+            return f"--setup 'cp \"$SWARM_CHECKOUT/{path}\" {path}'"
+        return "--setup CMD (which finds your checkout in $SWARM_CHECKOUT)"
 
 
 def explain(

@@ -21,6 +21,7 @@ pytestmark = pytest.mark.slow
 
 NOT_COMMITTED = "is not committed, so no copy has it"
 IGNORED = "is ignored by git, so no copy has it"
+COPY_VERSION = """--setup 'cp "$SWARM_CHECKOUT/src/pkg/_version.py" src/pkg/_version.py'"""
 
 
 @pytest.fixture
@@ -85,11 +86,11 @@ async def test_a_project_that_is_whole_is_only_counted(project: GitProject) -> N
         ),
         (
             {"tests/test_x.py": "from pkg._version import V\ndef test_x(): pass\n", "src/pkg/_version.py": "V = 1\n"},
-            ("src/pkg/_version.py", IGNORED, "--setup CMD"),
+            ("src/pkg/_version.py", IGNORED, COPY_VERSION),
         ),
         (
             {"tests/test_x.py": "from pkg import _version\ndef test_x(): pass\n", "src/pkg/_version.py": "V = 1\n"},
-            ("src/pkg/_version.py", IGNORED, "--setup CMD"),
+            ("src/pkg/_version.py", IGNORED, COPY_VERSION),
         ),
         (
             {
@@ -218,7 +219,7 @@ async def test_a_set_up_that_fails_ends_it_with_code_and_last_lines(project: Git
 async def test_what_the_set_up_makes_is_there(project: GitProject) -> None:
     project.commit("Use", {"tests/test_x.py": "from pkg._version import V\ndef test_x(): pass\n"})
     project.write({"src/pkg/_version.py": "V = 1\n"})
-    found, _ = await tried(project, setup="cp $SWARM_CHECKOUT/src/pkg/_version.py src/pkg/")
+    found, _ = await tried(project, setup=COPY_VERSION.split("'")[1])
     assert (names(found), found.left_out) == (["test_good", "test_x"], ())
 
 
