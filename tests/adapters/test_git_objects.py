@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 
 from swarm_tui.adapters.git import GitError, Identity, Repository
 from swarm_tui.adapters.git.history import DiffReader, read_commits
-from swarm_tui.adapters.git.merging import MergeWay, best_merge_way
+from swarm_tui.adapters.git.merging import MergeWay, best_merge_way, read_answer
 from swarm_tui.adapters.git.names import is_inside
 from swarm_tui.adapters.git.objects import ObjectSpace
 from swarm_tui.adapters.git.persistent import KeptProcess
@@ -192,6 +193,28 @@ def test_a_missing_object_and_a_wrong_name_are_errors_in_words(space: ObjectSpac
 )
 def test_each_git_is_used_at_its_best(version: tuple[int, ...], way: MergeWay) -> None:
     assert best_merge_way(version) is way
+
+
+class Trickle(io.BytesIO):
+    """A stream of which each reading gives one byte."""
+
+    def read1(self, size: int | None = -1, /) -> bytes:
+        return super().read1(1)
+
+
+def test_an_answer_of_git_is_read_to_its_end_and_no_further_however_it_comes(project: GitProject) -> None:
+    base = project.git("rev-parse", "HEAD")
+    one = project.commit("one", {"lines.txt": "one\n"})
+    project.git("reset", "--quiet", "--hard", base)
+    two = project.commit("two", {"lines.txt": "two\n"})
+    ask = ("merge-tree", "--write-tree", "-z", "--messages", "--stdin")
+    clean, conflict = (project.run(*ask, stdin=f"{one} {other}\n".encode()).stdout for other in (one, two))
+    assert b"CONFLICT" in conflict
+    for answers in ((clean, conflict), (conflict, clean)):
+        stream = Trickle(b"".join(answers))
+        assert (read_answer(stream), read_answer(stream)) == answers
+    with pytest.raises(EOFError):
+        read_answer(Trickle(conflict[:-1]))
 
 
 def test_gitattributes_are_those_of_the_tree_that_is_merged_into(project: GitProject, space: ObjectSpace) -> None:

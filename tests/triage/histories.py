@@ -170,7 +170,8 @@ def revert_for_real(
 ) -> tuple[str, dict[str, set[str]]]:
     """Revert in the work tree of a clone, skipping conflicts: the tree, and the unmerged paths of each conflict.
 
-    git also stops without an unmerged path, where it cannot tell which way a folder was renamed.
+    git also stops without an unmerged path, where it cannot tell which way a folder was renamed. It does not stop, and
+    commits conflict markers, where a file is renamed onto another and both have changed: that counts as a conflict.
     """
     project.git("clone", "--quiet", "--shared", ".", str(scratch))
     clone = GitProject(scratch)
@@ -178,7 +179,10 @@ def revert_for_real(
     conflicts: dict[str, set[str]] = {}
     for commit in newest_first:
         done = clone.run("revert", "--no-edit", commit)
-        if done.returncode:
+        if not done.returncode and b"CONFLICT" in done.stdout:
+            conflicts[commit] = set()
+            clone.git("reset", "--quiet", "--hard", "HEAD~1")
+        elif done.returncode:
             if b"error: could not revert" in done.stderr:
                 unmerged = clone.git("diff", "--name-only", "--diff-filter=U", "-z").split("\0")
                 conflicts[commit] = {_KEPT_BESIDE.sub("", path) for path in unmerged if path}

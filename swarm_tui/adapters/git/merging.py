@@ -7,7 +7,6 @@ import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final, NamedTuple
 
@@ -20,8 +19,7 @@ if TYPE_CHECKING:
 
 ATTRIBUTES_FILE: Final = ".gitattributes"
 BATCH_VERSION: Final = (2, 39)
-_MERGE: Final = ("merge-tree", "--write-tree", "-z", "--no-messages")
-_MERGE_WITH_MESSAGES: Final = (*_MERGE[:-1], "--messages")
+_MERGE: Final = ("merge-tree", "--write-tree", "-z", "--messages")
 
 
 class Stage(NamedTuple):
@@ -39,7 +37,10 @@ class MergeResult:
     tree: str
     stages: tuple[Stage, ...] = ()
     is_clean: bool = True
-    """False wherever `git revert` stops, even if no path is unmerged, as when a folder's rename is unclear."""
+    """False wherever `git revert` stops, even if no path is unmerged, as when a folder's rename is unclear.
+
+    False also where git calls a merge clean although it wrote conflict markers, as for some renames that collide.
+    """
     blocked_paths: tuple[str, ...] = ()
     """The paths that git names in a conflict without an unmerged path."""
 
@@ -132,40 +133,16 @@ class Merger:
                 return []
             sides = [self._sides(*triple) for triple in triples]
             answer = self._space.repository.run(*_MERGE, "--stdin", stdin=b"".join(map(_batch_line, sides)))
-            parts = iter(os.fsdecode(answer.stdout).split("\0"))
-            return [self._parse_batch(iter(partial(next, parts), ""), merged) for merged in sides]
+            fields = iter(os.fsdecode(answer.stdout).split("\0"))
+            return [_parse_answer(fields, merged) for merged in sides]
 
     def _merge_now(self, base: str, ours: str, theirs: str) -> MergeResult:
         sides = self._sides(base, ours, theirs)
         if self._way is MergeWay.KEPT_PROCESS:
-            raw = self._process.request(_batch_line(sides), _read_merge)
-            return self._parse_batch(iter(os.fsdecode(raw).split("\0")[:-2]), sides)
+            raw = self._process.request(_batch_line(sides), read_answer)
+            return _parse_answer(iter(os.fsdecode(raw).split("\0")), sides)
         answer = self._space.repository.run(*_MERGE, *_side_arguments(sides), codes=(0, 1))
-        return self._result(answer.code == 0, filter(None, answer.fields), sides)
-
-    def _parse_batch(self, parts: Iterator[str], sides: _Sides) -> MergeResult:
-        """Return one result of `--stdin`, which writes 1 before a clean merge and 0 before a conflict."""
-        is_clean = next(parts) == "1"
-        return self._result(is_clean, parts, sides)
-
-    def _result(self, is_clean: bool, parts: Iterator[str], sides: _Sides) -> MergeResult:
-        tree = next(parts)
-        stages = tuple(_parse_stage(part, sides) for part in parts)
-        blocked = () if is_clean or stages else self._blocked_paths(sides)
-        return MergeResult(tree, stages, is_clean, blocked)
-
-    def _blocked_paths(self, sides: _Sides) -> tuple[str, ...]:
-        """Merge once more, for the paths in git's messages about a conflict that leaves no path unmerged."""
-        answer = self._space.repository.run(*_MERGE_WITH_MESSAGES, *_side_arguments(sides), codes=(0, 1))
-        # Fields are: the tree, an empty one, then for each message the number of paths, the paths, its kind, its text.
-        fields = iter(os.fsdecode(answer.stdout).split("\0")[2:-1])
-        paths: dict[str, None] = {}
-        for count in fields:
-            named = [next(fields) for _ in range(int(count))]
-            kind, _text = next(fields), next(fields)
-            if kind.startswith("CONFLICT"):
-                paths.update(dict.fromkeys(named))
-        return tuple(paths)
+        return _parse_merge(answer.code == 0, iter(os.fsdecode(answer.stdout).split("\0")), sides)
 
     def _sides(self, base: str, ours: str, theirs: str) -> _Sides:
         match self._way:
@@ -235,14 +212,46 @@ def _batch_line(sides: _Sides) -> bytes:
     return f"{base}{sides.ours} {sides.theirs}\n".encode()
 
 
-def _read_merge(stream: IO[bytes]) -> bytes:
+def read_answer(stream: IO[bytes]) -> bytes:
+    """Return one answer of `--stdin`: its end is an empty field where the next message would begin."""
     read = b""
-    while not read.endswith(b"\0\0"):
+    while not (read.endswith(b"\0\0") and _is_whole(read)):
         chunk = stream.read1(1 << 20)  # type: ignore[attr-defined]  # a pipe is a BufferedReader
         if not chunk:
             raise EOFError
         read += chunk
     return read
+
+
+def _is_whole(answer: bytes) -> bool:
+    try:
+        _parse_answer(iter(os.fsdecode(answer).split("\0")[:-1]), ())
+    except StopIteration:
+        return False
+    return True
+
+
+def _parse_answer(fields: Iterator[str], sides: Sequence[str]) -> MergeResult:
+    """Return the next result of `--stdin`, which writes 1 before a clean merge and 0 before a conflict."""
+    return _parse_merge(next(fields) == "1", fields, sides)
+
+
+def _parse_merge(is_clean: bool, fields: Iterator[str], sides: Sequence[str]) -> MergeResult:
+    """Return the result in the fields of an answer.
+
+    They are the tree, the unmerged paths, an empty field; then of each message the number of its paths, these paths,
+    its kind and its text; and an empty field.
+    """
+    tree, stages = next(fields), []
+    while field := next(fields):
+        stages.append(_parse_stage(field, sides))
+    named: dict[str, None] = {}
+    while count := next(fields):
+        paths = [next(fields) for _ in range(int(count))]
+        kind, _text = next(fields), next(fields)
+        if kind.startswith("CONFLICT"):
+            named.update(dict.fromkeys(paths))
+    return MergeResult(tree, tuple(stages), is_clean and not named, () if stages else tuple(named))
 
 
 def _parse_stage(field: str, sides: Sequence[str]) -> Stage:
