@@ -68,7 +68,7 @@ class RequestDetails(TypedDict, total=False):
     hunk: str | None
 
 
-def request_words(request: Request) -> str:
+def request_words(request: Request, noun: str = "test") -> str:
     """Return a request in a few words: `stop 3 tests`."""
     match request.kind:
         case RequestKind.SLOTS:
@@ -86,4 +86,4 @@ def request_words(request: Request) -> str:
             return f"{request.kind.value} the queue"
         case _:
             number = len(request.tests)
-            return f"{request.kind.value} {counted(number, 'test')}" if number else request.kind.value
+            return f"{request.kind.value} {counted(number, noun)}" if number else request.kind.value

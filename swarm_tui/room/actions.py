@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 EVERYWHERE: Final = "room"
 """The scope of actions that work on every screen."""
+OF_NO_SWEEP: Final = "these agents are of no sweep"
 
 
 def always_possible() -> str:
@@ -42,6 +43,16 @@ class Action(NamedTuple):
     """Whether it acts on nothing that a screen loads, as going to another screen."""
     is_of_now: bool = False
     """Whether it acts on agents as they are now, and is refused while the room shows an earlier moment."""
+    watch_description: str = ""
+    """Its description where agents of no sweep are watched; "" where it is the same."""
+    why_not_in_watch: str = ""
+    """Why there is nothing to do for it in a watch; "" where there is."""
+
+    def in_watch(self) -> Action:
+        """Return the action as it is in a watch."""
+        if self.why_not_in_watch:
+            return self._replace(label="", why_not=lambda: self.why_not_in_watch)
+        return self._replace(description=self.watch_description or self.description)
 
 
 class ScreenEntry(NamedTuple):
@@ -54,6 +65,8 @@ class ScreenEntry(NamedTuple):
     """`module:Class`, imported when the screen is opened first."""
     is_for_watch: bool = True
     """Whether it has something to show of agents that are no sweep's."""
+    watch_title: str = ""
+    """Its title where agents of no sweep are watched; "" where it is the same."""
 
     def load(self) -> type[RoomScreen]:
         module, _, name = self.place.partition(":")
@@ -61,7 +74,7 @@ class ScreenEntry(NamedTuple):
 
 
 SCREENS: Final = (
-    ScreenEntry("1", "sweep", "Sweep", "swarm_tui.room.screens.sweep:SweepScreen"),
+    ScreenEntry("1", "sweep", "Sweep", "swarm_tui.room.screens.sweep:SweepScreen", watch_title="Agents"),
     ScreenEntry("2", "agent", "Agent", "swarm_tui.room.screens.agent:AgentScreen"),
     ScreenEntry("3", "fixes", "Fixes", "swarm_tui.room.screens.fixes:FixesScreen", is_for_watch=False),
     ScreenEntry("4", "patterns", "Patterns", "swarm_tui.room.screens.groups:PatternsScreen", is_for_watch=False),

@@ -135,7 +135,7 @@ class RoomApp(App[str]):
         # A watch begins anew each time: nothing was seen of it before.
         self.absence = Absence(store, None if store.is_watch else settings.personal_folder)
         self.time_travel = TimeTravel(self)
-        self.notices = Notices(self.write_to_terminal, settings.notify, store.opened.spec.sweep)
+        self.notices = Notices(self.write_to_terminal, settings.notify, store.opened.spec.sweep, store.noun)
 
     def _first_theme(self) -> str:
         if self.no_color:

@@ -18,10 +18,11 @@ POP_TITLE: Final = "\x1b[23;2t"
 class Notices:
     """Compares the state with the one before, and writes notifications to the terminal."""
 
-    def __init__(self, write: Callable[[str], None], kind: str, sweep: str) -> None:
+    def __init__(self, write: Callable[[str], None], kind: str, sweep: str, noun: str = "test") -> None:
         self._write = write
         self._kind = kind
         self._sweep = plain(sweep, 60)
+        self._noun = noun
         self._waiting: int | None = None
         self._ended: str | None = None
         self._alarms = 0
@@ -36,7 +37,7 @@ class Notices:
         new_alarms = len(state.alarms) - self._alarms
         self._waiting, self._ended, self._alarms = waiting, ended, len(state.alarms)
         if not is_first and waiting > before:
-            self._notify(f"{counted(waiting, 'test')} {'waits' if waiting == 1 else 'wait'} for an answer")
+            self._notify(f"{counted(waiting, self._noun)} {'waits' if waiting == 1 else 'wait'} for an answer")
         if not is_first and is_ended_now:
             self._notify(f"the sweep is over: {ended}")
         alarm_text = ""

@@ -35,7 +35,7 @@ def screen_facts(store: Store, review: ReviewState | None, here: str) -> list[Sc
 
 
 def _title(entry: ScreenEntry, store: Store) -> str:
-    return "Agents" if store.is_watch and entry is SCREENS[0] else entry.title
+    return entry.watch_title or entry.title if store.is_watch else entry.title
 
 
 def open_fixes(store: Store, review: ReviewState | None) -> int:

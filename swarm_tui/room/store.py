@@ -404,7 +404,7 @@ class Store:
                 # The engine is at it: what was asked for is done when the tests show it.
                 continue
             pending = self.pending.pop(name)
-            what = request_words(pending.request)
+            what = request_words(pending.request, self.noun)
             if answer.is_done:
                 text = f"{what}: done" + (f", {answer.detail}" if answer.detail else "")
             else:

@@ -1,6 +1,7 @@
 """The table of actions and what is made of it."""
 
 import os
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -64,6 +65,15 @@ def test_the_config_moves_keys() -> None:
     assert moved.id == "room.help"
     assert keys.first_key(moved) == "f1"
     assert keys.action_for("?") is None
+
+
+@pytest.mark.parametrize("scope", [EVERYWHERE, *(entry.name for entry in SCREENS if entry.is_for_watch)])
+def test_in_a_watch_actions_are_about_agents_or_say_why_not(scope: str) -> None:
+    for action in (action.in_watch() for action in actions_in(scope)):
+        is_of_sweep = re.search(r"\b(tests?|sweeps?|slots?|engine|queue)\b", action.description, re.IGNORECASE)
+        assert not is_of_sweep or action.why_not(), action.description
+    refused = next(action for action in actions_in("sweep") if action.id == "sweep.more_slots").in_watch()
+    assert refused.why_not() == "these agents are of no sweep"
 
 
 @pytest.mark.parametrize("width", range(20, 200, 7))

@@ -38,7 +38,7 @@ def test_an_agent_on_another_machine_is_seen_written_to_and_attached_to(mngr_pat
             terminal.wait_for("sends it")
             terminal.type("knock\r")
             until(lambda: "heard: knock" in host.run("tmux capture-pane -p -t '=mngr-far:'"), "the message")
-            terminal.wait_for("message 1 test: done")
+            terminal.wait_for("message 1 agent: done")
             terminal.press("a")
             terminal.wait_for("heard: knock")
             terminal.send(b"\x02d")

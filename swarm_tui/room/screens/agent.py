@@ -19,7 +19,7 @@ from swarm_tui.room.screens.agent_panels import AgentScreenPanel, AgentTranscrip
 from swarm_tui.room.screens.base import RoomScreen
 from swarm_tui.room.screens.changes_panel import ChangesPanel
 from swarm_tui.room.screens.paging_commands import PagingCommands
-from swarm_tui.room.store import VIEW_CHANGED, SweepChanged
+from swarm_tui.room.store import NO_AGENTS, VIEW_CHANGED, SweepChanged
 from swarm_tui.room.widgets.band import Band
 from swarm_tui.room.widgets.lines import Lines
 from swarm_tui.room.widgets.transcript import TranscriptLines
@@ -86,10 +86,13 @@ class AgentScreen(RoomScreen):
             Action("agent.diff_up", ("K",), "", "Scroll it up", partial(self._scroll_diff, -3), is_listed=False),
             Action("agent.next_hunk", ("]",), "", "To the next hunk of its changes", partial(self._go_to_hunk, 1)),
             Action("agent.previous_hunk", ("[",), "", "To the previous hunk", partial(self._go_to_hunk, -1)),
-            Action("agent.next_test", ("}",), "", "To the next test", partial(self._turn_test, 1)),
-            Action("agent.previous_test", ("{",), "", "To the previous test", partial(self._turn_test, -1)),
+            Action("agent.next_test", ("}",), "", "To the next test", partial(self._turn_test, 1),
+                   watch_description="To the next agent"),
+            Action("agent.previous_test", ("{",), "", "To the previous test", partial(self._turn_test, -1),
+                   watch_description="To the previous agent"),
             Action("agent.act", ("x",), "act", "Stop, retry, hold or release this test", self.requests.choose,
-                   lambda: "" if self._record is not None else "there is no test", is_of_now=True),
+                   lambda: "" if self._record is not None else f"there is no {self.store.noun}", is_of_now=True,
+                   watch_description="Stop this agent"),
         )  # fmt: skip
 
     def on_mount(self) -> None:
@@ -102,7 +105,7 @@ class AgentScreen(RoomScreen):
     def show_change(self, change: SweepChanged) -> None:
         record = self.store.record(self.room.current_test) or next(iter(self.store.state.tests()), None)
         if record is None:
-            self.about.show([[Part("this sweep has no tests yet", "dim")]])
+            self.about.show([[Part(NO_AGENTS if self.store.is_watch else "this sweep has no tests yet", "dim")]])
             return
         if self._record is None or record.test != self._record.test:
             self._forget_test(record)
@@ -309,7 +312,7 @@ class AgentScreen(RoomScreen):
             return
         here = tests.index(self._record.test) if self._record.test in tests else 0
         if not 0 <= here + step < len(tests):
-            self.show_message("there is no further test that way")
+            self.show_message(f"there is no further {self.store.noun} that way")
             return
         self.room.move_grid_to(tests[here + step])
         self.apply_change(VIEW_CHANGED)

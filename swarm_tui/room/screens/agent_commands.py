@@ -48,7 +48,7 @@ class AgentCommands:
     # Reading.
 
     def why_not_transcript(self) -> str:
-        return "" if self._screen.current_record() is not None else "no test is under the cursor"
+        return "" if self._screen.current_record() is not None else f"no {self._screen.store.noun} is under the cursor"
 
     def open_transcript(self) -> None:
         record = self._screen.current_record()
@@ -65,7 +65,7 @@ class AgentCommands:
     def why_not_attach(self) -> str:
         record = self._screen.current_record()
         if record is None:
-            return "no test is under the cursor"
+            return f"no {self._screen.store.noun} is under the cursor"
         return "" if record.launched_at is not None else f"it has no agent yet: it is {record.state.value}"
 
     def attach(self) -> None:
@@ -139,21 +139,20 @@ class AgentCommands:
 
     def why_nobody_hears(self) -> str:
         if not self._screen.current_tests():
-            return "no test is marked or under the cursor"
+            return f"no {self._screen.store.noun} is marked or under the cursor"
         if self._receivers():
             return ""
         record = self._screen.current_record()
         if len(self._screen.current_tests()) == 1 and record is not None and record.needs_terminal:
             return "a dialog stands in its terminal: a attaches, and there it is answered"
-        marked = len(self._screen.room.marks.tests & set(self._screen.current_tests()))
-        who = (
-            f"none of the {marked} marked tests"
-            if marked
-            else "this test"
-            if len(self._screen.current_tests()) == 1
-            else "none of them"
-        )
-        return f"{who} has {'no ' if who == 'this test' else 'an '}agent that is at work or waits"
+        tests, store = self._screen.current_tests(), self._screen.store
+        marked = len(self._screen.room.marks.tests & set(tests))
+        is_one = not marked and len(tests) == 1
+        all_of = f"none of the {marked} marked {store.noun}s" if marked else "none of them"
+        who = f"this {store.noun}" if is_one else all_of
+        if store.is_watch:
+            return f"{who} {'does not run' if is_one else 'runs'} any more"
+        return f"{who} has {'no' if is_one else 'an'} agent that is at work or waits"
 
     def _receivers(self) -> list[TestRecord]:
         records = self._screen.store.records_of(self._screen.current_tests())

@@ -12,7 +12,7 @@ from swarm_tui.model.asks import NO, YES, answer_problem
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.requests import Request, RequestKind
 from swarm_tui.model.rules import AnswerRule, common_subject, fits
-from swarm_tui.room.actions import Action
+from swarm_tui.room.actions import OF_NO_SWEEP, Action
 from swarm_tui.room.screens.dialog import Choosable, ConfirmScreen, PickScreen
 from swarm_tui.room.store import VIEW_CHANGED
 
@@ -42,9 +42,9 @@ class AnswerCommands:
                    self.put_off, lambda: "" if self._screen.current_group() is not None else NOTHING_HERE, rank=5,
                    is_of_now=True),
             Action("inbox.make_rule", ("r",), "always", "Always yes to this, for this sweep: shows the rule first",
-                   self.make_rule, self.why_no_rule, rank=6, is_of_now=True),
+                   self.make_rule, self.why_no_rule, rank=6, is_of_now=True, why_not_in_watch=OF_NO_SWEEP),
             Action("inbox.end_rule", ("u",), "", "Take the rule under the cursor back", self.end_rule,
-                   self.why_not_end_rule, rank=8, is_of_now=True),
+                   self.why_not_end_rule, rank=8, is_of_now=True, why_not_in_watch=OF_NO_SWEEP),
         )  # fmt: skip
 
     # One.

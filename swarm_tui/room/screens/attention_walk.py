@@ -38,7 +38,7 @@ class AttentionWalk:
         target = (ahead or walk)[0]
         self._visited.add((target.test, target.since))
         self._grid.go_to(target.test)
-        place = f"{walk.index(target) + 1} of {counted(len(walk), 'test')} that want you"
+        place = f"{walk.index(target) + 1} of {counted(len(walk), self._screen.store.noun)} that want you"
         self._screen.show_message(f"{reason_of(target)} · {place}")
 
 

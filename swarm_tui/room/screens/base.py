@@ -82,8 +82,18 @@ class RoomScreen(Screen[None], inherit_bindings=False):
         return action._replace(why_not=lambda: self.store.why_only_now() or action.why_not())
 
     @cached_property
+    def offered(self) -> tuple[Action, ...]:
+        """The actions as this room has them."""
+        return tuple(action.in_watch() for action in self.actions) if self.store.is_watch else self.actions
+
+    @property
+    def listed(self) -> list[Action]:
+        """The actions that there can be something to do for in this room."""
+        return [action for action in self.offered if not (self.store.is_watch and action.why_not_in_watch)]
+
+    @cached_property
     def keys(self) -> KeyMap:
-        return KeyMap(self.actions, self.room.settings.keys)
+        return KeyMap(self.offered, self.room.settings.keys)
 
     # What a screen defines.
 
@@ -233,7 +243,7 @@ class RoomScreen(Screen[None], inherit_bindings=False):
         if self._message is not None:
             self.footer.show([draw_message(*self._message, width)])
         else:
-            ranked = sorted(self.actions, key=lambda action: action.rank)
+            ranked = sorted(self.offered, key=lambda action: action.rank)
             self.footer.show([draw_footer(ranked, self.keys, width)])
 
     def show_message(self, text: str, level: str = "info", *, stays: bool = False) -> None:
@@ -303,7 +313,7 @@ class RoomScreen(Screen[None], inherit_bindings=False):
             line, _, path = rest.partition(":")
             self.editing.open_file(path, int(line))
         elif kind == "do":
-            for action in self.actions:
+            for action in self.offered:
                 if action.id == rest:
                     self.perform(action)
         else:

@@ -7,7 +7,7 @@ from functools import partial
 from swarm_tui.insight.budget import cost_text
 from swarm_tui.model.budget import is_possible_budget, limit_text, parse_dollars
 from swarm_tui.model.requests import RequestKind
-from swarm_tui.room.actions import Action
+from swarm_tui.room.actions import OF_NO_SWEEP, Action
 from swarm_tui.room.screens.dialog import Choosable, PickScreen
 from swarm_tui.room.screens.engine_requests import EngineRequests
 from swarm_tui.room.screens.services import ScreenServices
@@ -23,7 +23,7 @@ class BudgetCommands:
     def actions(self) -> tuple[Action, ...]:
         return (
             Action("sweep.budget", ("$",), "", "Another budget; when it is spent, nothing further is launched",
-                   self.choose, self.why_not, is_of_now=True),
+                   self.choose, self.why_not, is_of_now=True, why_not_in_watch=OF_NO_SWEEP),
         )  # fmt: skip
 
     def why_not(self) -> str:

@@ -12,10 +12,9 @@ from swarm_tui.journal.open import open_sweep
 from swarm_tui.model.comparison import Comparison
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.text import plain
-from swarm_tui.room.actions import Action
+from swarm_tui.room.actions import OF_NO_SWEEP, Action
 from swarm_tui.room.screens.dialog import Choosable, PickScreen
 from swarm_tui.room.screens.services import ScreenServices
-from swarm_tui.triage.kept import kept_fixes
 
 LISTED: Final = 500
 """So many sweeps or lines are listed; `swarm-tui compare` prints all."""
@@ -30,7 +29,7 @@ class Comparing:
     def actions(self) -> tuple[Action, ...]:
         return (
             Action("sweep.compare", ("C",), "", "Compare with another sweep: what became green, red, flaky",
-                   self.choose, self.why_not),
+                   self.choose, self.why_not, why_not_in_watch=OF_NO_SWEEP),
         )  # fmt: skip
 
     def _others(self) -> list[SweepFolder]:
@@ -84,6 +83,8 @@ class Comparing:
 
 
 def _compared(before: SweepFolder, after: SweepFolder) -> Comparison:
+    from swarm_tui.triage.kept import kept_fixes
+
     first, second = open_sweep(before).state, open_sweep(after).state
     kept_after = len(kept_fixes(after, second))
     return compare_sweeps((before.name, first), (after.name, second), kept_fixes(before, first), kept_after)

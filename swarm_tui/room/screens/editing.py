@@ -24,13 +24,14 @@ class Editing:
     def actions(self) -> tuple[Action, ...]:
         return (
             Action("room.edit", ("o",), "", "Open the test in your editor, or a place that its agent names",
-                   self.open_test, self.why_not),
+                   self.open_test, self.why_not,
+                   watch_description="Open a place that the agent names in your editor"),
         )  # fmt: skip
 
     def why_not(self) -> str:
         record = self._screen.current_record()
         if record is None:
-            return "no test is under the cursor"
+            return f"no {self._screen.store.noun} is under the cursor"
         return "" if self._places_of(record) else f"{record.file or record.test} is not on this machine"
 
     def path_of(self, file: str) -> str:

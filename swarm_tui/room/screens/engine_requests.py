@@ -59,7 +59,7 @@ class EngineRequests:
         self._screen = screen
 
     def why_no_tests(self) -> str:
-        return "" if self._screen.current_tests() else "no test is marked or under the cursor"
+        return "" if self._screen.current_tests() else f"no {self._screen.store.noun} is marked or under the cursor"
 
     def choose(self) -> None:
         """Let the person choose what to ask for the current tests, confirm it, and send it to the engine."""

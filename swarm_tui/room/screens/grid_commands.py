@@ -28,14 +28,17 @@ class GridCommands:
         panel, grid = self._panel, self._panel.grid
         return (
             Action("sweep.mark", ("space",), "mark", "Mark or unmark the test, or all of the folder, under the cursor",
-                   panel.mark_cursor, self.why_no_test, rank=20),
+                   panel.mark_cursor, self.why_no_test, rank=20,
+                   watch_description="Mark or unmark the agent, or all of the group, under the cursor"),
             Action("sweep.zoom_in", ("+", "="), "zoom", "Larger: folders, dots, chips, rows", partial(self.zoom, 1),
                    rank=21),
             Action("sweep.zoom_out", ("-",), "", "Smaller: rows, chips, dots, folders", partial(self.zoom, -1)),
             Action("sweep.group", ("b",), "group", "Group by file, state, result, cause, host, or not at all",
-                   partial(self._choose, "Group by", "group"), rank=22),
+                   partial(self._choose, "Group by", "group"), rank=22,
+                   watch_description="Group by project, host, type, state, a label, or not at all"),
             Action("sweep.sort", ("s",), "sort", "Sort by file, state, need, duration, cost or name",
-                   partial(self._choose, "Sort by", "sort"), rank=23),
+                   partial(self._choose, "Sort by", "sort"), rank=23,
+                   watch_description=f"Sort by {', '.join(WATCH_SORTINGS[:-1])} or {WATCH_SORTINGS[-1]}"),
             Action("sweep.states", ("f",), "states", "Show only the states you choose", self.choose_states, rank=24),
             Action("sweep.failed_only", ("!",), "", "Show only what failed or is unresolved; again: all",
                    self.switch_failed_only),
@@ -44,11 +47,12 @@ class GridCommands:
                    is_listed=False),
             Action("sweep.mark_range", ("v",), "", "Mark a range, from here to where you move; again: end it",
                    panel.switch_range, self.why_no_test),
-            Action("sweep.mark_all", ("*",), "", "Mark all tests that are shown; again: none", panel.mark_shown),
+            Action("sweep.mark_all", ("*",), "", "Mark all tests that are shown; again: none", panel.mark_shown,
+                   watch_description="Mark all agents that are shown; again: none"),
         )  # fmt: skip
 
     def why_no_test(self) -> str:
-        return "" if self._panel.grid.test is not None else "no test is under the cursor"
+        return "" if self._panel.grid.test is not None else f"no {self._screen.store.noun} is under the cursor"
 
     def zoom(self, step: int) -> None:
         place = ZOOMS.index(self._panel.options.zoom) + step

@@ -72,7 +72,8 @@ class InboxScreen(RoomScreen):
                    self.open_row, self.why_no_row, rank=0),
             *self.answering.actions(),
             Action("inbox.act", ("x",), "act", "Stop, retry, hold or release the tests of this row",
-                   self.requests.choose, self.requests.why_no_tests, rank=7, is_of_now=True),
+                   self.requests.choose, self.requests.why_no_tests, rank=7, is_of_now=True,
+                   watch_description="Stop the agents of this row"),
             Action("inbox.copy_list", ("c",), "", "Copy the whole inbox as Markdown, to hand to someone",
                    self.copy_list, lambda: "" if self.store.inbox() else "the inbox is empty"),
         )  # fmt: skip

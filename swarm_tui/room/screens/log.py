@@ -33,8 +33,9 @@ class LogScreen(StreamScreen[LogLine]):
     def own_actions(self) -> tuple[Action, ...]:
         return (
             *self.stream_actions("next error"),
-            Action("log.open", ("enter",), "show test", "Show the test of this line in the grid", self.show_test,
-                   self.why_no_test, is_listed=False, rank=0),
+            Action("log.open", ("enter",), "show", "Show the test of this line in the grid", self.show_test,
+                   self.why_no_test, is_listed=False, rank=0,
+                   watch_description="Show the agent of this line in the grid"),
         )  # fmt: skip
 
     def show_change(self, change: SweepChanged) -> None:
@@ -70,7 +71,7 @@ class LogScreen(StreamScreen[LogLine]):
         return f"{line.test} {line.text}".strip() if line is not None else ""
 
     def why_no_test(self) -> str:
-        return "" if self.current_record() is not None else "this line is about no test"
+        return "" if self.current_record() is not None else f"this line is about no {self.store.noun}"
 
     def show_test(self) -> None:
         self.room.show_test(self.current_tests()[0])

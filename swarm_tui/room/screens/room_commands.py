@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from swarm_tui.model.text import plain
-from swarm_tui.room.actions import SCREENS, Action
+from swarm_tui.room.actions import OF_NO_SWEEP, SCREENS, Action
 from swarm_tui.room.screens import overlays
 from swarm_tui.room.widgets.lines import Lines
 
@@ -27,7 +27,9 @@ class RoomCommands:
         return (
             *(
                 Action(f"room.open_{entry.name}", (entry.key,), "", f"Screen {entry.key}: {entry.title}",
-                       partial(self._open, entry.name), is_always_ready=True)
+                       partial(self._open, entry.name), is_always_ready=True,
+                       watch_description=f"Screen {entry.key}: {entry.watch_title or entry.title}",
+                       why_not_in_watch="" if entry.is_for_watch else OF_NO_SWEEP)
                 for entry in SCREENS
             ),
             *self._moving_actions(),
@@ -35,7 +37,8 @@ class RoomCommands:
             Action("room.filter", ("/",), "filter", "Filter as you type; `!word` shows what does not match",
                    partial(overlays.open_filter, screen), screen.why_not_filter, rank=13),
             Action("room.palette", (":", "ctrl+p"), "", "Everything by name, and commands such as `slots 24`",
-                   partial(overlays.open_palette, screen), is_listed=False, is_always_ready=True),
+                   partial(overlays.open_palette, screen), is_listed=False, is_always_ready=True,
+                   watch_description="Everything by name"),
             Action("room.copy", ("Y",), "", "Copy the name under the cursor", self.copy, self.why_not_copy),
             Action("room.since", ("S",), "", "What has happened since you were here", self.list_changes,
                    lambda: screen.room.absence.why_nothing()),

@@ -42,8 +42,13 @@ class SearchedScreen(ModalScreen[Chosen | None], Generic[Chosen]):
     def __init__(self) -> None:
         super().__init__()
         self.found = TextLines(id="found", has_cursor=True)
-        self.words = Input(placeholder=self.PLACEHOLDER, id="words", compact=True)
+        self.words = Input(placeholder=self.placeholder, id="words", compact=True)
         self.words.cursor_blink = False
+
+    @property
+    def placeholder(self) -> str:
+        """What stands where nothing is typed yet."""
+        return self.PLACEHOLDER
 
     def compose(self) -> ComposeResult:
         with Vertical(id="searched"):
@@ -108,7 +113,7 @@ class HelpScreen(SearchedScreen[Action]):
 
     def __init__(self, screen: RoomScreen) -> None:
         super().__init__()
-        self.entries = [HelpEntry(action, screen.keys.keys(action), action.why_not()) for action in screen.actions]
+        self.entries = [HelpEntry(action, screen.keys.keys(action), action.why_not()) for action in screen.listed]
         self.shown: list[HelpEntry] = []
 
     def lines_for(self, words: str, width: int) -> list[Line]:
@@ -132,18 +137,23 @@ class PaletteEntry(NamedTuple):
 class PaletteScreen(SearchedScreen[Command]):
     """Returns what is to be done when it is closed."""
 
-    PLACEHOLDER: ClassVar[str] = "what to do; also: slots 24, budget 40, at 12:04, theme nord, go test_name"
     HEADING: ClassVar[str] = "Everything"
 
     def __init__(self, screen: RoomScreen) -> None:
-        super().__init__()
         self.below = screen
         self.entries: list[PaletteEntry] = []
+        super().__init__()
+
+    @property
+    def placeholder(self) -> str:
+        if self.below.store.is_watch:
+            return "what to do; also: theme nord, go agent_name"
+        return "what to do; also: slots 24, budget 40, at 12:04, theme nord, go test_name"
 
     def lines_for(self, words: str, width: int) -> list[Line]:
         entries = [
             HelpEntry(action, self.below.keys.keys(action), action.why_not())
-            for action in self.below.actions
+            for action in self.below.listed
             if action.is_listed and action.id != "room.palette"
         ]
         self.entries = self._commands(words, width)
@@ -161,6 +171,8 @@ class PaletteScreen(SearchedScreen[Command]):
         command, _, rest = words.strip().partition(" ")
         rest = rest.strip()
         screen = self.below
+        if screen.store.is_watch and command not in ("theme", "go"):
+            return []
         if command == "slots" and rest.isascii() and rest.isdigit() and len(rest) < 5:
             slots = int(rest)
             set_slots = partial(screen.requests.send, RequestKind.SLOTS, slots=slots)

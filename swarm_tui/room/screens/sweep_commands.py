@@ -6,7 +6,7 @@ from functools import partial
 
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.requests import RequestKind
-from swarm_tui.room.actions import Action
+from swarm_tui.room.actions import OF_NO_SWEEP, Action
 from swarm_tui.room.screens.budget_commands import BudgetCommands
 from swarm_tui.room.screens.dialog import ConfirmScreen
 from swarm_tui.room.screens.engine_requests import EngineRequests
@@ -24,23 +24,27 @@ class SweepCommands:
     def actions(self) -> tuple[Action, ...]:
         return (
             Action("sweep.fewer_slots", ("<",), "", "One slot less: fewer agents at once", partial(self._add_slots, -1),
-                   self.why_not_fewer_slots, is_of_now=True),
+                   self.why_not_fewer_slots, is_of_now=True,
+                   why_not_in_watch=OF_NO_SWEEP),
             Action("sweep.more_slots", (">",), "", "One slot more: more agents at once", partial(self._add_slots, 1),
-                   self._why_no_engine, is_of_now=True),
+                   self._why_no_engine, is_of_now=True,
+                   why_not_in_watch=OF_NO_SWEEP),
             *BudgetCommands(self._screen, self._requests).actions(),
             Action("sweep.hold_queue", (), "", "Hold the queue: nothing further is launched",
-                   partial(self._requests.send, RequestKind.HOLD), self.why_not_hold, is_of_now=True),
+                   partial(self._requests.send, RequestKind.HOLD), self.why_not_hold, is_of_now=True,
+                   why_not_in_watch=OF_NO_SWEEP),
             Action("sweep.release_queue", ("L",), "", "Release the queue; go on after a lost login or a limit",
-                   partial(self._requests.send, RequestKind.RELEASE), self.why_not_release, is_of_now=True),
+                   partial(self._requests.send, RequestKind.RELEASE), self.why_not_release, is_of_now=True,
+                   why_not_in_watch=OF_NO_SWEEP),
             Action("sweep.stop_sweep", (), "", "Stop the sweep: its engine ends, what was harvested stays", self.stop,
-                   self._why_no_engine, is_of_now=True),
+                   self._why_no_engine, is_of_now=True,
+                   why_not_in_watch=OF_NO_SWEEP),
             Action("sweep.resume", ("R",), "", "Resume the sweep: start an engine that goes on with it", self.resume,
-                   self.why_not_resume, is_of_now=True),
+                   self.why_not_resume, is_of_now=True,
+                   why_not_in_watch=OF_NO_SWEEP),
         )  # fmt: skip
 
     def _why_no_engine(self) -> str:
-        if self._screen.store.is_watch:
-            return "these agents are of no sweep"
         return self._screen.store.why_no_requests()
 
     def _add_slots(self, number: int) -> None:
@@ -68,8 +72,6 @@ class SweepCommands:
         self._screen.room.push_screen(ConfirmScreen(question), send)
 
     def why_not_resume(self) -> str:
-        if self._screen.store.is_watch:
-            return self._why_no_engine()
         return "its engine lives" if self._screen.store.engine is EngineState.RUNNING else ""
 
     def resume(self) -> None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Final
 
 from swarm_tui.model.moments import parse_moment
 from swarm_tui.room.actions import Action
 from swarm_tui.room.screens.services import ScreenServices
+
+ONLY_NOW: Final = "a watch keeps only what is so now"
 
 
 class TimeCommands:
@@ -18,13 +21,13 @@ class TimeCommands:
     def actions(self) -> tuple[Action, ...]:
         return (
             Action("sweep.earlier", ("[",), "", "The sweep as it was one change earlier; Esc leads back to now",
-                   partial(self._step, -1), self.why_not_earlier),
+                   partial(self._step, -1), self.why_not_earlier, why_not_in_watch=ONLY_NOW),
             Action("sweep.later", ("]",), "", "One change later, and at last back to now", partial(self._step, 1),
-                   self.why_not_later),
+                   self.why_not_later, why_not_in_watch=ONLY_NOW),
             Action("sweep.much_earlier", ("(",), "", "Earlier by a twentieth of its time; `:at 12:04` names a moment",
-                   partial(self._large_step, -1), self.why_not_earlier),
+                   partial(self._large_step, -1), self.why_not_earlier, why_not_in_watch=ONLY_NOW),
             Action("sweep.much_later", (")",), "", "Later by a twentieth", partial(self._large_step, 1),
-                   self.why_not_later),
+                   self.why_not_later, why_not_in_watch=ONLY_NOW),
         )  # fmt: skip
 
     def why_not_earlier(self) -> str:
