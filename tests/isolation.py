@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from swarm_tui.adapters.mngr import Mngr, mngr_environment
+from swarm_tui.adapters.mngr import Mngr
+from swarm_tui.adapters.mngr_settings import mngr_environment
 from swarm_tui.adapters.tmux import Tmux
 from swarm_tui.model.sweep import MngrSettings
 from tests.programs import cleaned_up

@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 import os
 import re
-import site
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Protocol
 
 from pydantic import ValidationError
 
-from swarm_tui.adapters.environment import scrubbed_environment
 from swarm_tui.adapters.mngr_messages import (
     ActionReport,
     AgentDetails,
@@ -29,7 +27,6 @@ from swarm_tui.adapters.mngr_messages import (
 from swarm_tui.adapters.process import Finished, run_process
 from swarm_tui.adapters.set_up import read_failure
 from swarm_tui.errors import AdapterError, AgentExists
-from swarm_tui.model.sweep import MngrSettings
 from swarm_tui.model.text import plain, plain_lines
 
 CREATE_TIMEOUT: Final = 600.0
@@ -46,38 +43,6 @@ _EXCEPTION_LINE: Final = re.compile(
 )
 _BUILTIN_EXCEPTION_LINE: Final = re.compile(r"^[ |]*(\w+Error: .*)$", re.MULTILINE)
 _REMEDY: Final = re.compile(r"\s*\[([^\[\]]*(?:\[[^\]]*\][^\[\]]*)*)\]\s*$")
-_SETTING_NAMES: Final = ("MNGR_HOST_DIR", "TMUX_TMPDIR", "MNGR_PREFIX", "MNGR_ROOT_NAME")
-
-
-def current_settings(path: str, environment: Mapping[str, str] | None = None) -> MngrSettings:
-    """Return the settings with which later calls of this mngr find the same agents, whatever their environment."""
-    given = os.environ if environment is None else environment
-    home = given.get("HOME") or str(Path.home())
-    root = given.get("MNGR_ROOT_NAME") or "mngr"
-    return MngrSettings(
-        path=path,
-        host_dir=str(Path(given.get("MNGR_HOST_DIR") or f"{home}/.{root}").expanduser().absolute()),
-        tmux_tmpdir=given.get("TMUX_TMPDIR") or None,
-        prefix=given.get("MNGR_PREFIX") or f"{root}-",
-        home=home,
-    )
-
-
-def mngr_environment(settings: MngrSettings, extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the scrubbed environment in which mngr and tmux find the agents that belong to these settings."""
-    environment = {name: value for name, value in scrubbed_environment().items() if name not in _SETTING_NAMES}
-    environment["MNGR_PREFIX"] = settings.prefix
-    for name, value in (
-        ("MNGR_HOST_DIR", settings.host_dir),
-        ("TMUX_TMPDIR", settings.tmux_tmpdir),
-        ("HOME", settings.home),
-    ):
-        if value is not None:
-            environment[name] = value
-    if site.ENABLE_USER_SITE and settings.home not in (None, os.environ.get("HOME")):
-        # Python looks for the user's packages below HOME, which is another folder for these agents.
-        environment.setdefault("PYTHONUSERBASE", site.getuserbase())
-    return environment | dict(extra or {})
 
 
 class MngrAdapter(Protocol):

@@ -1,15 +1,51 @@
-"""Finds and reads mngr's settings files: those of a home's profiles, and those of a project."""
+"""Where mngr has its agents and settings: the variables that say so, the files of a home's profiles, of a project."""
 
 from __future__ import annotations
 
+import os
+import site
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
+from swarm_tui.adapters.environment import scrubbed_environment
+from swarm_tui.model.sweep import MngrSettings
 from swarm_tui.regular_file import read_regular
 
+_SETTING_NAMES: Final = ("MNGR_HOST_DIR", "TMUX_TMPDIR", "MNGR_PREFIX", "MNGR_ROOT_NAME")
 _PROJECT_FILES: Final = (".mngr/settings.toml", ".mngr/settings.local.toml")
+
+
+def current_settings(path: str, environment: Mapping[str, str] | None = None) -> MngrSettings:
+    """Return the settings with which later calls of this mngr find the same agents, whatever their environment."""
+    given = os.environ if environment is None else environment
+    home = given.get("HOME") or str(Path.home())
+    root = given.get("MNGR_ROOT_NAME") or "mngr"
+    return MngrSettings(
+        path=path,
+        host_dir=str(Path(given.get("MNGR_HOST_DIR") or f"{home}/.{root}").expanduser().absolute()),
+        tmux_tmpdir=given.get("TMUX_TMPDIR") or None,
+        prefix=given.get("MNGR_PREFIX") or f"{root}-",
+        home=home,
+    )
+
+
+def mngr_environment(settings: MngrSettings, extra: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return the scrubbed environment in which mngr and tmux find the agents that belong to these settings."""
+    environment = {name: value for name, value in scrubbed_environment().items() if name not in _SETTING_NAMES}
+    environment["MNGR_PREFIX"] = settings.prefix
+    for name, value in (
+        ("MNGR_HOST_DIR", settings.host_dir),
+        ("TMUX_TMPDIR", settings.tmux_tmpdir),
+        ("HOME", settings.home),
+    ):
+        if value is not None:
+            environment[name] = value
+    if site.ENABLE_USER_SITE and settings.home not in (None, os.environ.get("HOME")):
+        # Python looks for the user's packages below HOME, which is another folder for these agents.
+        environment.setdefault("PYTHONUSERBASE", site.getuserbase())
+    return environment | dict(extra or {})
 
 
 class AgentTypes:

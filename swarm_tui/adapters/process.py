@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import signal
 import subprocess
+import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Final, NoReturn
 
 from swarm_tui.adapters.environment import scrubbed_environment
 from swarm_tui.adapters.process_group import communicate, end_group, start_group
@@ -128,6 +131,40 @@ def start_detached(arguments: Sequence[str], *, cwd: Path, environment: Mapping[
     # It is our child: without a waiter it would become a zombie, and seem to run.
     threading.Thread(target=process.wait, name=f"reap-{process.pid}", daemon=True).start()
     return process.pid
+
+
+def fork_detached(run: Callable[[], int], *, log: Path) -> int:
+    """Run a function in a copy of this process, with its output appended to `log`; return the copy's id.
+
+    What is imported already is not imported again. No other thread may run here: the copy would not have it.
+    """
+    assert threading.active_count() == 1, "a lock of another thread would be held for ever in the copy"
+    with os.fdopen(appending_descriptor(log), "r+b", buffering=0) as output:
+        process_id = os.fork()
+        if not process_id:
+            _run_as_copy(run, output.fileno())
+    threading.Thread(target=os.waitpid, args=(process_id, 0), name=f"reap-{process_id}", daemon=True).start()
+    return process_id
+
+
+def _run_as_copy(run: Callable[[], int], output: int) -> NoReturn:
+    """Leave the terminal and what was set up for it, run the function, and end without the rest of the program."""
+    code = 1
+    try:
+        os.setsid()
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+            signal.signal(number, signal.SIG_DFL)
+        with open(os.devnull, "rb") as nothing:
+            os.dup2(nothing.fileno(), 0)
+        for descriptor in (1, 2):
+            os.dup2(output, descriptor)
+        code = run()
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        with contextlib.suppress(OSError):
+            sys.stderr.flush()
+        os._exit(code)
 
 
 def is_alive(process_id: int) -> bool:

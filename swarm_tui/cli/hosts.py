@@ -113,8 +113,9 @@ def _check(arguments: argparse.Namespace) -> int:
 
 
 async def _remove(arguments: argparse.Namespace) -> int:
-    from swarm_tui.adapters.mngr import Mngr, mngr_environment
+    from swarm_tui.adapters.mngr import Mngr
     from swarm_tui.adapters.mngr_hosts import find_host, remove_entry
+    from swarm_tui.adapters.mngr_settings import mngr_environment
     from swarm_tui.errors import AdapterError, SwarmError, UsageError
     from swarm_tui.model.formatting import counted
 
@@ -156,14 +157,14 @@ def confirm(question: str) -> bool:
 
 
 async def _settings(mngr: str | None) -> MngrSettings:
-    from swarm_tui.adapters.mngr import current_settings
+    from swarm_tui.adapters.mngr_settings import current_settings
     from swarm_tui.adapters.provision import find_mngr
 
     return current_settings((await find_mngr(mngr)).path)
 
 
 def _known_hosts() -> list[MngrHost]:
-    from swarm_tui.adapters.mngr import current_settings
     from swarm_tui.adapters.mngr_hosts import read_hosts
+    from swarm_tui.adapters.mngr_settings import current_settings
 
     return read_hosts(Path(current_settings("mngr").host_dir or ""), Path.cwd())

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from swarm_tui.adapters.host_keys import HostKey, is_known, offered_keys, remember
-from swarm_tui.adapters.mngr import Mngr, current_settings, mngr_environment
+from swarm_tui.adapters.mngr import Mngr
 from swarm_tui.adapters.mngr_hosts import (
     MngrHost,
     add_entry,
@@ -21,7 +21,7 @@ from swarm_tui.adapters.mngr_hosts import (
     read_hosts,
     remove_entry,
 )
-from swarm_tui.adapters.mngr_settings import user_settings
+from swarm_tui.adapters.mngr_settings import current_settings, mngr_environment, user_settings
 from swarm_tui.adapters.provision import find_mngr
 from swarm_tui.adapters.ssh import SshTarget, accepted_key, parse_target
 from swarm_tui.cli.doctor import checks_as_text

@@ -129,7 +129,7 @@ def has_terminal() -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()
 
 
-def require_terminal() -> None:
-    """Raise UsageError without a terminal."""
+def require_terminal(otherwise: str = "`swarm-tui status` prints where the sweep stands") -> None:
+    """Raise UsageError without a terminal, with what can be done there."""
     if not has_terminal():
-        raise UsageError("the room needs a terminal", "`swarm-tui status` prints where the sweep stands")
+        raise UsageError("the room needs a terminal", otherwise)

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from swarm_tui.journal.folder import SweepFolder
     from swarm_tui.model.shapes import ShownSweep
-    from swarm_tui.watching.far_agents import Conditions
+    from swarm_tui.watching.conditions import Conditions
 
 DESCRIPTION = """\
 Open a room on the agents that mngr knows, whoever made them: yours, those of sweeps, on this machine and on others.
-Looking changes nothing. Agents of this machine are there at once and followed twice a second; those on other machines
-come as `mngr list` tells of them, every 15 seconds or more. Conditions are mngr's own (CEL, as for `mngr list`); mngr
-judges them, which takes it some seconds.
+Looking changes nothing. Agents of this machine are there at once, and what they do is seen as it happens; those on
+other machines come as `mngr list` tells of them, every 15 seconds or more. Conditions are mngr's own (CEL, as for
+`mngr list`); mngr judges them, which takes it some seconds.
 
 `b` in the room groups them by project, host, type, state or one of their labels."""
 EXAMPLES = """\
@@ -69,11 +69,11 @@ def _open_room(arguments: argparse.Namespace) -> int:
     from swarm_tui.cli.open import require_terminal
     from swarm_tui.room.splash import splash
 
-    require_terminal()
+    require_terminal("`swarm-tui watch --plain` prints all agents once")
     with splash("watch", panel="Agents", is_ascii=arguments.ascii), _watch(arguments) as (folder, conditions):
         from swarm_tui.watching.opening import ObserverProcess
 
-        # The observer takes its first look while the room's modules are imported.
+        # It takes its first look while the room's modules are imported.
         with closing(ObserverProcess(folder, conditions)) as observer:
             from swarm_tui.room.entry import open_room
 
@@ -84,7 +84,7 @@ def _open_room(arguments: argparse.Namespace) -> int:
 @contextmanager
 def _watch(arguments: argparse.Namespace) -> Iterator[tuple[SweepFolder, Conditions]]:
     """Begin a watch of the agents that the arguments mean."""
-    from swarm_tui.watching.far_agents import Conditions
+    from swarm_tui.watching.conditions import Conditions
     from swarm_tui.watching.opening import watch_folder
 
     with watch_folder("agents of mngr") as folder:

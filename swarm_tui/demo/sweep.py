@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from swarm_tui.adapters.mngr import Mngr, mngr_environment
+from swarm_tui.adapters.mngr import Mngr
+from swarm_tui.adapters.mngr_settings import mngr_environment
 from swarm_tui.adapters.provision import FoundMngr, find_mngr, install_mngr
 from swarm_tui.demo.sample import RECORDS, TESTS, TUTORIAL, sample_repository
 from swarm_tui.engine.order import Order, begin_sweep, check_order, prepare_sweep

@@ -17,8 +17,9 @@ from swarm_tui.adapters.confinement import BWRAP, check_confinement
 from swarm_tui.adapters.environment import scrubbed_environment
 from swarm_tui.adapters.git.command import OLDEST_VERSION
 from swarm_tui.adapters.interpreters import find_interpreter
-from swarm_tui.adapters.mngr import Mngr, current_settings, mngr_environment
+from swarm_tui.adapters.mngr import Mngr
 from swarm_tui.adapters.mngr_hosts import find_host, read_hosts
+from swarm_tui.adapters.mngr_settings import current_settings, mngr_environment
 from swarm_tui.adapters.packages import how_to_get
 from swarm_tui.adapters.process import run_process
 from swarm_tui.adapters.provision import NEEDED_PYTHON, PLUGIN_PACKAGES, FoundMngr, find_mngr, install_mngr

@@ -11,7 +11,8 @@ from typing import Final
 
 from swarm_tui.adapters.git import Repository
 from swarm_tui.adapters.git.names import branch_ref
-from swarm_tui.adapters.mngr import Mngr, mngr_environment
+from swarm_tui.adapters.mngr import Mngr
+from swarm_tui.adapters.mngr_settings import mngr_environment
 from swarm_tui.adapters.tmux import Tmux
 from swarm_tui.agents.contract import ARCHIVE_PATH, OUTPUT_FOLDER
 from swarm_tui.engine.agent_python import folders_of_agent_pythons

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Literal
 
 from swarm_tui.adapters.git import Repository
-from swarm_tui.adapters.mngr import MngrAdapter, mngr_environment
+from swarm_tui.adapters.mngr import MngrAdapter
+from swarm_tui.adapters.mngr_settings import mngr_environment
 from swarm_tui.engine.copy_source import CopySource, copy_variables
 from swarm_tui.engine.host_preparation import HostPreparation
 from swarm_tui.engine.names import agent_address

@@ -12,7 +12,7 @@ from swarm_tui.adapters.git.checkouts import clone_into
 from swarm_tui.adapters.git.names import branch_ref
 from swarm_tui.adapters.git.parts import LFS_CHECKOUT
 from swarm_tui.adapters.git.repository import RefMoved, Repository
-from swarm_tui.adapters.git.scratch import ScratchFolder
+from swarm_tui.adapters.scratch import ScratchFolder
 from swarm_tui.adapters.threads import finish_in_thread
 from swarm_tui.model.sweep import BASE_SLUG, SweepSpec
 

@@ -18,10 +18,10 @@ from typing import Any, Final
 from swarm_tui.adapters.confinement import check_confinement
 from swarm_tui.adapters.git import Repository
 from swarm_tui.adapters.git.parts import fill_commands
-from swarm_tui.adapters.mngr import Mngr, current_settings, mngr_environment
+from swarm_tui.adapters.mngr import Mngr
 from swarm_tui.adapters.mngr_hosts import check_address, find_host, read_hosts
 from swarm_tui.adapters.mngr_messages import is_plain_value
-from swarm_tui.adapters.mngr_settings import AgentTypes
+from swarm_tui.adapters.mngr_settings import AgentTypes, current_settings, mngr_environment
 from swarm_tui.adapters.packages import how_to_get
 from swarm_tui.adapters.provision import find_mngr
 from swarm_tui.agents.kinds import AgentKind, Login, kind_of

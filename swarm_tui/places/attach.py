@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Final
 
 from swarm_tui.adapters.foreground import restored_terminal, run_in_foreground
-from swarm_tui.adapters.mngr import Mngr, mngr_environment
+from swarm_tui.adapters.mngr import Mngr
 from swarm_tui.adapters.mngr_messages import is_agent_name
+from swarm_tui.adapters.mngr_settings import mngr_environment
 from swarm_tui.adapters.packages import how_to_get
 from swarm_tui.adapters.process import Finished, run_process
 from swarm_tui.adapters.ssh import ssh_noticing_loss, target_of

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from swarm_tui.adapters.environment import scrubbed_environment
-from swarm_tui.adapters.mngr import mngr_environment
-from swarm_tui.adapters.mngr_settings import AgentTypes
+from swarm_tui.adapters.mngr_settings import AgentTypes, mngr_environment
 from swarm_tui.adapters.process import Finished, run_process
 from swarm_tui.adapters.tmux import Pane, Tmux
 from swarm_tui.errors import AdapterError, NoTmuxServer
@@ -21,6 +20,7 @@ from swarm_tui.model.hosts import LOCAL_HOST
 from swarm_tui.model.sweep import MngrSettings
 from swarm_tui.places.attach import Attacher
 from swarm_tui.places.local_agents import AgentRecords, has_live_pane, list_processes
+from swarm_tui.places.local_changes import LocalChanges
 from swarm_tui.places.local_news import LocalNews
 from swarm_tui.places.mngr_agents import ProcessTable, decide_state, expected_process, is_at_prompt
 from swarm_tui.places.place import (
@@ -60,6 +60,7 @@ class LocalPlace:
         self._records = AgentRecords(self._host_dir)
         self._agent_types = AgentTypes(self._host_dir, repository)
         self._news = LocalNews()
+        self._changes: LocalChanges | None = None
 
     def host_dir_of(self, host: str) -> str:
         return str(self._host_dir)
@@ -94,7 +95,18 @@ class LocalPlace:
                 )
             expected = expected_process(str(record.get("type")), str(record.get("command") or ""), parent_types)
             agents[str(record["id"])] = self._status(folder, record, pane, processes, expected)
+        if self._changes is not None:
+            in_terminals = {pane.process_id for pane in panes.values()} & processes.command_of.keys()
+            of_agents = {status.process_id for status in agents.values() if status.process_id is not None}
+            self._changes.follow(records, in_terminals | of_agents)
         return AgentStatuses(agents, self._records.unreadable)
+
+    def on_changes(self, tell: Callable[[], object]) -> None:
+        """Call back when the statuses of agents may have changed, beginning with the next look at them."""
+        self._changes = LocalChanges(self._host_dir, tell)
+
+    def tells_all_changes(self) -> bool:
+        return self._changes is not None and self._changes.is_complete
 
     async def latest_statuses(self) -> AgentStatuses:
         return await self.agent_statuses()
@@ -234,6 +246,8 @@ class LocalPlace:
         await record_pane(self.tmux, agent.session, cast)
 
     async def close(self) -> None:
+        if self._changes is not None:
+            self._changes.close()
         self._news.close()
 
     def attacher(self, host: str = LOCAL_HOST, own: Mapping[str, str] | None = None) -> Attacher:

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from swarm_tui.adapters.mngr import Mngr, mngr_environment
+from swarm_tui.adapters.mngr import Mngr
+from swarm_tui.adapters.mngr_settings import mngr_environment
 from swarm_tui.agents.kinds import AgentKind, kind_of, kind_of_sweep
 from swarm_tui.errors import SwarmError
 from swarm_tui.journal.folder import SweepFolder

@@ -46,7 +46,7 @@ def open_review(review: Review, open_anew: Callable[[], Review], name: str, *, t
 
     `open_anew` opens the review of the branch when it was rewritten.
     """
-    from swarm_tui.adapters.git.scratch import ScratchFolder
+    from swarm_tui.adapters.scratch import ScratchFolder
 
     with closing(ScratchFolder("swarm-review-")) as temporary:
         folder = SweepFolder(temporary.path / "review")

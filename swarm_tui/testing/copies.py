@@ -22,10 +22,10 @@ from swarm_tui.adapters.environment import scrubbed_environment
 from swarm_tui.adapters.git.checkouts import change_tree, check_out_tree, restore_settings, settings_of
 from swarm_tui.adapters.git.objects import ObjectSpace
 from swarm_tui.adapters.git.repository import Repository
-from swarm_tui.adapters.git.scratch import ScratchFolder
 from swarm_tui.adapters.own_venv import activation, make_own_venv
 from swarm_tui.adapters.pytest import COPY_VARIABLE, NAMED_IN_VARIABLE, PLUGIN_FOLDER, Collected, PytestAdapter
 from swarm_tui.adapters.pytest_runs import TestRun, run_chosen_tests, run_command
+from swarm_tui.adapters.scratch import ScratchFolder
 from swarm_tui.adapters.set_up import CHECKOUT_VARIABLE, SetUpFailed
 from swarm_tui.adapters.threads import finish_in_thread
 from swarm_tui.model.limits import COPIES_NUMBER, OWN_HOME, own_folder, own_variables

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Final
 
 from swarm_tui.adapters.environment import own_environment
-from swarm_tui.adapters.mngr import Mngr, current_settings
+from swarm_tui.adapters.mngr import Mngr
 from swarm_tui.adapters.mngr_messages import AgentDetails
+from swarm_tui.adapters.mngr_settings import current_settings
 from swarm_tui.adapters.provision import find_mngr
 from swarm_tui.errors import SwarmError
 from swarm_tui.journal.folder import SweepFolder

@@ -10,8 +10,8 @@ from typing import Final
 from swarm_tui.adapters.git.checkouts import check_out_tree
 from swarm_tui.adapters.git.history import read_tree_changes
 from swarm_tui.adapters.git.repository import Repository
-from swarm_tui.adapters.git.scratch import ScratchFolder
 from swarm_tui.adapters.git.trees import TreeEntry, write_loose
+from swarm_tui.adapters.scratch import ScratchFolder
 from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.model.fixes import Commit, Preview
 from swarm_tui.model.text import plain

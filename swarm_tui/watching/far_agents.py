@@ -3,52 +3,36 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Final
 
+from swarm_tui.adapters.file_notices import FileNotices
 from swarm_tui.adapters.mngr import Mngr
 from swarm_tui.adapters.mngr_messages import AgentDetails
 from swarm_tui.errors import SwarmError
 from swarm_tui.model.text import plain
 from swarm_tui.watching.agents import is_here
+from swarm_tui.watching.conditions import Conditions
 
 PAUSE: Final = 15.0
-LONELY_PAUSE: Final = 120.0
+LONELY_PAUSE: Final = 60.0
 """The pause where all agents are on this machine, whose files tell everything sooner."""
+UNUSED_PAUSE: Final = 600.0
+"""So long more it is waited there, until somebody uses mngr."""
+FIRST_PAUSE: Final = 1.5
 SHARE: Final = 9.0
 """A call of mngr's takes seconds of a processor: the pause after it is so many times as long."""
-
-
-@dataclass(frozen=True, slots=True)
-class Conditions:
-    """Which agents are wanted, in mngr's words (CEL)."""
-
-    include: tuple[str, ...] = ()
-    exclude: tuple[str, ...] = ()
-
-    @classmethod
-    def from_words(cls, words: Iterable[str]) -> Conditions:
-        """Return the conditions that `words` of a command line stand for."""
-        pairs = [word.partition("=") for word in words]
-        return cls(*(tuple(value for name, _, value in pairs if name == flag) for flag in ("--include", "--exclude")))
-
-    @property
-    def words(self) -> list[str]:
-        """The conditions as words of a command line."""
-        return [*(f"--include={each}" for each in self.include), *(f"--exclude={each}" for each in self.exclude)]
-
-    @property
-    def are_there(self) -> bool:
-        return bool(self.include or self.exclude)
 
 
 class FarAgents:
     """What mngr answered last."""
 
-    def __init__(self, mngr: Mngr, conditions: Conditions) -> None:
+    def __init__(self, mngr: Mngr, conditions: Conditions, host_dir: Path) -> None:
         self._mngr = mngr
+        self._host_dir = host_dir
         self._conditions = conditions
         self.agents: tuple[AgentDetails, ...] = ()
         self.chosen: frozenset[str] | None = None
@@ -79,13 +63,24 @@ class FarAgents:
                 raise
             self.problems = (str(error),)
 
-    async def ask_again_and_again(self) -> None:
-        """Ask for ever, with pauses that leave the machine to others."""
+    async def ask_again_and_again(self, tell: Callable[[], object]) -> None:
+        """Ask for ever, with pauses that leave the machine to others, and tell of each answer."""
+        # Whatever somebody does with mngr, it is written down there.
+        notices, is_used = FileNotices(), asyncio.Event()
+        used = notices.follow(self._host_dir / "events" / "mngr" / "discovery" / "*", is_used.set)
+        # The first frame comes before all that takes long.
+        await asyncio.sleep(PAUSE if self.is_answered else FIRST_PAUSE)
         while True:
             begun = time.monotonic()
             await self.ask_if_it_answers()
+            tell()
+            is_used.clear()
             is_needed = self._conditions.are_there or any(not is_here(agent) for agent in self.agents)
             await asyncio.sleep(max(PAUSE if is_needed else LONELY_PAUSE, SHARE * (time.monotonic() - begun)))
+            if not is_needed and used.is_noticed:
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(UNUSED_PAUSE):
+                        await is_used.wait()
 
 
 def _provider_of(agent: AgentDetails) -> str:

@@ -1,22 +1,20 @@
-"""Watches agents for a room, as a process: `python -m swarm_tui.watching.observer FOLDER [--include=CEL ...]`."""
+"""Watches agents for a room, as a process of its own, and writes down what they do."""
 
 from __future__ import annotations
 
 import asyncio
 import os
-import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
-from swarm_tui.adapters.mngr import Mngr, mngr_environment
-from swarm_tui.adapters.mngr_settings import AgentTypes
+from swarm_tui.adapters.mngr import Mngr
+from swarm_tui.adapters.mngr_settings import AgentTypes, mngr_environment
 from swarm_tui.agents.kinds import AgentKind, kind_of
 from swarm_tui.engine.doubtful_screens import DoubtfulScreens
 from swarm_tui.engine.watch import Watch, read_new_events
-from swarm_tui.errors import SwarmError
 from swarm_tui.journal.append import EngineLock
 from swarm_tui.journal.fold import SweepState
 from swarm_tui.journal.folder import SweepFolder
@@ -26,11 +24,14 @@ from swarm_tui.model.sweep import SweepSpec
 from swarm_tui.places.local import LocalPlace
 from swarm_tui.places.place import AgentStatuses, PlaceUnreachable
 from swarm_tui.watching.agents import ENDED, WatchedAgent, agents_elsewhere, agents_here
-from swarm_tui.watching.far_agents import Conditions, FarAgents, without_repeats
+from swarm_tui.watching.alerts import Alerts
+from swarm_tui.watching.conditions import Conditions
+from swarm_tui.watching.far_agents import FarAgents, without_repeats
 from swarm_tui.watching.journal import WatchJournal, launch_event, state_event
 from swarm_tui.watching.requests import WatchRequests
 
-LOOK_SECONDS: Final = 0.7
+PAUSE: Final = 0.7
+"""Between two looks, also where much happens."""
 CONFIRM_SECONDS: Final = 0.15
 """When something has changed it is looked again so soon, as one look alone may fall into a change."""
 SHARE: Final = 9.0
@@ -47,20 +48,22 @@ class AgentToWatch:
 
 
 class Observer:
-    """Looks at the agents of this machine twice a second, and asks mngr for those of others."""
+    """Looks at the agents of this machine when something happens there, and asks mngr for those of others."""
 
     def __init__(self, folder: SweepFolder, conditions: Conditions) -> None:
         self.spec: SweepSpec = folder.read_spec()
         self.mngr = Mngr(self.spec.mngr.path, mngr_environment(self.spec.mngr))
         self.place = LocalPlace(self.spec.mngr)
         self.watches: dict[str, Watch] = {}
+        self._folder = folder
         self._conditions = conditions
-        self._far = FarAgents(self.mngr, conditions)
+        self._far = FarAgents(self.mngr, conditions, Path(self.place.host_dir_of("")))
         self._journal = WatchJournal(folder, EngineStarted(pid=os.getpid()))
         self._requests = WatchRequests(self, folder)
         self._types = AgentTypes(Path(self.place.host_dir_of("")))
         self._screens = DoubtfulScreens(self.place)
         self._known: dict[str, WatchedAgent] = {}
+        self._statuses = AgentStatuses({})
         self._said: set[str] = set()
         self._is_stale = False
 
@@ -86,30 +89,40 @@ class Observer:
         """Write the journal with what can be known at once; conditions are for mngr to judge, which takes seconds."""
         if self._conditions.are_there:
             await self._far.ask()
-        await self._look(is_observing=False)
+        await self._look_at_processes()
         self._journal.write_anew()
 
     async def look_once(self) -> None:
         """Write the journal with all that can be known of the agents here and elsewhere."""
         await self._far.ask_if_it_answers()
-        await self._look()
+        await self._look_at_processes()
+        await self._observe(None)
         self._journal.write_anew()
         self._say_problems()
 
     async def work(self, parent: int) -> None:
         """Look again and again until the process that started us is gone."""
+        alerts = Alerts(self.place, self._folder.requests)
         async with asyncio.TaskGroup() as group:
-            asking = group.create_task(self._far.ask_again_and_again())
+            asking = group.create_task(self._far.ask_again_and_again(alerts.look_at_all))
             while os.getppid() == parent:
                 worked = time.process_time()
                 self._requests.carry_out_new(group)
-                await self._look()
-                self._say_problems()
-                is_unconfirmed = any(watch.is_unconfirmed for watch in self.watches.values())
-                pause = CONFIRM_SECONDS if is_unconfirmed else LOOK_SECONDS
-                # On a busy machine a look takes long for other reasons than its own work.
-                await asyncio.sleep(max(pause, SHARE * (time.process_time() - worked)))
+                changed = alerts.take(time.monotonic())
+                if changed is None:
+                    await self._look_at_processes()
+                if changed is None or changed:
+                    await self._observe(changed)
+                    self._say_problems()
+                    is_unconfirmed = any(watch.is_unconfirmed for watch in self.watches.values())
+                    if is_unconfirmed:
+                        alerts.look_at_all()
+                    # On a busy machine a look takes long for other reasons than its own work.
+                    spent = time.process_time() - worked
+                    await asyncio.sleep(max(CONFIRM_SECONDS if is_unconfirmed else PAUSE, SHARE * spent))
+                await alerts.come()
             asking.cancel()
+        alerts.close()
 
     def close(self) -> None:
         self._journal.close()
@@ -118,9 +131,10 @@ class Observer:
         for sentence in without_repeats(self._far.problems, self._said):
             self.note(sentence, level="warning")
 
-    async def _look(self, *, is_observing: bool = True) -> None:
+    async def _look_at_processes(self) -> None:
+        """Write down which agents there are, by mngr's files and what runs in their terminals."""
         try:
-            statuses = await self.place.agent_statuses()
+            self._statuses = await self.place.agent_statuses()
         except PlaceUnreachable as error:
             if not self._is_stale:
                 self._is_stale = True
@@ -129,9 +143,7 @@ class Observer:
         if self._is_stale:
             self._is_stale = False
             self.record(ProbeRecovered())
-        self._take_in(self._wanted(statuses))
-        if is_observing:
-            await self._observe(statuses)
+        self._take_in(self._wanted(self._statuses))
 
     def _wanted(self, statuses: AgentStatuses) -> dict[str, WatchedAgent]:
         found = [*agents_here(statuses), *agents_elsewhere(self._far.agents, self.spec.mngr.prefix)]
@@ -175,16 +187,19 @@ class Observer:
         watch.state = State.WAITING if agent.state == "WAITING" else State.RUNNING
         self.watches[agent.key] = watch
 
-    async def _observe(self, statuses: AgentStatuses) -> None:
-        """Write down what the agents of this machine do."""
+    async def _observe(self, written: Set[str] | None) -> None:
+        """Write down what the agents of this machine do, or those whose ids are given."""
+        if self._is_stale:
+            return
         now, clock = time.monotonic(), time.time()
-        watches = list(self.watches.values())
+        agents = [agent for agent in self._known.values() if written is None or agent.address.agent_id in written]
+        watches = [watch for agent in agents if (watch := self.watches.get(agent.key)) is not None]
         for event in await read_new_events(self.place, watches, now):
             self.record(event)
         doubtful = [watch.address for watch in watches if watch.needs_screen(now, clock)]
         screens = await self._screens.read(doubtful)
-        for agent in self._known.values():
-            if not agent.address.state_dir or statuses.is_unknown(agent.address):
+        for agent in agents:
+            if not agent.address.state_dir or self._statuses.is_unknown(agent.address):
                 continue
             watch = self.watches.get(agent.key)
             if watch is None:
@@ -192,7 +207,7 @@ class Observer:
                 continue
             # An agent of a sweep that has handed in goes on living here.
             watch.handed_in_at = None
-            process = statuses.agents[agent.address.agent_id].state
+            process = self._statuses.agents[agent.address.agent_id].state
             seen, end = watch.observe(process, now, clock, screens.get(watch.address.session))
             if seen is not None:
                 self.record(seen)
@@ -232,17 +247,3 @@ async def observe(folder: SweepFolder, conditions: Conditions, parent: int) -> N
     finally:
         observer.close()
         lock.release()
-
-
-def main() -> int:
-    parent = os.getppid()
-    try:
-        asyncio.run(observe(SweepFolder(Path(sys.argv[1])), Conditions.from_words(sys.argv[2:]), parent))
-    except (SwarmError, OSError) as error:
-        print(f"swarm-tui: {error}", file=sys.stderr, flush=True)
-        return 1
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import signal
 import sys
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Final
 
-from swarm_tui.adapters.environment import own_environment
-from swarm_tui.adapters.git.scratch import ScratchFolder
-from swarm_tui.adapters.mngr import current_settings
-from swarm_tui.adapters.process import is_alive, start_detached
+from swarm_tui.adapters.mngr_settings import current_settings
+from swarm_tui.adapters.process import fork_detached, is_alive
 from swarm_tui.adapters.provision import mngr_at_hand
-from swarm_tui.errors import AdapterError
+from swarm_tui.adapters.scratch import ScratchFolder
+from swarm_tui.errors import AdapterError, SwarmError
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.model.sweep import WATCH_SOURCE, SweepSpec
 from swarm_tui.model.text import plain
 from swarm_tui.regular_file import read_regular
-from swarm_tui.watching.far_agents import Conditions
+from swarm_tui.watching.conditions import Conditions
 
 FOLDER_PREFIX: Final = "swarm-watch-"
 NAME: Final = "watch"
@@ -54,9 +55,7 @@ class ObserverProcess:
 
     def __init__(self, folder: SweepFolder, conditions: Conditions) -> None:
         self._folder = folder
-        words = [sys.executable, "-m", "swarm_tui.watching.observer", str(folder.root), *conditions.words]
-        environment = own_environment() | {"PYTHONPATH": str(Path(__file__).parents[2])}
-        self._process = start_detached(words, cwd=Path.cwd(), environment=environment, log=folder.engine_log)
+        self._process = fork_detached(partial(_observe, folder, conditions, os.getpid()), log=folder.engine_log)
 
     def wait_for_first_look(self, within: float = WAIT_SECONDS) -> bool:
         """Wait until the journal is there; return whether it is. Raise AdapterError when the observer has failed."""
@@ -72,6 +71,18 @@ class ObserverProcess:
     def close(self) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.kill(self._process, signal.SIGTERM)
+
+
+def _observe(folder: SweepFolder, conditions: Conditions, parent: int) -> int:
+    # Imported here, while the other process imports the room.
+    from swarm_tui.watching.observer import observe
+
+    try:
+        asyncio.run(observe(folder, conditions, parent))
+    except (SwarmError, OSError) as error:
+        print(f"swarm-tui: {error}", file=sys.stderr)
+        return 1
+    return 0
 
 
 def _last_words(log: Path) -> tuple[str, str]:

@@ -20,8 +20,8 @@ from swarm_tui.adapters.git.merging import MergeWay, best_merge_way, read_answer
 from swarm_tui.adapters.git.names import is_inside
 from swarm_tui.adapters.git.objects import ObjectSpace
 from swarm_tui.adapters.git.persistent import KeptProcess
-from swarm_tui.adapters.git.scratch import ScratchFolder
 from swarm_tui.adapters.git.trees import TreeEntry, parse_tree, read_object
+from swarm_tui.adapters.scratch import ScratchFolder
 from tests.git_project import GitProject, file_contents
 
 
@@ -297,7 +297,7 @@ def test_diffs_come_one_after_another_whatever_the_users_settings(project: GitPr
 def test_what_a_killed_process_left_is_removed_and_what_lives_is_not(tmp_path: Path) -> None:
     living = ScratchFolder("swarm-test-", tmp_path)
     program = (
-        "import os, pathlib, sys; from swarm_tui.adapters.git.scratch import ScratchFolder;"
+        "import os, pathlib, sys; from swarm_tui.adapters.scratch import ScratchFolder;"
         "folder = ScratchFolder('swarm-test-', pathlib.Path(sys.argv[1]));"
         "print(folder.path, flush=True); os.kill(os.getpid(), 9)"
     )

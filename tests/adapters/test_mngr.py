@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swarm_tui.adapters.environment import scrubbed_environment
-from swarm_tui.adapters.mngr import Mngr, current_settings, mngr_environment
+from swarm_tui.adapters.mngr import Mngr
 from swarm_tui.adapters.mngr_messages import CreateRequest
+from swarm_tui.adapters.mngr_settings import current_settings, mngr_environment
 from swarm_tui.errors import AdapterError, ProgramMissing, UsageError
 from swarm_tui.model.sweep import MngrSettings
 

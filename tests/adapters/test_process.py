@@ -155,6 +155,21 @@ def test_a_detached_program_that_is_missing_is_said_so(tmp_path: Path) -> None:
         start_detached(["no-such-program"], cwd=tmp_path, environment={"PATH": "/bin"}, log=tmp_path / "log")
 
 
+async def test_a_forked_copy_runs_one_function_away_from_the_terminal_and_nothing_else(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    script = (
+        "import os, sys, time\nfrom pathlib import Path\nfrom swarm_tui.adapters.process import fork_detached\n"
+        "def run():\n    print('up', os.getsid(0) == os.getpid(), sys.stdin.read() == '', flush=True)\n    1 / 0\n"
+        f"copy = fork_detached(run, log=Path({str(log)!r}))\n"
+        "while Path(f'/proc/{copy}').exists(): time.sleep(0.01)\n"
+        "print('after', flush=True)\n"
+    )
+    finished = await run_process([sys.executable, "-c", script], stdin=b"typed")
+    assert (finished.text, finished.error_text) == ("after\n", "")
+    said = log.read_text().splitlines()
+    assert (said[0], said[-1]) == ("up True True", "ZeroDivisionError: division by zero")
+
+
 async def test_a_loop_that_closes_while_programs_start_does_not_wait_for_ever() -> None:
     script = (
         "import asyncio\nfrom swarm_tui.adapters.process import run_process\n"

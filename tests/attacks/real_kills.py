@@ -23,7 +23,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from swarm_tui.adapters.mngr import Mngr, mngr_environment
+from swarm_tui.adapters.mngr import Mngr
+from swarm_tui.adapters.mngr_settings import mngr_environment
 from swarm_tui.adapters.provision import find_mngr
 from swarm_tui.adapters.tmux import Tmux
 from swarm_tui.engine.resume import LOST_ENDS

@@ -40,11 +40,11 @@ TURN = 15
 """So many keys down, then as many up: never against an end."""
 
 
-def measure(program: Program, keys: int, idle_seconds: float) -> Figures:
-    """Start a program, leave it alone, then move its cursor about."""
+def measure(program: Program, keys: int, idle_seconds: float, *, settled_after: float = 2.0) -> Figures:
+    """Start a program, leave it alone once it has settled, then move its cursor about."""
     with WatchedTerminal(program) as terminal:
         terminal.begin()
-        terminal.read_for(2.0)
+        terminal.read_for(settled_after)
         cpu, started = terminal.cpu_seconds(), time.perf_counter()
         terminal.read_for(idle_seconds)
         cpu_percent = 100 * (terminal.cpu_seconds() - cpu) / (time.perf_counter() - started)

@@ -47,6 +47,16 @@ async def test_version_and_help_import_nothing_heavy(words: list[str]) -> None:
     assert await modules_after(words) == set()
 
 
+async def test_the_first_frame_of_a_room_waits_for_nothing_that_is_of_use_later() -> None:
+    script = (
+        "import sys, swarm_tui.room.entry, swarm_tui.room.screens.sweep\n"
+        "print([name for name in sys.argv[1:] if name in sys.modules])"
+    )
+    late = ["git", "tarfile", *(f"swarm_tui.{name}" for name in ("adapters.git", "adapters.mngr", "triage", "engine"))]
+    finished = await run_process([sys.executable, "-c", script, *late])
+    assert finished.text == "[]\n", finished.error_text
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_every_command_explains_itself_with_examples(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command_line([name, "--help"]) == 0

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from swarm_tui.adapters.git import Repository
-from swarm_tui.adapters.mngr import Mngr, mngr_environment
+from swarm_tui.adapters.mngr import Mngr
+from swarm_tui.adapters.mngr_settings import mngr_environment
 from swarm_tui.agents.integrator.inputs import IntegratorInputs
 from swarm_tui.engine.context import EngineContext
 from swarm_tui.engine.integrate import compose_inputs, what_is_wrong

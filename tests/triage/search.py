@@ -14,7 +14,7 @@ import time
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from swarm_tui.adapters.git.scratch import memory_folder
+from swarm_tui.adapters.scratch import memory_folder
 from tests.triage.found import FoundHistory, add_found_history
 from tests.triage.histories import Change, directory_renames, histories
 from tests.triage.test_preview import check_law

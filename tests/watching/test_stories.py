@@ -133,7 +133,7 @@ def test_a_script_gets_all_agents_once_and_conditions_are_for_mngr_to_judge(
 
 
 def test_without_mngr_it_says_how_to_get_one(agents: IsolatedMngr, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "swarm_tui", "watch"]
+    command = [sys.executable, "-m", "swarm_tui", "watch", "--plain"]
     environment = environment_of(agents, tmp_path) | {"SWARM_MNGR": "/no/mngr"}
     finished = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert finished.returncode == 2

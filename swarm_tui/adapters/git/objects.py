@@ -20,7 +20,6 @@ from swarm_tui.adapters.git.merging import Merger, MergeResult, MergeWay, best_m
 from swarm_tui.adapters.git.names import is_commit_id
 from swarm_tui.adapters.git.persistent import KeptProcess
 from swarm_tui.adapters.git.repository import Identity, Repository
-from swarm_tui.adapters.git.scratch import ScratchFolder, memory_folder
 from swarm_tui.adapters.git.trees import (
     TREE_MODE,
     UNCOMPRESSED,
@@ -31,6 +30,7 @@ from swarm_tui.adapters.git.trees import (
     with_replaced_rows,
     write_loose,
 )
+from swarm_tui.adapters.scratch import ScratchFolder, memory_folder
 
 SIZE_LIMIT: Final = 256 * 1024 * 1024
 _ENTRIES_KNOWN: Final = 200_000

@@ -10,7 +10,7 @@ from typing import Final, Self
 from swarm_tui.adapters.git.checkouts import NOTHING_IS_CONVERTED, borrow_objects
 from swarm_tui.adapters.git.command import GitError
 from swarm_tui.adapters.git.repository import Repository
-from swarm_tui.adapters.git.scratch import ScratchFolder
+from swarm_tui.adapters.scratch import ScratchFolder
 from swarm_tui.regular_file import read_regular
 
 _SNAPSHOT_TIMEOUT: Final = 120.0

@@ -12,14 +12,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
-from typing import ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from swarm_tui.agents.observation import AgentObserver
-from swarm_tui.agents.shipped import Shelf
 from swarm_tui.agents.transcript_summary import TranscriptSummary
 from swarm_tui.model.options import RunOptions
 from swarm_tui.model.sweep import SweepSpec
 from swarm_tui.transcripts.locate import TranscriptSources
+
+if TYPE_CHECKING:
+    from swarm_tui.agents.shipped import Shelf
 
 DEFAULT_AGENT_TYPE: Final = RunOptions.agent_type
 
