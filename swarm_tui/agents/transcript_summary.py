@@ -27,9 +27,14 @@ class TranscriptSummary:
         """When the limit that the agent's last request met is over, if its server has said it."""
 
     @property
+    def asked(self) -> str:
+        """What the agent asks by a call that has no answer yet."""
+        return ""
+
+    @property
     def question(self) -> str:
         """What the agent asks, if it waits now."""
-        return self.last_line
+        return self.asked or self.last_line
 
     def read(self, lines: Iterable[bytes]) -> None:
         """Read further lines of the transcript; what is no record is passed over."""

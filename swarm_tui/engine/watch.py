@@ -71,6 +71,8 @@ class Watch:
     started: float
     timeout: float
     wait_timeout: float
+    is_foreign: bool = False
+    """Whether it was made by others: it has no work to hand in, and our hook does not tell what it asks."""
     state: _Watched = State.RUNNING
     waiting_since: float | None = None
     excused: float = 0.0
@@ -287,12 +289,23 @@ class Watch:
         if observation is None and screen is not None:
             dialog = find_dialog(screen, self.task.kind.dialog_signs)
             return Observation(True, "screen", dialog, needs_terminal=True) if dialog else None
+        if observation is not None and self.is_foreign:
+            observation = self._in_its_words(observation)
         if observation is None or observation.trouble is None:
             return observation
         until = observation.trouble.until or self._summary.limited_until
         is_sensible = until is not None and clock < until < clock + LONGEST_LIMIT
         trouble = observation.trouble.model_copy(update={"until": until if is_sensible else None})
         return replace(observation, trouble=trouble)
+
+    def _in_its_words(self, observation: Observation) -> Observation:
+        """Return what is known from its session file alone with what its transcript says that it asks."""
+        if not observation.needs_person or observation.source != "session file":
+            return observation
+        if observation.needs_terminal:
+            asked = f": {self._summary.asked}" if self._summary.asked else ""
+            return replace(observation, question=observation.question + asked)
+        return replace(observation, question=self._summary.question or "its turn is over")
 
     def _record_observation(self, observation: Observation, now: float) -> Seen | None:
         """Return the event of an observation; None when it says what is known already."""

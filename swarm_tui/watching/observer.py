@@ -183,7 +183,7 @@ class Observer:
         if not agent.address.state_dir or not agent.is_alive:
             return
         kind = kind_of(agent.agent_type, self._types.parents().get(agent.agent_type, ""))
-        watch = Watch(AgentToWatch(agent.key, kind), agent.address, -_FOREVER, _FOREVER, _FOREVER)
+        watch = Watch(AgentToWatch(agent.key, kind), agent.address, -_FOREVER, _FOREVER, _FOREVER, is_foreign=True)
         watch.state = State.WAITING if agent.state == "WAITING" else State.RUNNING
         self.watches[agent.key] = watch
 

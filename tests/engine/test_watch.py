@@ -187,6 +187,32 @@ async def test_another_question_of_one_who_waits_begins_no_other_wait(watch: Wat
     assert watch.overdue_end(watch.waiting_since + 50.0) is End.NO_ANSWER
 
 
+async def test_what_an_agent_asks_is_known_from_its_transcript_where_our_hook_is_not(tmp_path: Path) -> None:
+    (tmp_path / "state").mkdir()
+    foreign = Watch(OneTestTask("t", SPEC), address(tmp_path), 0.0, 100.0, 50.0, is_foreign=True)
+    home, place = tmp_path / "state" / "plugin" / "claude" / "anthropic", local_place(tmp_path)
+    for folder in ("sessions", "projects/shop"):
+        (home / folder).mkdir(parents=True)
+    (tmp_path / "state" / "claude_main_pid").write_text("7")
+
+    async def question_of(now: float, block: dict[str, object], **session: str) -> str | None:
+        (home / "sessions" / "7.json").write_text(json.dumps(session))
+        with (home / "projects" / "shop" / "s.jsonl").open("a") as file:
+            file.write(json.dumps({"type": "assistant", "message": {"content": [block]}}) + "\n")
+        await read_new_events(place, [foreign], now)
+        seen = [event for at in (now, now + 2) if (event := foreign.observe("RUNNING", at, at)[0]) is not None]
+        return seen[-1].question if seen else None
+
+    ask = {"type": "tool_use", "id": "1", "name": "AskUserQuestion", "input": {"questions": [{"question": "Red?"}]}}
+    asked = await question_of(100.0, ask, status="waiting", waitingFor="input needed")
+    assert asked == "a question is open in its terminal: Red?"
+    assert await question_of(110.0, {"type": "text", "text": "I work."}, status="busy") == ""
+    answered = {"type": "user", "message": {"content": [{"type": "tool_result", "tool_use_id": "1"}]}}
+    with (home / "projects" / "shop" / "s.jsonl").open("a") as file:
+        file.write(json.dumps(answered) + "\n")
+    assert await question_of(120.0, {"type": "text", "text": "Shall I go on?"}, status="idle") == "Shall I go on?"
+
+
 def say(root: Path, words: str) -> None:
     path = root / "state/events/offline/common_transcript/events.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -73,8 +73,8 @@ class ClaudeSummary(TranscriptSummary):
         self._of_model: dict[str, ModelTokens] = {}
 
     @property
-    def question(self) -> str:
-        return self._asked or self.last_line
+    def asked(self) -> str:
+        return self._asked
 
     def _read_record(self, record: dict[str, Any]) -> None:
         message = record.get("message")
