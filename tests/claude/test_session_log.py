@@ -137,6 +137,19 @@ def test_the_question_is_what_is_asked_until_it_is_answered() -> None:
     assert read.question == "1. Wait."
 
 
+def test_a_prompt_that_is_written_down_after_the_question_it_led_to_is_no_answer() -> None:
+    asked = {"questions": [{"question": "Which colour?"}]}
+    call = message(
+        [{"type": "tool_use", "id": "t1", "name": "AskUserQuestion", "input": asked}], timestamp="2026-11-19T08:57:20Z"
+    )
+    prompts = [
+        json.dumps({"type": "user", "message": {"role": "user", "content": "go on"}, "timestamp": at}).encode()
+        for at in ("2026-11-19T08:57:18Z", "2026-11-19T08:57:40Z")
+    ]
+    assert summary(call, prompts[0]).asked == "Which colour?"
+    assert summary(call, *prompts).asked == ""
+
+
 def test_mngrs_transcript_of_it_is_read_too() -> None:
     asked = {"function_name": "AskUserQuestion", "arguments": {"questions": [{"question": "Which?"}]}}
     step = {"type": "step", "source": "agent", "message": "", "tool_calls": [asked], "metrics": {"prompt_tokens": 7}}

@@ -67,6 +67,8 @@ class ClaudeSummary(TranscriptSummary):
         self._asked = ""
         self._asked_in = ""
         """The id of the call that asks."""
+        self._asked_at = ""
+        """When it was made, as the log writes it."""
         self._has_unknown_price = False
         self._counted: OrderedDict[str, tuple[ModelTokens, float]] = OrderedDict()
         """Tokens and dollars of the latest messages by their id."""
@@ -81,17 +83,17 @@ class ClaudeSummary(TranscriptSummary):
         if record.get("type") == "assistant" and isinstance(message, dict):
             blocks = [block for block in _list(message.get("content")) if isinstance(block, dict)]
             if record.get("isSidechain") is not True:
-                self._read_blocks(blocks)
+                self._read_blocks(blocks, str(record.get("timestamp") or ""))
                 self.limited_until = _reset_of(record.get("apiErrorParams"))
             self._count_usage(message)
         elif record.get("type") == "user" and isinstance(message, dict):
-            self._read_answers(message.get("content"))
+            self._read_answers(message.get("content"), str(record.get("timestamp") or ""))
         elif record.get("source") == "agent":
             super()._read_record(record)
             calls = [call for call in _list(record.get("tool_calls")) if isinstance(call, dict)]
             self._asked = next(filter(None, (_asked_by(call, "function_name", "arguments") for call in calls)), "")
 
-    def _read_blocks(self, blocks: list[dict[str, Any]]) -> None:
+    def _read_blocks(self, blocks: list[dict[str, Any]], at: str) -> None:
         for block in blocks:
             text = block.get("text")
             if block.get("type") == "text" and isinstance(text, str) and text.strip():
@@ -102,11 +104,13 @@ class ClaudeSummary(TranscriptSummary):
                 asked = _asked_by(block, "name", "input")
                 if asked:
                     # A call beside it may be answered first.
-                    self._asked, self._asked_in = asked, str(block.get("id"))
+                    self._asked, self._asked_in, self._asked_at = asked, str(block.get("id")), at
 
-    def _read_answers(self, content: object) -> None:
+    def _read_answers(self, content: object, at: str) -> None:
         results = [block.get("tool_use_id") for block in _list(content) if isinstance(block, dict)]
-        if not isinstance(content, list) or self._asked_in in results:
+        # A prompt may be written down after what it led to.
+        is_later_prompt = not isinstance(content, list) and (not at or at >= self._asked_at)
+        if is_later_prompt or self._asked_in in results:
             self._asked = ""
 
     def _count_usage(self, message: Mapping[str, Any]) -> None:
