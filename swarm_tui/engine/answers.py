@@ -77,7 +77,7 @@ class Answerer:
             record = self._context.state.record_of(test)
             for asked in record.asks:
                 is_open = asked.answered_at is None and asked.item not in self._under_way | self._tried_by_rule
-                rule = rule_for(self._context.state.rules, asked, record.work_dir) if is_open else None
+                rule = rule_for(self._context.state.rules, asked, record.own_places) if is_open else None
                 if rule is not None:
                     self._tried_by_rule.add(asked.item)
                     self.begin(group, self._answer_by_rule(asked.item, rule.answer, rule.by, rule.id))

@@ -92,6 +92,7 @@ async def launch(context: EngineContext, task: AgentTask, attempt: int, host: st
             host=address.host,
             work_dir=address.work_dir,
             state_dir=address.state_dir,
+            own_folder=around.folder,
             is_adopted=is_adopted,
         )
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 from swarm_tui.model.asks import Ask, AskKind
@@ -31,12 +31,12 @@ class Likeness(NamedTuple):
     title: str
 
 
-def likeness_of(ask: Ask, work_dir: str) -> Likeness:
+def likeness_of(ask: Ask, own_places: Mapping[str, str]) -> Likeness:
     """Return what an ask has in common with those that one answer may do for."""
     if ask.kind is not AskKind.PERMISSION:
         options = "/".join(option for question in ask.questions for option in question.options)
         return Likeness(f"{ask.kind.value}\n{ask.text}\n{options}", plain(ask.text, 300))
-    subject = common_subject(ask, work_dir)
+    subject = common_subject(ask, own_places)
     what = _what_it_is_used_on(ask, subject)
     # What is not shown as it is never is alike.
     key = f"{ask.tool}\n{what}\n{ask.id if ask.is_inexact else ''}"
@@ -90,11 +90,11 @@ def _head(words: list[str]) -> str:
     return " ".join(words[:length]) + (" …" if len(words) > length else "")
 
 
-def proposed_rules(ask: Ask, work_dir: str) -> list[AnswerRule]:
+def proposed_rules(ask: Ask, own_places: Mapping[str, str]) -> list[AnswerRule]:
     """Return the rules that a person may make of an ask, the narrowest first."""
     if ask.kind is not AskKind.PERMISSION or ask.is_inexact or not ask.tool:
         return []
-    subject = common_subject(ask, work_dir)
+    subject = common_subject(ask, own_places)
     rules: list[AnswerRule] = []
     if ask.tool in SHELL_TOOLS:
         rules = [AnswerRule(id="", tool=ask.tool, pattern=subject), *_beginnings(ask.tool, subject)]

@@ -237,8 +237,8 @@ def _asks(record: TestRecord, now: float) -> Iterable[Item]:
         if asked.answered_at is not None and now - asked.answered_at < NOT_TAKEN_AFTER:
             continue
         ask = asked.ask
-        likeness = likeness_of(ask, record.work_dir)
-        subject = plain(common_subject(ask, record.work_dir), 300)
+        likeness = likeness_of(ask, record.own_places)
+        subject = plain(common_subject(ask, record.own_places), 300)
         title = f"{ask.tool} `{subject}`" if ask.kind is AskKind.PERMISSION and subject else likeness.title
         not_taken = f"{asked.answered_by or 'somebody'} has answered, but its hook has not taken it"
         yield _item(

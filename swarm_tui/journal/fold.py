@@ -280,6 +280,7 @@ class SweepState:
             host=event.host,
             work_dir=event.work_dir,
             state_dir=event.state_dir,
+            own_folder=event.own_folder or (record.own_folder if record is not None else ""),
             reason="taken up again" if event.is_adopted else "",
             source="engine",
         )

@@ -93,6 +93,8 @@ class Launched(TestEvent):
     host: str = ""
     work_dir: str = ""
     state_dir: str = ""
+    own_folder: str = ""
+    """Where the agent's task and its interpreter lie, as it sees them."""
     is_adopted: bool = False
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict
@@ -76,23 +76,31 @@ def fits(rule: AnswerRule, ask: Ask, subject: str) -> bool:
             return True
 
 
-def common_subject(ask: Ask, work_dir: str) -> str:
-    """Return the subject of an ask as it is for every agent: its own copy of the repository is `COPY`."""
-    top = work_dir.rstrip("/")
-    if len(top) < 2:
-        return ask.subject
-    pieces = ask.subject.split(top)
-    text = pieces[0]
-    for piece in pieces[1:]:
-        # `/copies/a` is no part of `/copies/ab`, nor of `/old/copies/a`.
-        is_whole = (not piece or piece[0] in "/ \t\n\"';&|)") and (not text or text[-1] in " \t\n\"'=:(")
-        text += ("COPY" if is_whole else top) + piece
+def common_subject(ask: Ask, own_places: Mapping[str, str]) -> str:
+    """Return the subject of an ask as it is for every agent, with names such as `COPY` for what is the agent's own."""
+    text = ask.subject
+    for name, place in own_places.items():
+        text = _with_name(text, place.rstrip("/"), name)
     return text
 
 
-def rule_for(rules: dict[str, AnswerRule], asked: OpenAsk, work_dir: str) -> AnswerRule | None:
+def _with_name(subject: str, place: str, name: str) -> str:
+    if len(place) < 2:
+        return subject
+    # A branch stands in ranges of commits too; `../copies/a` is another folder than `/copies/a`.
+    before = " \t\n\"'=:(" + ("" if place.startswith("/") else ".")
+    pieces = subject.split(place)
+    text = pieces[0]
+    for piece in pieces[1:]:
+        # `/copies/a` is no part of `/copies/ab`, nor of `/old/copies/a`.
+        is_whole = (not piece or piece[0] in "/ \t\n\"';&|)") and (not text or text[-1] in before)
+        text += (name if is_whole else place) + piece
+    return text
+
+
+def rule_for(rules: dict[str, AnswerRule], asked: OpenAsk, own_places: Mapping[str, str]) -> AnswerRule | None:
     """Return the oldest rule that answers an open ask."""
-    subject = common_subject(asked.ask, work_dir)
+    subject = common_subject(asked.ask, own_places)
     return next((rule for rule in rules.values() if fits(rule, asked.ask, subject)), None)
 
 

@@ -71,6 +71,7 @@ class TestRecord(NamedTuple):
     host: str = ""
     work_dir: str = ""
     state_dir: str = ""
+    own_folder: str = ""
     tries: tuple[Try, ...] = ()
     harvest: HarvestReport = NOT_HARVESTED
     foreign_imports: tuple[str, ...] = ()
@@ -132,6 +133,11 @@ class TestRecord(NamedTuple):
     def spending(self) -> Spending:
         """What all agents of this test have used."""
         return self.spent_before.plus(spending_of_agent(self.dollars, self.tokens, self.models))
+
+    @property
+    def own_places(self) -> dict[str, str]:
+        """What is the agent's own, by the names that it has where agents ask alike, and in rules."""
+        return {"COPY": self.work_dir, "OWN": self.own_folder, "BRANCH": self.branch}
 
     @property
     def state_dir_here(self) -> str:

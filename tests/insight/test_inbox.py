@@ -25,7 +25,7 @@ from swarm_tui.model import events as happened
 from swarm_tui.model.asks import Ask, AskedQuestion, AskKind, OpenAsk, item_of_ask
 from swarm_tui.model.harvest import HarvestReport
 from swarm_tui.model.outcome import Escalation, EscalationKind
-from swarm_tui.model.rules import fits
+from swarm_tui.model.rules import common_subject, fits
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.states import Result, State
 from tests.journal.sweeps import events
@@ -72,6 +72,28 @@ def test_agents_that_ask_alike_are_one_row_and_two_asks_of_one_agent_are_two_ite
     assert groups_of(*records) == [("permission", 31, "Bash `pytest …`"), ("permission", 2, "Bash `curl x`")]
     ids = [item.id for item in find_items(sweep_of(*records), records, NOW)]
     assert len(set(ids)) == 33
+
+
+def test_agents_that_run_their_tests_by_their_own_interpreters_are_one_row_and_one_rule() -> None:
+    records = [
+        asking(f"t{number}", bash(f"/runs/agents/a{number}/venv/bin/python -m pytest tests/t{number}.py"))._replace(
+            own_folder=f"/runs/agents/a{number}"
+        )
+        for number in (1, 2)
+    ]
+    assert groups_of(*records) == [("permission", 2, "Bash `OWN/venv/bin/python -m pytest …`")]
+    (record, other) = records
+    rules = proposed_rules(record.asks[0].ask, record.own_places)
+    assert [rule.pattern for rule in rules if rule.way == "begins"] == ["OWN/venv/bin/python -m pytest"]
+    assert fits(rules[1], other.asks[0].ask, common_subject(other.asks[0].ask, other.own_places))
+    # Another agent's folder is none of its own.
+    assert not fits(rules[1], record.asks[0].ask, common_subject(record.asks[0].ask, other.own_places))
+
+
+def test_agents_that_hand_in_what_is_on_their_branches_are_one_row() -> None:
+    script = "set -e\nif git rev-list ce1f..swarm/s/{0}; then\n  git bundle create ce1f..swarm/s/{0}\nfi"
+    records = [asking(f"t{number}", bash(script.format(number)), branch=f"swarm/s/{number}") for number in (1, 12)]
+    assert [number for _, number, _ in groups_of(*records)] == [2]
 
 
 def test_the_most_urgent_comes_first_and_what_waits_before_all_else() -> None:
@@ -155,10 +177,10 @@ def test_another_command_in_the_group_is_another_group_to_answer_but_the_same_ro
 
 def test_files_are_alike_by_their_folder_and_pages_by_their_host() -> None:
     edit = bash("/copies/a/tests/test_x.py", tool="Edit")
-    assert likeness_of(edit, "/copies/a").title == "Edit `COPY/tests/…`"
+    assert likeness_of(edit, {"COPY": "/copies/a"}).title == "Edit `COPY/tests/…`"
     fetch = bash("https://docs.python.org/3/x.html", tool="WebFetch")
-    assert likeness_of(fetch, "").title == "WebFetch `https://docs.python.org/…`"
-    assert likeness_of(bash("", tool="mcp__db__drop"), "").title == "mcp__db__drop"
+    assert likeness_of(fetch, {}).title == "WebFetch `https://docs.python.org/…`"
+    assert likeness_of(bash("", tool="mcp__db__drop"), {}).title == "mcp__db__drop"
 
 
 def test_questions_are_alike_by_their_words_and_options() -> None:
@@ -219,7 +241,7 @@ def test_a_turn_is_an_item_of_its_own_each_time() -> None:
 
 def test_rules_are_proposed_from_the_narrowest_and_never_for_what_runs_anything() -> None:
     def proposed(command: str, **more: Any) -> list[tuple[str, str]]:
-        return [(rule.way, rule.pattern) for rule in proposed_rules(bash(command, **more), "/copies/a")]
+        return [(rule.way, rule.pattern) for rule in proposed_rules(bash(command, **more), {"COPY": "/copies/a"})]
 
     assert proposed("pytest -q tests/a.py") == [
         ("exactly", "pytest -q tests/a.py"),
@@ -240,7 +262,7 @@ def test_rules_are_proposed_from_the_narrowest_and_never_for_what_runs_anything(
 @given(st.text(alphabet="ab -;&|$`'\"\n/.=", max_size=30))
 def test_a_proposed_rule_fits_what_it_was_made_of(command: str) -> None:
     ask = bash(command)
-    for rule in proposed_rules(ask, ""):
+    for rule in proposed_rules(ask, {}):
         assert fits(rule, ask, command)
 
 

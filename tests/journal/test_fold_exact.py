@@ -56,6 +56,7 @@ FULL = TestRecord(
     host="host",
     work_dir="/work",
     state_dir="/state",
+    own_folder="/own",
     tries=(Try(1, False, 1.0, 1.0, "broke"),),
     harvest=REPORT,
     foreign_imports=("module",),
@@ -118,7 +119,7 @@ def test_the_record_that_is_changed_here_has_no_field_at_its_default() -> None:
             {"state": State.LAUNCHING, "since": 9, "attempt": 5, "number": 3, "reason": "", "source": "engine"},
         ),
         (
-            happened.Launched(at=9, test=TEST, agent_id="i", host="h", work_dir="/w", state_dir="/s"),
+            happened.Launched(at=9, test=TEST, agent_id="i", host="h", work_dir="/w", state_dir="/s", own_folder="/o"),
             {
                 "state": State.RUNNING,
                 "since": 9,
@@ -127,6 +128,7 @@ def test_the_record_that_is_changed_here_has_no_field_at_its_default() -> None:
                 "host": "h",
                 "work_dir": "/w",
                 "state_dir": "/s",
+                "own_folder": "/o",
                 "reason": "",
                 "source": "engine",
             },

@@ -15,7 +15,7 @@ def asked(subject: str, tool: str = "Bash", **more: object) -> Ask:
 def is_answered(pattern: str, subject: str, way: str = "begins", tool: str = "Bash") -> bool:
     rule = AnswerRule.model_validate({"id": "r1", "tool": tool, "way": way, "pattern": pattern})
     assert rule_problem(rule) == ""
-    return fits(rule, asked(subject, tool), common_subject(asked(subject, tool), "/copies/a"))
+    return fits(rule, asked(subject, tool), common_subject(asked(subject, tool), {"COPY": "/copies/a"}))
 
 
 @pytest.mark.parametrize(
@@ -79,12 +79,12 @@ def test_an_exact_rule_fits_that_command_in_every_copy() -> None:
     ],
 )
 def test_the_copy_of_each_agent_is_called_the_same(subject: str, common: str) -> None:
-    assert common_subject(asked(subject), "/copies/a") == common
-    assert common_subject(asked(subject), "/copies/a/") == common
+    assert common_subject(asked(subject), {"COPY": "/copies/a"}) == common
+    assert common_subject(asked(subject), {"COPY": "/copies/a/"}) == common
 
 
 def test_without_a_copy_a_subject_is_as_it_is() -> None:
-    assert common_subject(asked("ls /"), "") == common_subject(asked("ls /"), "/") == "ls /"
+    assert common_subject(asked("ls /"), {"COPY": ""}) == common_subject(asked("ls /"), {"COPY": "/"}) == "ls /"
 
 
 @pytest.mark.parametrize(

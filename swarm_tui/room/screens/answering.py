@@ -171,7 +171,7 @@ class AnswerCommands:
         item, record = self._screen.current_item(), self._screen.current_record()
         if item is None or item.ask is None or record is None:
             return []
-        return proposed_rules(item.ask, record.work_dir)
+        return proposed_rules(item.ask, record.own_places)
 
     def why_no_rule(self) -> str:
         if self._screen.current_item() is None:
@@ -202,7 +202,7 @@ class AnswerCommands:
     def _waiting_for(self, rule: AnswerRule) -> str:
         records = self._screen.store.state.records.values()
         asked = sum(
-            fits(rule, asked.ask, common_subject(asked.ask, record.work_dir))
+            fits(rule, asked.ask, common_subject(asked.ask, record.own_places))
             for record in records
             for asked in record.asks
         )
