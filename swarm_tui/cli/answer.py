@@ -64,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _chosen(groups: list[ItemGroup], wanted: str, *, is_group: bool) -> list[Item]:
-    from swarm_tui.errors import SwarmError
+    from swarm_tui.errors import SwarmError, UsageError
     from swarm_tui.insight.waits import GONE
     from swarm_tui.model.text import plain
 
@@ -72,6 +72,8 @@ def _chosen(groups: list[ItemGroup], wanted: str, *, is_group: bool) -> list[Ite
         found = [item for group in groups if group.id == wanted for item in group.answerable]
     else:
         found = [item for group in groups for item in group.items if item.id == wanted]
+    if not found and not is_group and any(group.id == wanted for group in groups):
+        raise UsageError(f"{wanted} is a group", f"`swarm-tui answer --group {wanted} ...` answers all of it")
     if not found:
         what = "group" if is_group else "item"
         raise SwarmError(f"there is no {what} {plain(wanted, 80)!r} that can be answered: {GONE}")

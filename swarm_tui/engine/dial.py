@@ -48,8 +48,9 @@ def turn_dial(dial: Dial, situation: Situation) -> DialTurned | None:
     if cause and is_in_effect:
         in_use = max(1, min(slots, situation.active))
         until = _latest_end(situation)
-        is_too_many = cause == TroubleKind.LIMITED and until is None
-        return DialTurned(
+        # Where one alone is refused, it is not for the number of agents.
+        is_too_many = cause == TroubleKind.LIMITED and until is None and situation.active - situation.given_up > 1
+        turned = DialTurned(
             slots=max(1, in_use // 2),
             cause=cause,
             detail=detail,
@@ -57,7 +58,15 @@ def turn_dial(dial: Dial, situation: Situation) -> DialTurned | None:
             is_halved=True,
             too_many=in_use if is_too_many else None,
         )
+        if not _is_as_before(turned, dial):
+            return turned
     return _later_end(dial, situation) or _rise(dial, situation)
+
+
+def _is_as_before(turned: DialTurned, dial: Dial) -> bool:
+    """Return whether one agent was left already, for the same reason: there is nothing to halve, and nothing to say."""
+    said = (turned.slots, turned.cause, turned.until, turned.too_many)
+    return said == (dial.slots, dial.cause, dial.until, dial.too_many)
 
 
 def _cause_to_halve(dial: Dial, situation: Situation) -> tuple[str, str]:

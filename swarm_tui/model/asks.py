@@ -16,6 +16,7 @@ YES: Final = "yes"
 NO: Final = "no"
 YES_WORDS: Final = frozenset({"y", YES, "ok", "allow"})
 NO_WORDS: Final = frozenset({"n", NO, "deny"})
+ANSWER_LIMIT: Final = 20_000
 
 
 class AskKind(StrEnum):
@@ -102,12 +103,16 @@ def answer_problem(ask: Ask, text: str) -> str:
     """Return why a text is no answer to an ask, or ""."""
     if not text.strip():
         return "there is no answer in that"
+    if len(text) > ANSWER_LIMIT:
+        return f"an answer has at most {ANSWER_LIMIT:,} characters, and that has {len(text):,}: name a file instead"
     if not ask.questions and _begins_with_yes(text) and not permission_in(text)[0]:
         return "a yes goes without words: say `yes` alone, or `no` and why"
     lines = text.strip().split("\n")
     if len(ask.questions) > 1 and len(lines) != len(ask.questions):
         return f"it asks {len(ask.questions)} questions: the answer needs a line for each of them"
-    return ""
+    asked = ask.questions or (AskedQuestion(key="", text="", options=(YES, NO)),)
+    problems = (_option_problem(question, line) for question, line in zip(asked, lines, strict=False))
+    return next(filter(None, problems), "")
 
 
 def answers_by_key(ask: Ask, text: str) -> dict[str, str]:
@@ -117,11 +122,26 @@ def answers_by_key(ask: Ask, text: str) -> dict[str, str]:
 
 
 def _chosen(question: AskedQuestion, text: str) -> str:
-    words = text.split(",") if question.is_many else [text]
-    numbers = [int(word) for word in words if word.strip().isascii() and word.strip().isdigit()]
-    if len(numbers) == len(words) and all(1 <= number <= len(question.options) for number in numbers):
+    numbers = _numbers_in(question, text)
+    if numbers and all(1 <= number <= len(question.options) for number in numbers):
         return ", ".join(question.options[number - 1] for number in dict.fromkeys(numbers))
     return text
+
+
+def _option_problem(question: AskedQuestion, text: str) -> str:
+    """Return why a text that is made of numbers chooses no options, or ""."""
+    number = len(question.options)
+    missing = [each for each in _numbers_in(question, text) if not 1 <= each <= number]
+    if not question.options or not missing or text.strip() in question.options:
+        return ""
+    return f"there is no option {missing[0]}, only 1 to {number}: say it in words if it is no option's number"
+
+
+def _numbers_in(question: AskedQuestion, text: str) -> list[int]:
+    """Return the numbers of a text that has nothing else in it, else nothing."""
+    words = text.replace(",", " ").split() if question.is_many else [text.strip()]
+    is_made_of_numbers = all(word.isascii() and word.isdigit() and len(word) < 10 for word in words)
+    return [int(word) for word in words] if is_made_of_numbers else []
 
 
 def _begins_with_yes(text: str) -> bool:

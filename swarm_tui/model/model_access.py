@@ -69,7 +69,7 @@ def access_line(event: AccessEvent) -> tuple[str, str, str]:
         case DialTurned():
             number = "as many agents as were asked for"
             if event.slots is not None:
-                number = f"{counted(event.slots, 'agent')} at once"
+                number = f"at most {counted(event.slots, 'agent')} at a time"
             if not event.is_halved:
                 return "info", f"{number} again", ""
             return "warning", f"{why_turned(_dial_of(event), event.at)}: {number}", ""

@@ -56,6 +56,21 @@ def test_it_halves_again_only_when_the_halving_has_come_into_effect() -> None:
     assert turned(Dial(1, "limited", halved_at=0.0), replace(later, active=1)).slots == 1
 
 
+def test_where_one_alone_is_refused_it_was_not_for_the_number_of_agents() -> None:
+    alone = replace(SEEN_NOW, active=1)
+    assert (turned(OPEN, alone).slots, turned(OPEN, alone).too_many) == (1, None)
+    refused_again = replace(SEEN_NOW, active=8, given_up=7)
+    assert turned(Dial(2, "limited", halved_at=0.0, too_many=4), refused_again).too_many is None
+    assert turned(turned(OPEN, alone), replace(QUIET_NOW, now=1_100.0)).slots == 2
+
+
+def test_one_agent_that_is_refused_again_is_not_said_again() -> None:
+    dial = turned(OPEN, replace(SEEN_NOW, active=1))
+    later = replace(SEEN_NOW, now=2_000.0, hindered_at=1_999.0, active=1)
+    assert turn_dial(dial, later) is None
+    assert turn_dial(dial, replace(later, troubles=(UNTIL,))) is not None
+
+
 def test_old_news_halves_nothing() -> None:
     assert turned(OPEN, replace(SEEN_NOW, hindered_at=900.0)) == OPEN
 

@@ -473,13 +473,13 @@ def test_the_newest_answers_are_kept() -> None:
         (happened.SlotsChanged(slots=3), ("info", "3 slots", "")),
         (
             happened.DialTurned(slots=6, cause="limited", until=10.0, is_halved=True),
-            ("warning", f"limited until {time_of_day(10.0, 9.0)}: 6 agents at once", ""),
+            ("warning", f"limited until {time_of_day(10.0, 9.0)}: at most 6 agents at a time", ""),
         ),
         (
             happened.DialTurned(slots=1, cause="memory", detail="95 % used", is_halved=True),
-            ("warning", "memory 95 % used: 1 agent at once", ""),
+            ("warning", "memory 95 % used: at most 1 agent at a time", ""),
         ),
-        (happened.DialTurned(slots=7, cause="limited"), ("info", "7 agents at once again", "")),
+        (happened.DialTurned(slots=7, cause="limited"), ("info", "at most 7 agents at a time again", "")),
         (happened.DialTurned(), ("info", "as many agents as were asked for again", "")),
         (happened.LoginLost(test=TEST, reason="403"), ("error", "login lost, the queue is held: 403", TEST)),
         (happened.Stuck(test=TEST, reason="it loops"), ("warning", "stuck: it loops", TEST)),

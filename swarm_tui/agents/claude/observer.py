@@ -21,8 +21,10 @@ MAIN_PROCESS: Final = ObservedFile("main process", "claude_main_pid", is_appende
 EVENTS: Final = ObservedFile("events", EVENTS_PATH)
 DEBUG: Final = ObservedFile("debug", DEBUG_PATH)
 
-# Claude is idle for a moment before its first message, and its dialog stands for a moment after our hook has answered.
+# Claude is idle for a moment before its first message.
 CONFIRMED_AFTER: Final = 1.5
+# Its dialog stands for a moment after our hook has answered, longer on a machine with much to do.
+GONE_WITHIN: Final = 6.0
 OPEN_ASKS: Final = 20
 ASKS_IN_ALL: Final = 1_000
 # A hook whose dialog is gone says so within half a second, if it lives.
@@ -59,6 +61,7 @@ class ClaudeObserver:
     _waiting_for: str = ""
     _steady_status: str = ""
     _steady_since: float = 0.0
+    _is_just_answered: bool = False
     asks: dict[str, Ask] = field(default_factory=dict)
     ended_asks: dict[str, EndedAsk] = field(default_factory=dict)
     _asks_made: int = 0
@@ -105,8 +108,9 @@ class ClaudeObserver:
 
     def observe(self, now: float) -> Observation | None:
         if self._status != self._steady_status:
+            self._is_just_answered = self._is_just_answered and self._steady_status == "" and self._status == "waiting"
             self._steady_status, self._steady_since = self._status, now
-        is_steady = now - self._steady_since >= CONFIRMED_AFTER
+        is_steady = now - self._steady_since >= (GONE_WITHIN if self._is_just_answered else CONFIRMED_AFTER)
         self._end_answered_on_screen(now)
         if self.asks:
             # A subagent's request is open while the session is busy: the request itself counts.
@@ -193,7 +197,7 @@ class ClaudeObserver:
         if ask is not None:
             self.ended_asks[identity] = EndedAsk(ask, why)
             # Its dialog may be seen for a moment yet.
-            self._steady_status = ""
+            self._steady_status, self._is_just_answered = "", True
 
     def _end_answered_on_screen(self, now: float) -> None:
         """End what stood on the screen when no dialog does any more: its hook has died without a word."""

@@ -258,7 +258,7 @@ def test_a_text_is_an_answer_to_the_request(text: str, answer: dict[str, str]) -
 
 def test_a_question_is_answered_by_a_digit_or_in_words() -> None:
     given = {"questions": [{"question": "Which rate?", "options": [{"label": "19"}, {"label": "16"}]}]}
-    for text, chosen in (("2", "16"), ("ask the boss", "ask the boss"), ("7", "7"), ("no", "no"), ("1\n2", "1\n2")):
+    for text, chosen in (("2", "16"), ("ask the boss", "ask the boss"), ("16", "16"), ("no", "no"), ("1\n2", "1\n2")):
         assert answers(BASH | {"tool": "AskUserQuestion", "input": given}, text) == {"Which rate?": chosen}
 
 
@@ -267,8 +267,12 @@ def test_several_questions_are_answered_line_by_line_and_several_options_by_thei
     given = {"questions": [{"question": "Which rate?", "options": [{"label": "19"}, {"label": "16"}]}, files]}
     asked = BASH | {"tool": "AskUserQuestion", "input": given}
     assert answers(asked, "2\n1, 2") == {"Which rate?": "16", "Which files?": "a.py, b.py"}
-    assert answers(asked, "none\n1,3") == {"Which rate?": "none", "Which files?": "1,3"}
+    assert answers(asked, "none\n1 and 3") == {"Which rate?": "none", "Which files?": "1 and 3"}
+    assert answers(asked, "none\n2 1") == {"Which rate?": "none", "Which files?": "b.py, a.py"}
     ask = asking(asked).asks["1"]
+    assert answer_problem(ask, "2\n1,3").startswith("there is no option 3, only 1 to 2")
+    assert answer_problem(ask, "7\n1").startswith("there is no option 7, only 1 to 2")
+    assert not answer_problem(ask, "16\n2, 1")
     assert answer_problem(ask, "2") == "it asks 2 questions: the answer needs a line for each of them"
     assert ask.options == ()
 
@@ -299,6 +303,11 @@ def test_a_yes_with_words_is_refused_before_anybody_takes_it_for_a_no(text: str)
 @pytest.mark.parametrize("text", ["yes", " Y\n", "ok.", "no", "no, yes is wrong", "yesterday will do", "1"])
 def test_a_plain_yes_and_any_no_are_answers(text: str) -> None:
     assert not answer_problem(asking(BASH).asks["1"], text)
+
+
+@pytest.mark.parametrize("text", ["3", "0", "x" * 20_001])
+def test_a_number_of_no_option_and_what_is_too_long_are_no_answers(text: str) -> None:
+    assert answer_problem(asking(BASH).asks["1"], text)
 
 
 def test_what_is_not_shown_as_it_is_says_so() -> None:
@@ -351,8 +360,13 @@ def test_a_dialog_that_was_answered_may_stand_for_a_moment_yet() -> None:
     observer.observe(0.0)
     observer.observe(9.0)
     observer.add_lines(EVENTS.name, [b'{"event":"closed","id":"1","why":"answered"}'])
-    seen = [observer.observe(10.0 + second / 2) for second in range(4)]
+    seen = [observer.observe(10.0 + second) for second in (0, 2, 5, 6)]
     assert [each is not None and each.needs_person for each in seen] == [False, False, False, True]
+    observer.set_contents(SESSION.name, {"sessions/7.json": b'{"status":"busy"}'})
+    assert observer.observe(17.0) == WORKING
+    observer.set_contents(SESSION.name, {"sessions/7.json": b'{"status":"waiting"}'})
+    seen = [observer.observe(18.0 + second) for second in (0, 2)]
+    assert [each is not None and each.needs_person for each in seen] == [False, True]
 
 
 def test_a_dialog_that_is_gone_ends_what_its_dead_hook_asked_but_not_what_a_subagent_asks() -> None:
