@@ -17,10 +17,12 @@ from swarm_tui.engine.messages import MessageSender
 from swarm_tui.errors import UsageError
 from swarm_tui.model.events import DialTurned, LoginLost, LoginRestored
 from swarm_tui.model.state import TestRecord
+from swarm_tui.model.states import Result, State
 from swarm_tui.model.trouble import HOLDING, Trouble, trouble_words
 
 GO_ON: Final = "The model did not answer you ({words}). That is over: go on where you stopped."
 OURS: Final = "swarm-tui"
+GOT_THROUGH: Final = "an agent that was refused and works again"
 # So long nothing must have gone wrong before an agent is told to go on; longer each time that it was in vain.
 FIRST_PAUSE: Final = 15.0
 LONGEST_PAUSE: Final = 120.0
@@ -60,6 +62,8 @@ class HinderedAgents:
     """How many agents of a test have ended in trouble."""
     _relaunched: set[tuple[str, int]] = field(default_factory=set)
     """Tests and attempts of agents whose own login was still refused after a release."""
+    _refused_at: dict[str, float] = field(default_factory=dict)
+    """When the login of a test's agent was last seen refused, since one was lost."""
     _old_login_at: float = 0.0
     """The release after which that was so."""
     _told_last: float = float("-inf")
@@ -71,6 +75,7 @@ class HinderedAgents:
         self._forget_recovered(clock)
         self._turn_dial(clock)
         self._hold_queue()
+        self._end_hold(clock)
         self._tell_one(group, clock)
 
     def may_launch(self, clock: float) -> bool:
@@ -156,6 +161,23 @@ class HinderedAgents:
                 lost = LoginLost(kind=record.trouble.kind, test=record.test, reason=record.condition)
                 self.context.record(lost)
                 return
+
+    def _end_hold(self, clock: float) -> None:
+        """Go on by ourselves where an agent that was refused has got through since: its program tries again alone."""
+        if not self.context.state.access.lost:
+            self._refused_at.clear()
+            return
+        hindered = self._hindered()
+        refused = [record.test for record in hindered if record.trouble and record.trouble.kind in HOLDING]
+        self._refused_at.update(dict.fromkeys(refused, clock))
+        is_quiet = not refused and clock - max(self._refused_at.values(), default=clock) >= WORKS_AFTER
+        if is_quiet and any(self._has_result_or_works(test) for test in self._refused_at):
+            self.context.record(LoginRestored(by=GOT_THROUGH))
+
+    def _has_result_or_works(self, test: str) -> bool:
+        record = self.context.state.record_of(test)
+        works = record.state is State.RUNNING and not record.is_hindered and test in self.live_agents.watches
+        return works or record.result not in (None, Result.FAILED)
 
     def _keeps_old_login(self, record: TestRecord) -> bool:
         """Return whether an agent was told to go on after a release, and is refused as before: its login is its own."""

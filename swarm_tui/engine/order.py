@@ -134,6 +134,8 @@ async def _check_mngr(order: Order, project: _Project) -> Preconditions:
     login = await _check_agent_type(order, kind, parents, settings, repository.root, passed)
     parent_type = parents.get(order.agent_type, "")
     read = partial(repository.read_file, base)
+    if problem := await asyncio.to_thread(kind.project_problem, read):
+        raise UsageError(problem, "mend it and commit that: agents have what is committed")
     servers = await asyncio.to_thread(kind.unapproved_servers, read)
     imports = await asyncio.to_thread(kind.outside_imports, read)
     imputed, person = login.is_subscription, project.person

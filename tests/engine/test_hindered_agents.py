@@ -16,9 +16,11 @@ from swarm_tui.engine.context import EngineContext
 from swarm_tui.engine.hindered_agents import (
     FIRST_PAUSE,
     GOES_ON_WITHIN,
+    GOT_THROUGH,
     OURS,
     PROVEN_AFTER,
     TOLD_AGAIN_AFTER,
+    WORKS_AFTER,
     HinderedAgents,
 )
 from swarm_tui.engine.live_agents import LiveAgents
@@ -28,7 +30,7 @@ from swarm_tui.engine.request_handler import RequestHandler
 from swarm_tui.engine.sweep_runner import SweepRunner
 from swarm_tui.journal.recover import recover_journal
 from swarm_tui.journal.requests import append_request
-from swarm_tui.model.events import Event, Launched, LoginLost, MessageSent, Seen
+from swarm_tui.model.events import Event, Launched, LoginLost, LoginRestored, MessageSent, Seen
 from swarm_tui.model.requests import RequestKind
 from swarm_tui.model.states import Result, State
 from swarm_tui.model.trouble import Trouble, TroubleKind
@@ -123,6 +125,26 @@ async def test_a_lost_login_is_one_notice_and_holds_the_queue_until_it_is_releas
     assert trial.hindered.may_launch(time.time())
     sent = [event for event in events_of(trial.context) if isinstance(event, MessageSent)]
     assert {(event.by, event.error) for event in sent} == {(OURS, "")}
+
+
+async def test_a_login_that_is_taken_again_ends_the_hold_by_itself(tmp_path: Path) -> None:
+    refused = LOST.model_copy(update={"has_given_up": False})
+    trial = Trial(tmp_path, 3, queued=3)
+    await trial.launch()
+    trial.see(refused, 0, 1)
+    await trial.work(0.0)
+    trial.see(None, 0)
+    # The other is still refused, and an agent that never was proves nothing.
+    await trial.work(60.0)
+    assert trial.context.state.access.lost
+    trial.see(None, 1)
+    await trial.work(70.0)
+    assert trial.context.state.access.lost
+    await trial.work(60.0 + WORKS_AFTER)
+    assert not trial.context.state.access.lost
+    assert trial.hindered.may_launch(time.time() + 100.0)
+    restored = [event for event in events_of(trial.context) if isinstance(event, LoginRestored)]
+    assert [event.by for event in restored] == [GOT_THROUGH]
 
 
 async def test_agents_whose_limit_has_an_end_are_left_alone_until_then(tmp_path: Path) -> None:

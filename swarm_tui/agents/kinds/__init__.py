@@ -168,6 +168,10 @@ class AgentKind:
         """Return what of the person's home keeps agents from beginning that mngr creates; "" for nothing."""
         return ""
 
+    def project_problem(self, read: Callable[[str], bytes]) -> str:
+        """Return what in the project keeps every agent from beginning; "" for nothing."""
+        return ""
+
     def unapproved_servers(self, read: Callable[[str], bytes]) -> tuple[str, ...]:
         """Return the project's tool servers (MCP) that nobody has approved; `read` returns a file of the project.
 

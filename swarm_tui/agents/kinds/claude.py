@@ -60,7 +60,10 @@ class ClaudeKind(AgentKind):
         r"Yes, I (?:trust this folder|accept)",
     )
 
-    start_dialog_hint = "run `claude` in your checkout and answer it: agents take that answer over"
+    start_dialog_hint = (
+        "run `claude` in your checkout and answer it, agents take that answer over; what it says of settings, mend "
+        "and commit"
+    )
 
     @property
     def plugin(self) -> str:
@@ -77,6 +80,14 @@ class ClaudeKind(AgentKind):
         is_noted_there = "CLAUDE_CONFIG_DIR" not in environment
         problem = f"{closed} cannot be written: mngr notes in ~/.claude.json that Claude may work in the agents' copies"
         return problem if closed is not None and is_noted_there else ""
+
+    def project_problem(self, read: Callable[[str], bytes]) -> str:
+        from swarm_tui.agents.claude.project_settings import SETTINGS_PATHS, settings_problem
+
+        found = ((path, settings_problem(read(path))) for path in SETTINGS_PATHS)
+        return next(
+            (f"{path}: {problem}, and Claude would stop at its start" for path, problem in found if problem), ""
+        )
 
     def unapproved_servers(self, read: Callable[[str], bytes]) -> tuple[str, ...]:
         from swarm_tui.agents.claude.project_servers import SERVERS_PATH, SETTINGS_PATH, unapproved_servers
