@@ -16,6 +16,7 @@ EXAMPLES = """\
   swarm-tui answer mfrggzdf yes
   swarm-tui answer mfrggzdf no, use the cache      the agent gets the words
   swarm-tui answer nbswy3dp 2                      the second option
+  swarm-tui answer nbswy3dp 1,3                    two options, where several may be chosen
   swarm-tui answer nbswy3dp 2 'a.py only'          two questions
   swarm-tui answer --group orsxg5a yes             all of a group: one first, the others when that has worked
 Exit codes: 0 answered, 1 refused, not all answered, or gone, 2 misuse, 3 no engine works on the sweep."""
