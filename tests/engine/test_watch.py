@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -195,7 +195,7 @@ async def test_what_an_agent_asks_is_known_from_its_transcript_where_our_hook_is
         (home / folder).mkdir(parents=True)
     (tmp_path / "state" / "claude_main_pid").write_text("7")
 
-    async def question_of(now: float, block: dict[str, object], **session: str) -> str | None:
+    async def question_of(now: float, block: Mapping[str, object], **session: str) -> str | None:
         (home / "sessions" / "7.json").write_text(json.dumps(session))
         with (home / "projects" / "shop" / "s.jsonl").open("a") as file:
             file.write(json.dumps({"type": "assistant", "message": {"content": [block]}}) + "\n")
