@@ -49,6 +49,14 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
     config.option.numprocesses = min(len(os.sched_getaffinity(0)) + 1, MOST_WORKERS)
     if config.option.dist == "no":
         config.option.dist = "loadfile"
+    # Files are given out in our order, not by how many tests they have.
+    config.option.loadscopereorder = False
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put files with slow tests first: many short ones in the end keep all workers at work until the last."""
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -29,6 +29,7 @@ from rich.segment import Segment
 from rich.style import Style
 
 from swarm_tui.room.emulator import Emulator
+from tests.waiting import PATIENCE
 
 ANSWERS: Final = {
     b"\x1b[?2026$p": b"\x1b[?2026;2$y",
@@ -53,7 +54,6 @@ KEYS: Final = {
     "PageDown": "\x1b[6~",
     **{f"C-{letter}": chr(ord(letter) - 96) for letter in "abcdefghijklmnopqrstuvwxyz"},
 }
-PATIENCE: Final = 30.0
 _READ_SIZE: Final = 1 << 18
 _FRAME_TOP: Final = re.compile(r"[╭┌][─ ]*(?P<title>[^─╮┐]*)")
 _OWN_SCREEN: Final = b"\x1b[?1049"

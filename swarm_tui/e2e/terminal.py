@@ -14,7 +14,7 @@ from swarm_tui.e2e.result import CapturedText
 from swarm_tui.e2e.transcript import command_lines, comment_lines
 from swarm_tui.model.text import plain_lines
 
-DEFAULT_WAIT: Final = 10.0
+DEFAULT_WAIT: Final = 30.0
 _FIRST_PAUSE: Final = 0.005
 _LONGEST_PAUSE: Final = 0.1
 _KEY: Final = re.compile(

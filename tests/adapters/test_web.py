@@ -17,6 +17,7 @@ import pytest
 from swarm_tui.adapters.web import serve_folder
 from swarm_tui.errors import AdapterError
 from tests.programs import end_with_parent
+from tests.waiting import PATIENCE
 
 
 @pytest.fixture
@@ -45,12 +46,12 @@ def port(tmp_path: Path) -> Iterator[int]:
     address = process.stdout.readline().strip()
     yield int(address.rstrip("/").rpartition(":")[2])
     os.kill(process.pid, signal.SIGINT)
-    assert process.communicate(timeout=10)[1] == "no longer served\n"
+    assert process.communicate(timeout=PATIENCE)[1] == "no longer served\n"
     assert process.returncode == 0
 
 
 def ask(port: int, path: str, host: str = "", method: str = "GET") -> tuple[int, bytes, dict[str, str]]:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
     connection.request(method, path, headers={"Host": host} if host else {})
     answer = connection.getresponse()
     told = answer.status, answer.read(), dict(answer.getheaders())
@@ -108,7 +109,7 @@ def test_many_browsers_at_once(port: int) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(10)
+        thread.join(PATIENCE)
     assert [found.get_nowait() for _ in threads] == [200] * 20
 
 

@@ -49,7 +49,7 @@ def run_bounded(root: Path, dice: random.Random) -> Iterator[str]:
     if time.monotonic() - started > TIME_LIMIT + SLACK:
         yield f"it ran {time.monotonic() - started:.0f} s"
     try:
-        until(lambda: not is_there(mark), "the end of its children", 10.0)
+        until(lambda: not is_there(mark), "the end of its children")
     except AssertionError:
         yield f"children outlive it: {script}"
 

@@ -1,6 +1,6 @@
 """Chaos: kills engine, agents and tmux server of a real sweep at random moments and resumes, round after round.
 
-    python -m tests.engine.chaos --rounds 100 --seed 7 --keep failed
+    python -m tests.attacks.real_kills --rounds 100 --seed 7 --keep failed
 
 Each round has to end with the results and the integrated tree of an undisturbed sweep, no result harvested twice, no
 test launched twice.

@@ -1,6 +1,6 @@
 """A long run: a real sweep that does not end and a room on it, under requests and keys, watched for what grows.
 
-A round is a minute.
+A round is a minute, or all the time that there is.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tests.attacks.attack import Bounds, Table
 from tests.attacks.real_kills import isolated
 from tests.engine.endings import FILE, make_endings
 from tests.engine.sweeping import Program, offline
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 
 ROUNDS: Final = 60
 NAMES: Final = ("test_hangs", "test_clean", "test_fixed", "test_blocked", "test_asks", "test_given_up")
@@ -35,7 +35,6 @@ ACTIONS: Final = ("retry", "retry", "slots", "hold", "release", "message", "keys
 KEYS: Final = ("+", "-", "w", "j", "k", "Enter", "Escape", "3", "4", "5", "6", "1", "t", "?", "Escape", "/", "Escape")
 PAUSE: Final = 4.0
 SIZE: Final = ("120", "36")
-ENDING_SECONDS: Final = 15.0
 
 ALIVE: Final = "engine and room live through it all"
 GROWTH: Final = "memory and open files of engine and room do not grow without an end"
@@ -151,15 +150,15 @@ def attack(bounds: Bounds, table: Table) -> None:
         watched = soak.begin()
         try:
             for number, _ in bounds.each():
-                _minute(soak, watched, number, table)
+                _minute(soak, watched, number, table, min(60.0, bounds.seconds))
             for each in watched:
                 table.tried(GROWTH, each.problems(), str(each), len(each.memory))
         finally:
             _end(soak, table)
 
 
-def _minute(soak: Soak, watched: list[Watched], number: int, table: Table) -> None:
-    what, end = f"minute {number}", time.monotonic() + 60
+def _minute(soak: Soak, watched: list[Watched], number: int, table: Table, minute: float) -> None:
+    what, end = f"minute {number}", time.monotonic() + minute
     while time.monotonic() < end:
         table.tried(ANSWERED, soak.act(), what)
     gone = [each.name for each in watched if not Path(f"/proc/{each.process_id}").exists()]
@@ -192,7 +191,7 @@ def _end(soak: Soak, table: Table) -> None:
     cleaned = soak.program.call("clean", "--yes", "--folder")
     problems = [done.stderr[-300:] for done in (stopped, cleaned) if done.returncode]
     # A watcher of mngr sees within seconds that its agent is gone.
-    deadline = time.monotonic() + ENDING_SECONDS
+    deadline = time.monotonic() + PATIENCE
     while (left := _programs_with(name)) and time.monotonic() < deadline:
         time.sleep(0.2)
     problems += left

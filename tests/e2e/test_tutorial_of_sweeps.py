@@ -63,13 +63,13 @@ def test_the_room_opens_and_leaves(e2e: E2eSession) -> None:
     """)
     expect(e2e.run(SIMULATED)).to_succeed()
     with e2e.tmux("swarm-tui open ./simulated", width=120, height=40) as terminal:
-        terminal.wait_for("Tests 60", timeout=20)
+        terminal.wait_for("Tests 60")
         terminal.send_keys("?")
-        terminal.wait_for("Keys of this screen", timeout=20)
+        terminal.wait_for("Keys of this screen")
         terminal.send_keys("Escape")
-        terminal.wait_until_gone("Keys of this screen", timeout=20)
+        terminal.wait_until_gone("Keys of this screen")
         terminal.send_keys("q")
-        assert terminal.wait_for_exit(timeout=20) == 0
+        assert terminal.wait_for_exit() == 0
 
 
 def test_status_tells_what_needs_a_look(e2e: E2eSession) -> None:
@@ -104,9 +104,9 @@ def test_a_sweep_is_shown_as_it_was(e2e: E2eSession) -> None:
     expect(wrong).to_exit_with(2)
     expect(wrong.stderr).to_contain("--at 'yesterday' is no time: write 12:04, 12:04:31, 2026-11-19T12:04, or -10m")
     with e2e.tmux("swarm-tui open ./simulated --at -2m", width=120, height=40) as terminal:
-        terminal.wait_for("· Esc now", timeout=20)
+        terminal.wait_for("· Esc now")
         terminal.send_keys("q")
-        assert terminal.wait_for_exit(timeout=20) == 0
+        assert terminal.wait_for_exit() == 0
 
 
 def test_two_sweeps_are_compared(e2e: E2eSession) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -75,7 +76,9 @@ def kill_engine(folder: SweepFolder, number: int = signal.SIGKILL) -> None:
     """Kill the engine of a sweep, if one lives, and wait until it is gone."""
     process_id = engine_process_id(folder.lock)
     if process_id:
-        os.kill(process_id, number)
+        # It may have ended by itself since.
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process_id, number)
         until(lambda: engine_process_id(folder.lock) is None, "the death of the engine")
 
 

@@ -90,7 +90,7 @@ class HostSweep:
         self.runner = SweepRunner(self.context, tick=0.01)
 
     async def run(self) -> None:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             await self.runner.run(RequestHandler(self.context, self.runner))
 
     def events_of(self, *kinds: type) -> list[object]:

@@ -142,9 +142,14 @@ def test_two_engines_a_copy_and_a_newer_version_are_told_apart(program: Program,
 
 
 def _process_of(agent: str) -> int:
-    listed = subprocess.run(["ps", "-e", "-ww", "-o", "pid=,args="], capture_output=True, text=True, check=True)
-    lines = [line.split(None, 1) for line in listed.stdout.splitlines()]
-    return next(int(number) for number, words in lines if agent in words and "swarm-agent" in words)
+    def listed() -> int | None:
+        words = ["ps", "-e", "-ww", "-o", "pid=,args="]
+        found = subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()
+        return next((int(line.split()[0]) for line in found if agent in line and "swarm-agent" in line), None)
+
+    process_id = until(listed, f"the process of {agent}")
+    assert process_id is not None
+    return process_id
 
 
 def test_the_engine_lets_go_when_it_is_asked_to_end(program: Program) -> None:

@@ -94,8 +94,12 @@ async def test_a_host_is_made_held_and_given_back(
     assert await held_hosts(isolated_mngr.adapter, context.spec) == []
     assert (machines.made, context.state.hosts[name].stage, again.names()) == ([], "ended", [])
     assert context.state.hosts[name].access is None
-    left = await run_script(target_of(access), "tmux list-sessions 2>&1 || true")
-    assert "no server" in left.text or "error connecting" in left.text
+
+    async def has_no_server() -> bool:
+        left = await run_script(target_of(access), "tmux list-sessions 2>&1 || true")
+        return "no server" in left.text or "error connecting" in left.text
+
+    await eventually(has_no_server, "the end of its tmux")
 
 
 async def test_a_provider_that_makes_no_host_is_not_asked_for_ever(

@@ -16,9 +16,8 @@ from textual.pilot import Pilot
 
 from swarm_tui.room.app import RoomApp
 from tests.room.scenes import Scene, room_on, sweep_of, text_on_screen, until_computed
-from tests.waiting import eventually
+from tests.waiting import PATIENCE, eventually
 
-PATIENCE: Final = 15.0
 SIZES: Final = ((80, 24), (120, 35), (200, 60))
 SINGLE: Final = {
     "Every test is a cell, the side panel tells of the one under the cursor": Scene(

@@ -19,7 +19,7 @@ from swarm_tui.room.settings import Settings
 from swarm_tui.room.store import Store
 from tests.room.larder import LarderSweep, begin_larder
 from tests.room.scenes import shows, until_computed, until_handled
-from tests.waiting import eventually
+from tests.waiting import PATIENCE, eventually
 
 COLUMNS: Final = 110
 LINES: Final = 30
@@ -29,7 +29,6 @@ WAVES: Final = 5
 TITLE: Final = "A sweep: agents at work, an answer, the walk through the fixes, the plan applied"
 STILL: Final = 22
 """The frame for those who want nothing to move."""
-PATIENCE: Final = 15.0
 SAME_LOOKS: Final = 4
 """So many looks, one after the other, show the same of a screen that stands still."""
 

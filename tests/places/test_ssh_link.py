@@ -73,7 +73,7 @@ class Line:
         async def is_so() -> bool:
             return await self.place.latest_files([request]) == [expected]
 
-        await eventually(is_so, f"{expected}", 20)
+        await eventually(is_so, f"{expected}")
 
 
 @pytest.fixture

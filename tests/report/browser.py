@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from tests.programs import end_with_parent, require_program
+from tests.waiting import PATIENCE
 
 OPTIONS: Final = (
     "--headless",
@@ -73,7 +74,7 @@ class Browser:
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(f"{domain}.enable")
 
-    def call(self, method: str, *, session: str | None = None, timeout: float = 30.0, **parameters: Any) -> Any:
+    def call(self, method: str, *, session: str | None = None, timeout: float = PATIENCE, **parameters: Any) -> Any:
         """Call one method of the DevTools protocol and return its result."""
         self._number += 1
         message: dict[str, Any] = {"id": self._number, "method": method, "params": parameters}
@@ -101,7 +102,7 @@ class Browser:
         assert "exceptionDetails" not in told, told["exceptionDetails"]
         return told["result"].get("value")
 
-    def wait_for(self, expression: str, timeout: float = 20.0) -> None:
+    def wait_for(self, expression: str, timeout: float = PATIENCE) -> None:
         """Wait until an expression is true in the page."""
         deadline = time.monotonic() + timeout
         while not self.evaluate(f"Boolean({expression})"):

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from swarm_tui.adapters.environment import scrubbed_environment
 from swarm_tui.adapters.terminal import TerminalProgram
 from swarm_tui.room.emulator import Emulator
+from tests.waiting import PATIENCE
 
 ROWS, COLUMNS = 40, 100
 STEPS = (
@@ -60,7 +61,7 @@ class Attached:
 
     def tmux(self, *words: str) -> str:
         finished = subprocess.run(
-            ["tmux", "-f", "/dev/null", *words], env=self.environment, capture_output=True, text=True, timeout=10
+            ["tmux", "-f", "/dev/null", *words], env=self.environment, capture_output=True, text=True, timeout=PATIENCE
         )
         return finished.stdout
 
@@ -76,7 +77,7 @@ class Attached:
     def expected(self) -> list[str]:
         return [line.rstrip() for line in self.tmux("capture-pane", "-p", "-t", "=a:").split("\n")][: ROWS - 1]
 
-    def agrees(self, seconds: float = 8.0) -> bool:
+    def agrees(self, seconds: float = PATIENCE) -> bool:
         """Whether the rows come to agree: what moves by itself must be met at one moment."""
         self.pump(0.25)
         deadline = time.monotonic() + seconds
@@ -114,7 +115,7 @@ def test_rows_agree_after_resizing(attached: Attached) -> None:
         attached.program.resize(rows, columns)
         attached.emulator.resize(rows, columns)
         attached.program.send(b"echo resized\n")
-        deadline = time.monotonic() + 8
+        deadline = time.monotonic() + PATIENCE
         while attached.emulator.text()[: rows - 1] != attached.expected()[: rows - 1]:
             attached.pump(0.1)
             assert time.monotonic() < deadline, difference(attached)
@@ -144,9 +145,9 @@ def test_no_escape_sequence_breaks_it(characters: list[str]) -> None:
 @pytest.mark.parametrize("final", [b"S", b"T", b"b", b"L", b"M", b"@", b"P", b"X", b"A", b"B", b"C", b"D", b"d", b"G"])
 def test_huge_counts_take_no_time(final: bytes) -> None:
     emulator = Emulator(24, 80)
-    started = time.monotonic()
+    started = time.process_time()
     emulator.feed(b"x\x1b[999999999" + final)
-    assert time.monotonic() - started < 1.0
+    assert time.process_time() - started < 1.0
 
 
 def test_it_says_what_it_is_when_asked() -> None:
@@ -159,7 +160,7 @@ def test_a_program_that_ends_is_noticed_and_typing_into_it_is_no_error(tmp_path:
     program = TerminalProgram(["sh", "-c", "read x; echo got $x"], rows=5, columns=20, environment=dict(os.environ))
     program.send(b"hello\n")
     seen = b""
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + PATIENCE
     while (content := program.read()) is not None:
         seen += content
         assert time.monotonic() < deadline

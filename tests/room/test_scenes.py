@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.room.scenes import NOW, Scene, fixed_sweep, room_on, sweep_of, text_on_screen
+from tests.waiting import PATIENCE
 
 SHOWN = Path(__file__).parent / "shown"
 KEYS = {
@@ -34,7 +35,7 @@ async def test_it_looks_as_it_did(name: str, width: int, height: int) -> None:
     scene = Scene(name, KEYS[name], width, height, is_integrated=name == "fixes")
     with sweep_of(scene) as folder:
         async with room_on(folder, scene) as (app, pilot):
-            deadline = time.monotonic() + (2.0 if is_writing else 20.0)
+            deadline = time.monotonic() + (2.0 if is_writing else PATIENCE)
             while (shown := text_on_screen(app)) != expected and time.monotonic() < deadline:
                 await pilot.pause(0.05)
     if is_writing:

@@ -141,7 +141,7 @@ def test_a_preview_is_what_git_revert_gives(
 
 
 @pytest.mark.slow
-@settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(histories, st.sets(st.integers(0, 6), max_size=5), directory_renames)
 def test_a_preview_is_what_git_revert_gives_at_length(
     history: list[list[Change]], reverted: set[int], directory_renames: str
