@@ -32,12 +32,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from swarm_tui.cli.engine_requests import wait_for_release
     from swarm_tui.cli.progress import print_progress
     from swarm_tui.cli.sweeps import opened_sweep
     from swarm_tui.engine.cleaning import find_leftovers, original_of, remove_folder, remove_leftovers
     from swarm_tui.errors import UsageError
 
     opened = opened_sweep(arguments.sweep, Path.cwd())
+    wait_for_release(opened)
     leftovers = asyncio.run(find_leftovers(opened))
     original = original_of(opened)
     if original is not None:

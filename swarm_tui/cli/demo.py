@@ -75,7 +75,7 @@ def _closing_message(folder: SweepFolder) -> str:
     spec, integration = opened.spec, opened.state.integration
     in_folder, program = f"cd {shlex.quote(spec.repository)}", _program()
     lines = ["", f"The sample project is in {spec.repository}"]
-    if opened.has_running_engine:
+    if opened.has_running_engine and not opened.state.is_over:
         lines.append("The sweep goes on without the room.")
     elif integration.branch:
         lines.append(f"The integrated branch is {integration.branch} ({plain(integration.detail)})")

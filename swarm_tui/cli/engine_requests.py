@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 ANSWER_DEADLINE: Final = 60.0
 END_DEADLINE: Final = 600.0
+RELEASE_DEADLINE: Final = 30.0
 SILENCE: Final = 1.0
 _INTERVAL: Final = 0.1
 
@@ -57,6 +58,17 @@ def send_request(
             _check_not_stopped(opened)
         time.sleep(_INTERVAL)
     raise SwarmError("the engine has not answered yet", "it will, when it is not busy any more")
+
+
+def wait_for_release(opened: OpenedSweep, pause: Callable[[float], object] = time.sleep) -> None:
+    """Wait while the engine of a sweep that is over lets go of it, which it does a moment after its last event.
+
+    Whoever is told that a sweep is done may begin the next thing at once.
+    """
+    deadline = time.monotonic() + RELEASE_DEADLINE
+    while opened.state.is_over and opened.has_running_engine and time.monotonic() < deadline:
+        pause(_INTERVAL)
+        opened.read_new_events()
 
 
 def wait_for_end(opened: OpenedSweep) -> None:

@@ -34,16 +34,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from swarm_tui.cli.sweeps import chosen_sweep
-    from swarm_tui.journal.append import engine_process_id
 
     folder = chosen_sweep(arguments.sweep, Path.cwd())
-    if engine_process_id(folder.lock) is not None:
+    if _is_worked_on(folder):
         return _ask_engine(folder)
     from swarm_tui.engine.integrate_again import integrate_again
 
     print_progress(f"integrating sweep {folder.name}")
     state = integrate_again(folder, arguments.integrator)
     return _print_result(folder, state, is_json=arguments.json)
+
+
+def _is_worked_on(folder: SweepFolder) -> bool:
+    """Return whether an engine works on a sweep that could do it; one that has done its last act lets go first."""
+    from swarm_tui.cli.engine_requests import wait_for_release
+    from swarm_tui.journal.append import engine_process_id
+    from swarm_tui.journal.open import open_sweep
+
+    if engine_process_id(folder.lock) is None:
+        return False
+    opened = open_sweep(folder)
+    wait_for_release(opened)
+    return opened.has_running_engine
 
 
 def _ask_engine(folder: SweepFolder) -> int:

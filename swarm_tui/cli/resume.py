@@ -27,6 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from swarm_tui.cli.engine_requests import wait_for_release
     from swarm_tui.cli.progress import print_progress
     from swarm_tui.cli.sweeps import opened_sweep
     from swarm_tui.engine.resume import check_continued
@@ -41,6 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
     opened = opened_sweep(arguments.sweep, Path.cwd())
     folder, spec = opened.folder, opened.spec
     asyncio.run(check_continued(folder, spec))
+    wait_for_release(opened)
     process_id = engine_process_id(folder.lock)
     if process_id is not None:
         raise UsageError(

@@ -17,12 +17,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from swarm_tui.cli.engine_requests import send_request, wait_for_end
+    from swarm_tui.cli.engine_requests import send_request, wait_for_end, wait_for_release
     from swarm_tui.cli.progress import print_progress
     from swarm_tui.cli.sweeps import opened_sweep
     from swarm_tui.model.requests import RequestKind
 
     opened = opened_sweep(arguments.sweep, Path.cwd())
+    wait_for_release(opened)
     if not opened.has_running_engine:
         print_progress(f"no engine works on {opened.folder.name}: there is nothing to stop")
         return 0

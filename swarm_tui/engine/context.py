@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -43,6 +44,8 @@ class EngineContext:
     place: Place
     repository: Repository
     """The user's repository: its objects and refs, never its checkout."""
+    begun_at: float = field(default_factory=time.time)
+    """When this engine began: what was asked earlier was asked of another."""
     copy_source: CopySource = field(init=False)
     preparation: HostPreparation = field(init=False)
     _noted: set[str] = field(default_factory=set)

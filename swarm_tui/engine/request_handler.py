@@ -66,7 +66,7 @@ class RequestHandler:
             self._answer(request, problem=f"no swarm-tui that has the key {key_path()} wrote this request")
             return
         match request.kind:
-            case RequestKind.STOP_SWEEP if self._is_first_read:
+            case RequestKind.STOP_SWEEP if self._is_first_read and request.at < self._context.begun_at:
                 self._answer(request, problem="the engine that was asked to stop had already ended")
             case RequestKind.STOP_SWEEP:
                 self._answer(request)

@@ -17,8 +17,10 @@ from swarm_tui.regular_file import appending_descriptor, read_regular, regular_d
 Appended = TypeVar("Appended", bound=EventBase)
 
 _BLOCK: Final = 1 << 20
-SHARED_LOCK_GRACE: Final = 0.5
-"""A check whether an engine runs also holds the lock for a moment."""
+LOCK_GRACE: Final = 0.5
+"""An engine that has ended may hold its lock for a moment."""
+SHARED_LOCK_GRACE: Final = 20.0
+"""A check whether an engine runs also holds the lock for a moment, which on a busy machine may be long."""
 
 
 class EngineLock:
@@ -58,16 +60,27 @@ class EngineLock:
 
 def _acquire_lock(descriptor: int) -> bool:
     """Acquire the lock and return True, or False when an engine holds it."""
-    deadline = time.monotonic() + SHARED_LOCK_GRACE
+    began = time.monotonic()
     while True:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            if time.monotonic() >= deadline:
+            grace = LOCK_GRACE if _is_held_by_engine(descriptor) else SHARED_LOCK_GRACE
+            if time.monotonic() >= began + grace:
                 return False
             time.sleep(0.01)
         else:
             return True
+
+
+def _is_held_by_engine(descriptor: int) -> bool:
+    """Return whether nobody but its holder may have the lock."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    fcntl.flock(descriptor, fcntl.LOCK_UN)
+    return False
 
 
 def _no_locks(path: Path, error: OSError) -> JournalError:

@@ -25,7 +25,7 @@ from swarm_tui.model.sweep import MngrSettings, SweepSpec
 from swarm_tui.places.attach import Approach, Prepared
 from swarm_tui.places.local import LocalPlace
 from tests.conftest import IsolatedMngr
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 
 BACK = "\x02d"
 STATUS_LINE = "[mngr-swarm-x-copy]"
@@ -67,7 +67,7 @@ class Story:
             env=environment,
             dimensions=(30, 100),
             encoding="utf-8",
-            timeout=30,
+            timeout=PATIENCE,
         )
         child.delaybeforesend = None
         return child

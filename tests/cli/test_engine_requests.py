@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from swarm_tui.cli.engine_requests import send_request
+from swarm_tui.cli.engine_requests import send_request, wait_for_release
+from swarm_tui.cli.main import run_command_line
 from swarm_tui.engine.context import EngineContext
 from swarm_tui.errors import SwarmError
 from swarm_tui.journal.append import EngineLock
 from swarm_tui.journal.open import open_sweep
 from swarm_tui.journal.requests import RequestFollower
-from swarm_tui.model.events import RequestAnswered
+from swarm_tui.model.events import EngineEnded, EngineStarted, RequestAnswered
 from swarm_tui.model.requests import Request, RequestKind
 from tests.engine.rehearsal import QuickMngr, rehearse
 from tests.waiting import until
@@ -60,3 +61,59 @@ def test_without_another_engine_it_is_said(context: EngineContext) -> None:
     with pytest.raises(SwarmError, match="the engine ended before it answered"):
         send_request(open_sweep(context.folder), RequestKind.RETRY)
     ending.join()
+
+
+def test_a_sweep_that_is_over_is_waited_for_until_its_engine_lets_go(context: EngineContext) -> None:
+    lock = EngineLock(context.folder.lock)
+    lock.acquire()
+    opened = open_sweep(context.folder)
+    pauses: list[float] = []
+    wait_for_release(opened, pauses.append)
+    assert pauses == [], "it is not over"
+
+    def let_go(seconds: float) -> None:
+        pauses.append(seconds)
+        if len(pauses) == 3:
+            lock.release()
+
+    context.record(EngineEnded(why="finished"))
+    opened.read_new_events()
+    wait_for_release(opened, let_go)
+    assert len(pauses) == 3
+
+
+def test_the_next_engine_is_not_waited_for(context: EngineContext) -> None:
+    context.record(EngineEnded(why="stopped"))
+    lock = EngineLock(context.folder.lock)
+    lock.acquire()
+    opened = open_sweep(context.folder)
+    wait_for_release(opened, lambda _: context.record(EngineStarted(pid=2, is_resumed=True)))
+    assert not opened.state.is_over
+    lock.release()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["integrate", "--json"], "integrating sweep"),
+        (["stop"], "there is nothing to stop"),
+        (["clean", "--yes"], "has left nothing to clean"),
+    ],
+    ids=["integrate", "stop", "clean"],
+)
+def test_what_comes_right_after_the_last_event_is_done(
+    context: EngineContext,
+    words: list[str],
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(context.spec.repository)
+    context.record(EngineEnded(why="finished"))
+    lock = EngineLock(context.folder.lock)
+    lock.acquire()
+    releasing = threading.Timer(0.3, lock.release)
+    releasing.start()
+    run_command_line(words)
+    releasing.join()
+    assert said in capsys.readouterr().err

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -114,6 +115,7 @@ async def test_requests_that_cannot_be_are_answered_with_the_reason(tmp_path: Pa
     ]
     with context.folder.requests.open("a") as file:
         file.write("this is no request\n")
+    context.begun_at = time.time()
     await run(context)
     answers = [context.state.answers[request.id] for request in asked]
     assert [answer.is_done for answer in answers] == [False, False, False]
@@ -121,6 +123,15 @@ async def test_requests_that_cannot_be_are_answered_with_the_reason(tmp_path: Pa
     assert "no such test is no test of this sweep" in answers[1].detail
     assert "had already ended" in answers[2].detail
     assert next(context.state.tests()).result is Result.CLEAN
+
+
+async def test_an_engine_stops_that_was_asked_before_it_read_any_request(tmp_path: Path) -> None:
+    mngr = QuickMngr(tmp_path / "mngr")
+    context = rehearse(tmp_path, 2, mngr)
+    asked = append_request(context.folder, RequestKind.STOP_SWEEP)
+    await run(context)
+    assert context.state.answers[asked.id].is_done
+    assert mngr.created == []
 
 
 async def test_slots_that_no_test_needs_are_said(tmp_path: Path) -> None:

@@ -20,8 +20,8 @@ from tests.conftest import IsolatedMngr
 from tests.engine.endings import make_endings
 from tests.engine.sweeping import Program, kill_engine, offline
 from tests.room.agent_sweeps import make_sweep
-from tests.terminal import ProgramTerminal
-from tests.waiting import until
+from tests.terminal import ProgramTerminal, Screen
+from tests.waiting import PATIENCE, until
 
 pytestmark = pytest.mark.slow
 
@@ -44,7 +44,7 @@ class Person:
     def tmux(self, *words: str) -> str:
         return subprocess.run(["tmux", *words], env=self.environment, capture_output=True, text=True).stdout
 
-    def sees(self, words: str, seconds: float = 30.0) -> None:
+    def sees(self, words: str, seconds: float = PATIENCE) -> None:
         self.terminal.wait_for(words, seconds)
 
     def types(self, keys: str) -> None:
@@ -147,17 +147,18 @@ def to_second_test(person: Person) -> None:
     person.sees("2 of 2")
 
 
-def grid_of(person: Person) -> list[str]:
-    """Return what the left panel shows, without the times that run on in it and beside it."""
-    lines = person.terminal.screen.lines[:-1]  # the last one is tmux's own
-    assert any("test_two" in line[66:] for line in lines)
+def grid_of(screen: Screen) -> list[str]:
+    """Return what the left panel shows while the right one shows the second test, without times, which run on."""
+    lines = screen.lines[:-1]  # the last one is tmux's own
+    if not any("test_two" in line[66:] for line in lines):
+        return []
     return [re.sub(r"\s+(\d+[dhms]\w*(\s+|$))?", " ", line[:66]) for line in lines[2:-1]]
 
 
 def test_attach_type_detach_and_the_room_is_at_the_same_test(person: Person, agents: Agents) -> None:
     to_second_test(person)
     size = agents.size("two")
-    before = grid_of(person)
+    before = grid_of(person.terminal.wait_until(lambda screen: bool(grid_of(screen)), "the second test"))
     person.types("a")
     person.sees("C-b C-b d  brings you back")
     person.sees("C-b C-b d: back to the room  [mngr-swarm-x-two]")
@@ -166,7 +167,7 @@ def test_attach_type_detach_and_the_room_is_at_the_same_test(person: Person, age
     # The person's own tmux takes the first prefix.
     person.types("\x02\x02d")
     person.sees("back from swarm-x-two: it works on")
-    assert grid_of(person) == before
+    person.terminal.wait_until(lambda screen: grid_of(screen) == before, "the grid as it was")
     assert (agents.size("two"), agents.keys("two")) == (size, "")
     assert person.tmux("show-options", "-v", "-t", "=person:", "key-table").strip() == ""
 
