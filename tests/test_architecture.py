@@ -211,6 +211,45 @@ def test_imports_name_their_module_in_full() -> None:
     assert all(path.startswith("agents/live/swarm_live/") for path in relative), relative
 
 
+def imported_at_start(tree: ast.Module) -> Iterator[str]:
+    """Return the modules that importing this one imports: not those in functions, or for types alone."""
+    for node in tree.body:
+        parts = node.body if isinstance(node, ast.ClassDef) else [node]
+        yield from imports_of(
+            ast.Module([part for part in parts if isinstance(part, ast.Import | ast.ImportFrom)], type_ignores=[])
+        )
+
+
+def all_imported_with(*modules: str) -> set[str]:
+    """Return every module that is imported with these, by whatever way."""
+    found, coming = set(), list(modules)
+    while coming:
+        name = coming.pop()
+        path = PACKAGE.parent / Path(*name.split("."))
+        file = next((file for file in (path.with_suffix(".py"), path / "__init__.py") if file.is_file()), None)
+        if name not in found:
+            found.add(name)
+            coming += imported_at_start(parsed(file)) if file is not None else ()
+    return found
+
+
+def test_the_room_starts_without_what_only_its_other_screens_need() -> None:
+    at_start = all_imported_with(
+        "swarm_tui.room.entry", "swarm_tui.room.screens.sweep", "swarm_tui.agents.kinds.claude"
+    )
+    assert "swarm_tui.model.events" in at_start
+    late = {f"swarm_tui.{part}" for part in ("triage", "teeth", "testing", "adapters.git", "agents.shipped")}
+    late |= {"git", "pexpect", "pyte", "pygments", "tarfile", "http", "urllib.request", "multiprocessing", "jinja2"}
+    assert {name for name in at_start if is_within(name, frozenset(late))} == set()
+
+
+def test_the_merge_view_starts_without_what_only_its_keys_need() -> None:
+    at_start = all_imported_with("swarm_tui.room.entry", "swarm_tui.room.screens.fixes")
+    assert "swarm_tui.triage.review" in at_start
+    late = {"git", "pexpect", "pyte", "pygments", "http", "urllib.request", "swarm_tui.agents.shipped"}
+    assert {name for name in at_start if is_within(name, frozenset(late))} == set()
+
+
 def test_no_class_name_stands_for_two_things() -> None:
     places: dict[str, list[str]] = {}
     for path in sources():

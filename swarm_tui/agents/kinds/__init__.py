@@ -14,14 +14,14 @@ from fnmatch import fnmatchcase
 from functools import cache
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from swarm_tui.agents.observation import AgentObserver
-from swarm_tui.agents.transcript_summary import TranscriptSummary
 from swarm_tui.model.options import RunOptions
 from swarm_tui.model.sweep import SweepSpec
 from swarm_tui.transcripts.locate import TranscriptSources
 
 if TYPE_CHECKING:
+    from swarm_tui.agents.observation import AgentObserver
     from swarm_tui.agents.shipped import Shelf
+    from swarm_tui.agents.transcript_summary import TranscriptSummary
 
 DEFAULT_AGENT_TYPE: Final = RunOptions.agent_type
 
@@ -209,6 +209,8 @@ class AgentKind:
 
     def new_summary(self) -> TranscriptSummary:
         """Return a summary that reads transcripts of this kind."""
+        from swarm_tui.agents.transcript_summary import TranscriptSummary
+
         return TranscriptSummary()
 
 

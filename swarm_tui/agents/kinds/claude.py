@@ -6,13 +6,15 @@ import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from swarm_tui.agents.kinds import AgentKind, AgentStart, Login, Permission
-from swarm_tui.agents.observation import AgentObserver
-from swarm_tui.agents.transcript_summary import TranscriptSummary
 from swarm_tui.regular_file import read_regular
 from swarm_tui.transcripts.locate import TranscriptSources
+
+if TYPE_CHECKING:
+    from swarm_tui.agents.observation import AgentObserver
+    from swarm_tui.agents.transcript_summary import TranscriptSummary
 
 _SESSION_LOGS: Final = (
     "plugin/claude/anthropic/projects/*/*.jsonl",

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from swarm_tui.agents.kinds import AgentKind, AgentStart
-from swarm_tui.agents.observation import AgentObserver
-from swarm_tui.agents.shipped import write_offline_program
+
+if TYPE_CHECKING:
+    from swarm_tui.agents.observation import AgentObserver
 
 
 class OfflineKind(AgentKind):
@@ -25,6 +28,8 @@ class OfflineKind(AgentKind):
         return ""
 
     def prepare_command(self, start: AgentStart) -> tuple[str, ...]:
+        from swarm_tui.agents.shipped import write_offline_program
+
         return (write_offline_program(start.shelf), str(start.task_file))
 
     def message(self, prompt: str) -> str | None:
