@@ -11,8 +11,8 @@ from swarm_tui.model.text import plain
 
 if TYPE_CHECKING:
     from swarm_tui.journal.folder import SweepFolder
+    from swarm_tui.model.progress import Progress
     from swarm_tui.model.teeth import TestTeeth
-    from swarm_tui.teeth.measure import TeethProgress
     from swarm_tui.triage.review import Review
 
 
@@ -33,11 +33,11 @@ def print_teeth(review: Review, folder: SweepFolder | None, *, is_json: bool) ->
     return 1 if any(each.is_weaker for each in found) else 0
 
 
-def _show_progress(progress: TeethProgress) -> None:
+def _show_progress(progress: Progress) -> None:
     print(f"\r\x1b[K{progress.words}", end="", file=sys.stderr, flush=True)
 
 
-def _say_nothing(progress: TeethProgress) -> None:
+def _say_nothing(progress: Progress) -> None:
     return
 
 

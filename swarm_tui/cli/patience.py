@@ -13,13 +13,13 @@ from typing import Any, Final, TypeVar
 
 from swarm_tui.cli.progress import clear_passing, print_passing, print_progress
 from swarm_tui.model.formatting import duration
+from swarm_tui.model.progress import bar
 
 Waited = TypeVar("Waited")
 
 TICK: Final = 0.5
 UNSAID: Final = 1.0
 """Who waits shorter than this need not be told."""
-BAR_WIDTH: Final = 30
 KEPT: Final = 200
 
 
@@ -29,8 +29,7 @@ def draw_wait(seconds: float, expected: float | None) -> str:
         return duration(seconds)
     if seconds >= expected:
         return f"{duration(seconds)}, the last time it took {duration(expected)}"
-    done = int(BAR_WIDTH * seconds / expected)
-    return f"{'━' * done}{'─' * (BAR_WIDTH - done)}  {duration(seconds)} · ~{duration(expected - seconds)} left"
+    return f"{''.join(bar(seconds / expected))}  {duration(seconds)} · ~{duration(expected - seconds)} left"
 
 
 class Durations:

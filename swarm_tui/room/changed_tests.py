@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 
 from swarm_tui.model.fixes import Fix
+from swarm_tui.model.progress import Progress
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.teeth import TestTeeth
-from swarm_tui.teeth.measure import TeethProgress
 from swarm_tui.teeth.review_teeth import ReviewTeeth
 from swarm_tui.testing.traced import without_case
 
@@ -18,7 +18,7 @@ class ChangedTests:
 
     def __init__(self, teeth: ReviewTeeth) -> None:
         self.known: list[TestTeeth] = []
-        self.progress: TeethProgress | None = None
+        self.progress: Progress | None = None
         """How far the measurement is that runs now."""
         self.unmeasured = 0
         self._teeth = teeth
@@ -31,7 +31,7 @@ class ChangedTests:
     async def measure(self, on_change: Callable[[], None]) -> str:
         """Measure what was not measured yet; return in a sentence what came of it."""
 
-        def show(progress: TeethProgress) -> None:
+        def show(progress: Progress) -> None:
             self.progress = progress
             on_change()
 

@@ -14,6 +14,7 @@ from swarm_tui.journal.fold import SweepState
 from swarm_tui.model.fixes import Conflict, Fix, Preview
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.outcome import LeftOut
+from swarm_tui.model.progress import Progress
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.teeth import TestTeeth
 from swarm_tui.model.text import plain
@@ -49,6 +50,7 @@ class ReviewState:
         self.preview: Preview | None = None
         """Of the present plan; None while it is being computed."""
         self.applied = ""
+        self.applying: Progress | None = None
         self._state = state
         self._clock = clock
         self._measured: dict[str, MeasuredEffect] = read_measured_effects(review.outcome)
@@ -224,7 +226,7 @@ class ReviewState:
             parts=self._parts_words(),
             branch=reviewed_branch(review, self.sweep),
             applied=self.applied,
-            running=self.running,
+            running=self.applying or self.running,
             tests=self._plan_test_result(),
             doubt=next(iter((*review.branch.risk_lines, *review.branch.doubts)), ""),
             cost=cost_of_each(self._state().spending, words.count(Verdict.KEEP), len(self.fixes)),
@@ -247,10 +249,10 @@ class ReviewState:
         return "+".join(self.number(commit) for commit in commits[:3]) + more
 
     @property
-    def running(self) -> str:
-        """What runs in the background and how far it is, or ""."""
-        run, teeth = self.test_runner.running, self.changed_tests.progress
-        return run.progress if run is not None else teeth.words if teeth is not None else ""
+    def running(self) -> Progress | None:
+        """What runs in the background, and how far it is."""
+        run = self.test_runner.running
+        return run.progress if run is not None else self.changed_tests.progress
 
     def teeth_of(self, fix: Fix) -> tuple[TestTeeth, ...]:
         """Return the changed tests of a row, the weakest first."""

@@ -11,6 +11,7 @@ from swarm_tui.adapters.git import Repository
 from swarm_tui.journal.fold import SweepState
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.model.fixes import Fix
+from swarm_tui.model.progress import Progress, seconds_left
 from swarm_tui.model.sweep import SweepSpec
 from swarm_tui.room.changed_tests import ChangedTests
 from swarm_tui.teeth.review_teeth import ReviewTeeth
@@ -45,12 +46,12 @@ class TestRunFacts:
         return tuple(test for test, found in self.after.items() if found != PASSED and self.before.get(test) == PASSED)
 
     @property
-    def progress(self) -> str:
+    def progress(self) -> Progress:
         done, total = len(self.before) + len(self.after), 2 * len(self.tests)
         if not total:
-            return f"{self.about}: looking for its tests"
-        left = f", {(time.monotonic() - self.began) / done * (total - done):.0f} s left" if done else ""
-        return f"{self.about}: {done // 2} of {total // 2} tests{left}"
+            return Progress(f"{self.about}: looking for its tests")
+        left = seconds_left(done, total, time.monotonic() - self.began)
+        return Progress(self.about, done // 2, total // 2, "tests", left, done / total)
 
 
 class ReviewTestRunner:

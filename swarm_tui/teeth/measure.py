@@ -17,6 +17,7 @@ from swarm_tui.adapters.git.trees import TreeEntry
 from swarm_tui.adapters.pytest_runs import TestRun
 from swarm_tui.errors import SwarmError
 from swarm_tui.model.formatting import counted
+from swarm_tui.model.progress import Progress, seconds_left
 from swarm_tui.model.teeth import TestTeeth
 from swarm_tui.model.text import plain
 from swarm_tui.teeth.mutants import Fault, faults_in, with_faults
@@ -54,23 +55,7 @@ class MeasuredTest:
     before: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class TeethProgress:
-    """How far a measurement is."""
-
-    done: int
-    total: int
-    seconds_left: float | None = None
-
-    @property
-    def words(self) -> str:
-        if not self.total:
-            return "teeth: looking what the tests cover"
-        left = f", {self.seconds_left:.0f} s left" if self.seconds_left is not None else ""
-        return f"teeth: {self.done} of {self.total} runs{left}"
-
-
-OnProgress = Callable[[TeethProgress], None]
+OnProgress = Callable[[Progress], None]
 
 
 @dataclass(slots=True)
@@ -113,7 +98,7 @@ class TeethMeasurement:
         """Return what was measured of each test."""
         if not self._tests:
             return []
-        self._on_progress(TeethProgress(0, 0))
+        self._on_progress(Progress("teeth: looking what the tests cover"))
         now_names = [test.after for test in self._tests]
         old_names = [test.before for test in self._tests if test.before]
         plain_run = await self._run(self._trees.tip, now_names)
@@ -181,8 +166,8 @@ class TeethMeasurement:
             async with slots:
                 await self._run_round(rounds[number], old_names)
             done += 1
-            left = (time.monotonic() - started) / done * (len(rounds) - done)
-            self._on_progress(TeethProgress(done, len(rounds), left))
+            left = seconds_left(done, len(rounds), time.monotonic() - started)
+            self._on_progress(Progress("teeth", done, len(rounds), "runs", left))
 
         tasks = [asyncio.create_task(run(number)) for number in range(len(rounds))]
         try:

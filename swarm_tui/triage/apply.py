@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -34,7 +34,14 @@ from swarm_tui.triage.review import Review
 from swarm_tui.triage.review_text import conflict_summary
 from swarm_tui.triage.store import APPLIED_FILE, ReviewFolder
 
+Tell = Callable[[int], object]
+"""Is called after each commit with how many there are."""
+
 _SHORT: Final = 12
+
+
+def _tell_nobody(made: int) -> None:
+    return
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,17 +123,17 @@ def propose(review: Review, branch: str, *, reverted: Collection[str] | None = N
     )
 
 
-def apply_proposal(review: Review, proposal: Proposal, *, sweep: str = "") -> Applied:
+def apply_proposal(review: Review, proposal: Proposal, *, sweep: str = "", tell: Tell = _tell_nobody) -> Applied:
     """Make the commits and set the branch, if it still holds what the proposal says; else raise RefMoved."""
     if review.is_rewritten():
         raise SwarmError(f"{plain(review.tip_name)} has been rewritten meanwhile", "open the review again")
     with review.space.retained():
         if proposal.is_drop:
-            commit, made = build_clean_branch(review, proposal.preview, is_signed=proposal.is_signed)
+            commit, made = build_clean_branch(review, proposal.preview, is_signed=proposal.is_signed, tell=tell)
         else:
             rest = replace(proposal, preview=review.previewer.rest_of(proposal.preview))
-            commit, made = _build_reverts(review, rest, sweep)
-            commit, made = _take_in(review, proposal.preview, commit, made, is_signed=proposal.is_signed)
+            commit, made = _build_reverts(review, rest, sweep, tell)
+            commit, made = _take_in(review, proposal.preview, commit, made, proposal.is_signed, tell)
         review.space.copy_to_repository(commit, known=[review.branch.tip])
     entry = {"at": time.time(), "by": review.by, "branch": proposal.branch, "commit": commit}
     # Before the branch is set: were we killed between the two, the branch would count as somebody else's.
@@ -185,7 +192,7 @@ def _changing_reverts(review: Review, preview: Preview) -> list[Commit]:
     return [commit for commit in review.previewer.reverts(preview.chosen) if commit.id not in preview.unchanging]
 
 
-def _build_reverts(review: Review, proposal: Proposal, sweep: str) -> tuple[str, int]:
+def _build_reverts(review: Review, proposal: Proposal, sweep: str, tell: Tell) -> tuple[str, int]:
     parent, made = review.branch.tip, 0
     for commit, step in review.previewer.steps(proposal.preview.chosen):
         if step.tree == step.ours:
@@ -205,11 +212,13 @@ def _build_reverts(review: Review, proposal: Proposal, sweep: str) -> tuple[str,
         )
         parent = review.space.commit(step.tree, [parent], message, is_signed=proposal.is_signed)
         made += 1
+        tell(made)
     if proposal.preview.left_out:
         assert proposal.preview.tree is not None, "the plan builds"
         message = leaving_message(review, proposal.preview)
         parent = review.space.commit(proposal.preview.tree, [parent], message, is_signed=proposal.is_signed)
         made += 1
+        tell(made)
     return parent, made
 
 
@@ -263,7 +272,7 @@ def revert_message(
     return ("\n\n".join(paragraphs) + "\n").encode("utf-8", "replace")
 
 
-def _take_in(review: Review, preview: Preview, parent: str, made: int, *, is_signed: bool) -> tuple[str, int]:
+def _take_in(review: Review, preview: Preview, parent: str, made: int, is_signed: bool, tell: Tell) -> tuple[str, int]:
     """Make the commits of left-out fixes anew, as `git cherry-pick -x` would; return the last and the number of all."""
     for step in review.previewer.taken_steps(preview):
         commit = step.fix.commit
@@ -277,6 +286,7 @@ def _take_in(review: Review, preview: Preview, parent: str, made: int, *, is_sig
             is_signed=is_signed,
         )
         made += 1
+        tell(made)
     return parent, made
 
 
@@ -337,12 +347,14 @@ def _check_drop(review: Review, preview: Preview) -> list[tuple[Commit, str]]:
     return built
 
 
-def build_clean_branch(review: Review, preview: Preview, *, is_signed: bool = False) -> tuple[str, int]:
+def build_clean_branch(
+    review: Review, preview: Preview, *, is_signed: bool = False, tell: Tell = _tell_nobody
+) -> tuple[str, int]:
     """Make the commits of a plan whose history never had what it drops; return the last one, and how many they are."""
     rest = review.previewer.rest_of(preview)
     built = _check_drop(review, rest) if rest.changes_something else []
     parent = _first_parent_of_drop(review, rest) if rest.changes_something else review.branch.tip
-    for commit, tree in built:
+    for number, (commit, tree) in enumerate(built, 1):
         is_less = _loses_parts(review, rest, commit)
         message = message_without(review, commit, rest) if is_less else message_without_hunks(review, commit, rest)
         parent = review.space.commit(
@@ -353,7 +365,8 @@ def build_clean_branch(review: Review, preview: Preview, *, is_signed: bool = Fa
             authored=f"@{commit.authored}",
             is_signed=is_signed,
         )
-    return _take_in(review, preview, parent, len(built), is_signed=is_signed)
+        tell(number)
+    return _take_in(review, preview, parent, len(built), is_signed, tell)
 
 
 def checkout_hint(repository: Repository, applied: Applied) -> str:

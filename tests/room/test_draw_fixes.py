@@ -9,6 +9,7 @@ from pygments.lexers import find_lexer_class_for_filename
 
 from swarm_tui.model.diff import parse_diff
 from swarm_tui.model.harvest import HarvestReport
+from swarm_tui.model.progress import Progress
 from swarm_tui.model.state import TestRecord, Try
 from swarm_tui.model.teeth import Sign, SignKind, TestTeeth
 from swarm_tui.room.draw.code import draw_bare_line, draw_hunk, lexer_class_for
@@ -24,6 +25,7 @@ from swarm_tui.room.draw.fixes import (
     draw_plan,
 )
 from swarm_tui.room.draw.parts import text_of, width_of
+from swarm_tui.room.draw.progress import draw_progress
 from swarm_tui.room.draw.teeth import draw_teeth
 
 FIX = FixFacts(3, "Keep the exit code on copy", "", 9, 2, 3, 0, 1, False, False)
@@ -65,9 +67,19 @@ def test_a_row_fits_its_width(width: int, title: str, lines: int, agents: int) -
 
 @pytest.mark.parametrize("width", [80, 100, 140])
 def test_what_runs_and_what_came_of_it_is_seen_at_every_width(width: int) -> None:
-    words = "without #3: 4 of 9 tests, 12 s left"
-    assert words in text_of(draw_plan(replace(PLAN, running=words), width))
+    running = Progress("without #3", 4, 9, "tests", 12.0)
+    shown = text_of(draw_plan(replace(PLAN, running=running), width))
+    assert running.numbers in shown
+    assert ("━━━━──────" in shown) == (width >= 100)
     assert "4 went red" in text_of(draw_plan(replace(PLAN, tests="300 tests, 4 went red"), width))
+
+
+@given(st.integers(1, 200), st.text(max_size=30), st.integers(0, 10**6), st.integers(0, 10**6))
+def test_a_wait_fits_its_width_and_is_whole_where_there_is_room(width: int, doing: str, done: int, total: int) -> None:
+    progress = Progress("w" + doing.replace("\n", " "), done, total, "tests", 12.0)
+    for line in (draw_progress(progress, width), draw_plan(replace(PLAN, running=progress), width)):
+        assert width_of(line) <= width
+        assert width < 120 or progress.numbers in text_of(line)
 
 
 WEAKER = TestTeeth(

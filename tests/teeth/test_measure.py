@@ -9,8 +9,9 @@ import pytest
 
 from swarm_tui.cli.fixes_teeth import teeth_as_list
 from swarm_tui.model.limits import Confinement, RunLimits
+from swarm_tui.model.progress import Progress
 from swarm_tui.model.teeth import Sign, SignKind, TestTeeth, weakest_first
-from swarm_tui.teeth.measure import BUDGET, TeethProgress
+from swarm_tui.teeth.measure import BUDGET
 from swarm_tui.teeth.review_teeth import ReviewTeeth
 from swarm_tui.testing.settings import TestSettings
 from swarm_tui.triage.review import Review
@@ -42,7 +43,7 @@ async def test_weaker_tests_are_measured_kept_and_sorted_first(
     teeth = ReviewTeeth(review, settings)
     assert [found.is_weaker for found in teeth.known()] == [False, False, False]
     assert teeth.unmeasured == 3
-    seen: list[TeethProgress] = []
+    seen: list[Progress] = []
     found = await teeth.measure(seen.append)
     # Its source says nothing of the one: it notices less, and neither does the other notice the bug any more.
     weaker, without_fix = teeth_of(found, "other_input"), teeth_of(found, "passes_without_the_fix")

@@ -11,6 +11,7 @@ from swarm_tui.model.diff import Diff, DiffFile
 from swarm_tui.model.fixes import IntegratedBranch
 from swarm_tui.model.formatting import age, counted
 from swarm_tui.model.outcome import IntegratorOutcome, LeftOut
+from swarm_tui.model.progress import Progress
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.teeth import TestTeeth
 from swarm_tui.model.text import plain, plain_lines
@@ -27,6 +28,7 @@ from swarm_tui.room.draw.parts import (
     width_of,
     wrap_text,
 )
+from swarm_tui.room.draw.progress import draw_progress, progress_parts
 from swarm_tui.room.draw.teeth import draw_teeth
 
 TRIES_SHOWN: Final = 12
@@ -89,8 +91,8 @@ class PlanFacts:
     branch: str
     applied: str = ""
     """The branch that was made of this very plan, or ""."""
-    running: str = ""
-    """What runs in the background: "without #3: 4 of 9 tests"."""
+    running: Progress | None = None
+    """What runs in the background: the tests without #3."""
     tests: str = ""
     """How the tests of the whole plan went, when they were run."""
     doubt: str = ""
@@ -124,8 +126,8 @@ def draw_plan(facts: PlanFacts, width: int) -> Line:
     end: list[Part] = []
     if facts.tests:
         plan += [Part(" · ", "faint"), Part(facts.tests, "warning" if "red" in facts.tests else "good")]
-    if facts.running:
-        end = [Part("  "), Part(facts.running, "running")]
+    if facts.running is not None:
+        end = [Part("  "), *progress_parts(facts.running)]
     elif facts.applied:
         end = [Part("  applied on ", "dim"), Part(facts.applied, "good")]
     elif facts.doubt:
@@ -133,14 +135,16 @@ def draw_plan(facts: PlanFacts, width: int) -> Line:
     else:
         end = [Part("  not applied", "dim")]
     # Parts that do not fit beside the counts are left out, the least important first: what runs, or has run, is news.
-    short = end[-1:] if facts.running else plan[-1:] if facts.tests else []
+    news = [Part(facts.running.words, "running")] if facts.running else plan[-1:] if facts.tests else []
     explained = [Part(" (one of tests and docs)", "dim")] if facts.has_tests and len(plan) == 3 else []
     choices = [[*cost, *plan, *explained, *end, Part(" ")], [*cost, *plan, *end, Part(" ")], [*plan, *end, Part(" ")]]
-    choices += [[*short, Part(" ")]] if short else []
-    for right in (*choices, [*plan, Part(" ")], plan[:2]):
+    choices += [[*end, Part(" ")]] if facts.running else []
+    choices += [[*news, Part(" ")]] if news else []
+    choices += [] if facts.running else [[*plan, Part(" ")], plan[:2]]
+    for right in choices:
         if width_of(left) + width_of(right) + 2 <= width:
             return spread(left, right, width)
-    return cut_line(left, width)
+    return draw_progress(facts.running, width) if facts.running else cut_line(left, width)
 
 
 def _count(number: int, word: str, role: str) -> list[Part]:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from functools import partial
+from typing import Final
 
 from swarm_tui.errors import SwarmError
 from swarm_tui.model.formatting import counted
+from swarm_tui.model.progress import Progress, seconds_left
 from swarm_tui.room.review_state import ReviewState
 from swarm_tui.room.screens.dialog import Choosable, ConfirmScreen, PickScreen
 from swarm_tui.room.screens.plan_panel import PlanPanel
 from swarm_tui.room.screens.services import FixesServices
 from swarm_tui.triage.apply import Proposal, apply_proposal, checkout_hint, propose, reviewed_branch
+
+SHOWN_EVERY: Final = 0.1
 
 
 class PlanApplication:
@@ -69,12 +74,28 @@ class PlanApplication:
         self._screen.room.push_screen(ConfirmScreen(question, _details(state, proposal)), apply)
 
     async def _apply(self, state: ReviewState, proposal: Proposal) -> None:
+        began, total, made = time.monotonic(), len(proposal.subjects), 0
+
+        def tell(number: int) -> None:
+            nonlocal made
+            made = number
+
         try:
-            applied = await asyncio.to_thread(apply_proposal, state.review, proposal, sweep=state.sweep)
+            work = asyncio.ensure_future(
+                asyncio.to_thread(apply_proposal, state.review, proposal, sweep=state.sweep, tell=tell)
+            )
+            while not (await asyncio.wait({work}, timeout=SHOWN_EVERY))[0]:
+                left = seconds_left(made, total, time.monotonic() - began)
+                state.applying = Progress("applying", made, total, "commits", left)
+                self._plan.show()
+            applied = work.result()
             words = await asyncio.to_thread(checkout_hint, state.review.repository, applied)
         except SwarmError as error:
             self._screen.show_message(str(error), "error")
             return
+        finally:
+            state.applying = None
+            self._plan.show()
         self._screen.store.note("info", f"applied on {applied.branch}: {state.review.closing_line()}")
         self._plan.show_applied(applied.branch)
         self._screen.show_message(f"{applied.branch} is made. To get it: {words}", "good")

@@ -40,7 +40,7 @@ class TestRunCommands:
     def why_not(self) -> str:
         state = self._screen.review_state
         if state is not None and state.running:
-            return f"{state.running}: one run at a time, X stops it"
+            return f"{state.running.words}: one run at a time, X stops it"
         return self._screen.why_no_fix()
 
     def why_no_teeth(self) -> str:
