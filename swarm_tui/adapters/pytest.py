@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from swarm_tui.adapters.confinement import UNCONFINED, BoundedRunner
 from swarm_tui.adapters.environment import scrubbed_environment
+from swarm_tui.adapters.growing_number import Tell, told_while_it_grows
 from swarm_tui.adapters.process import Finished
 from swarm_tui.errors import AdapterError, ProgramMissing, UsageError
 from swarm_tui.model.text import plain, plain_lines
@@ -180,8 +181,11 @@ class PytestAdapter:
         self._variables = variables or {}
         self._runner = runner
 
-    async def collect(self, arguments: Sequence[str]) -> Collected:
-        """Collect without running; errors in test files are part of what is returned."""
+    async def collect(self, arguments: Sequence[str], tell: Tell | None = None) -> Collected:
+        """Collect without running; errors in test files are part of what is returned.
+
+        `tell` gets how many tests were found, again and again.
+        """
         with tempfile.TemporaryDirectory(prefix="swarm-collect-") as folder:
             scratch = Path(folder)
             files = {"collect": scratch / "collected.json"} | ({"top": self._top} if self._top is not None else {})
@@ -189,9 +193,11 @@ class PytestAdapter:
             words = [self.python, "-m", "pytest", "-p", "swarm_live", *cache_words(scratch, arguments), *arguments]
             words.append("--collect-only")
             environment = reporting_environment(scratch, self._import_roots, self._variables, **files)
-            finished = await self._runner.run(
-                words, cwd=self.folder, environment=environment, timeout=COLLECT_TIMEOUT, scratch=scratch
-            )
+            count = scratch / "collected.json.count"
+            async with told_while_it_grows(lambda: int(read_regular(count, 100) or b"0"), tell):
+                finished = await self._runner.run(
+                    words, cwd=self.folder, environment=environment, timeout=COLLECT_TIMEOUT, scratch=scratch
+                )
             try:
                 content = json.loads(read_regular(files["collect"]))
             except (OSError, ValueError):

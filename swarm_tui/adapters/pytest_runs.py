@@ -6,15 +6,18 @@ import os
 import tempfile
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from swarm_tui.adapters.confinement import UNCONFINED, BoundedRunner
 from swarm_tui.adapters.environment import scrubbed_environment
+from swarm_tui.adapters.growing_number import Tell, told_while_it_grows
 from swarm_tui.adapters.process import Finished
 from swarm_tui.adapters.pytest import cache_words, read_results, reporting_environment
 from swarm_tui.errors import LimitExceeded
 from swarm_tui.model.text import plain, plain_lines
+from swarm_tui.regular_file import read_regular
 
 ARGUMENTS_LIMIT: Final = 100_000
 """Bytes of node ids in one command line; not every kernel allows more."""
@@ -54,11 +57,13 @@ async def run_chosen_tests(
     variables: Mapping[str, str] | None = None,
     timeout: float,
     runner: BoundedRunner = UNCONFINED,
+    tell: Tell | None = None,
 ) -> TestRun:
     """Run the tests once, from a folder of the copy; those that the copy does not have are missing from the outcomes.
 
     `arguments` maps each node id to the word by which pytest is told of it in that folder. What counts is our plugin's
-    report on each test: the exit code also speaks of coverage, of other plugins and of other tests.
+    report on each test: the exit code also speaks of coverage, of other plugins and of other tests. `tell` gets how
+    many were run, again and again.
     """
     outcomes: dict[str, str] = {}
     failures: dict[str, str] = {}
@@ -77,9 +82,10 @@ async def run_chosen_tests(
             words = [*called, "--", *(arguments[test] for test in part)]
             finished, excess = None, ""
             try:
-                finished = await runner.run(
-                    words, cwd=copy / folder, environment=environment, timeout=timeout, scratch=scratch
-                )
+                async with told_while_it_grows(partial(_count_finished, report, len(outcomes)), tell):
+                    finished = await runner.run(
+                        words, cwd=copy / folder, environment=environment, timeout=timeout, scratch=scratch
+                    )
             except LimitExceeded as error:
                 excess = str(error)
             results, unfinished, texts = read_results(report)
@@ -104,6 +110,10 @@ async def run_chosen_tests(
                 middle = len(left) // 2
                 waiting += [left[:middle], left[middle:]]
     return TestRun(outcomes, complaint, is_complete, failures)
+
+
+def _count_finished(report: Path, before: int) -> int:
+    return before + read_regular(report).count(b'"kind": "finish"')
 
 
 async def run_command(

@@ -115,6 +115,7 @@ def _render(opened: OpenedSweep) -> RenderableType:
     from rich.text import Text
 
     from swarm_tui.insight.forecast import seconds_to_end_of_sweep
+    from swarm_tui.journal.progress_file import integration_progress
 
     state = opened.state
     now = time.time()
@@ -135,8 +136,8 @@ def _render(opened: OpenedSweep) -> RenderableType:
     line = Text(f"{opened.folder.name}  {clock(elapsed)}{left} · slots {slots}")
     if state.access.lost:
         line.append(f" · {state.access.lost_words}", "bold red")
-    if state.integration.state == "integrating":
-        line.append(" · integrating")
-        if state.integration.last_line:
-            line.append(f": {plain(state.integration.last_line, 100)}", "dim")
+    integrating = integration_progress(opened.folder, state.integration, now)
+    if integrating is not None:
+        line.append(" · integrating" if integrating.part is None else f" · integrating {integrating.part:.0%}")
+        line.append(f": {integrating.words}", "dim")
     return Text("\n").join([line, bar, numbers])

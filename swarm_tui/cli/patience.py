@@ -70,18 +70,25 @@ class Patience:
         self._new: dict[str, float] = {}
         self._sentence = ""
         self._began = 0.0
+        self._count = ""
         self._has_own_words = False
 
     def say(self, sentence: str) -> None:
         """Say what is being done from now on."""
         self._note()
         print_progress(sentence)
-        self._sentence, self._began, self._has_own_words = sentence, time.monotonic(), False
+        self._sentence, self._began = sentence, time.monotonic()
+        self._count, self._has_own_words = "", False
 
     def say_passing(self, text: str) -> None:
         """Show how far it is, in the words of what is being done."""
         self._has_own_words = True
         print_passing(text)
+
+    def say_count(self, text: str) -> None:
+        """Show what was found so far, beside how long it takes."""
+        self._count = text
+        self._show()
 
     def wait(self, work: Coroutine[Any, Any, Waited]) -> Waited:
         """Run this to its end, and keep how long each part has taken."""
@@ -103,9 +110,13 @@ class Patience:
     async def _tick(self) -> None:
         while True:
             await asyncio.sleep(TICK)
-            seconds = time.monotonic() - self._began
-            if self._sentence and not self._has_own_words and seconds >= UNSAID:
-                print_passing(draw_wait(seconds, self._durations.of(self._name)))
+            self._show()
+
+    def _show(self) -> None:
+        seconds = time.monotonic() - self._began
+        if self._sentence and not self._has_own_words and seconds >= UNSAID:
+            taken = draw_wait(seconds, self._durations.of(self._name))
+            print_passing(" · ".join(filter(None, (taken, self._count))))
 
     @property
     def _name(self) -> str:

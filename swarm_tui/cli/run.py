@@ -69,7 +69,9 @@ def run(arguments: argparse.Namespace) -> int:
         return _explain(arguments)
     patience = Patience(Path.cwd())
     try:
-        spec, tests = patience.wait(prepare_sweep(_order(arguments), patience.say, patience.say_passing))
+        spec, tests = patience.wait(
+            prepare_sweep(_order(arguments), patience.say, patience.say_passing, patience.say_count)
+        )
     except NothingConcerned as error:
         print_progress(str(error))
         return error.exit_code

@@ -304,6 +304,7 @@ def _table(opened: OpenedSweep, records: list[TestRecord]) -> Iterable[str]:
     from swarm_tui.insight.costs import cost_of_each
     from swarm_tui.journal.budget_events import BUDGET_CANNOT_HOLD
     from swarm_tui.journal.doubts import doubts_of
+    from swarm_tui.journal.progress_file import integration_progress
     from swarm_tui.triage.store import count_kept, review_of_sweep
 
     state = opened.state
@@ -317,6 +318,9 @@ def _table(opened: OpenedSweep, records: list[TestRecord]) -> Iterable[str]:
         yield f"the budget is spent: nothing further is launched until it is raised: `{more}`"
     if state.budget.is_blind:
         yield BUDGET_CANNOT_HOLD
+    integrating = integration_progress(opened.folder, state.integration, time.time())
+    if integrating is not None and sweep_state(opened) == "integrating":
+        yield f"integrating: {integrating.words}"
     if state.integration.branch:
         yield f"integrated on {state.integration.branch}: {state.integration.fixes} fixes"
     yield from integration_lines(state.integration, opened.folder.name)

@@ -74,11 +74,19 @@ async def find_tests(
     selection: Selection,
     setup: str | None = None,
     progress: Progress,
+    count: Progress = lambda _: None,
     alone: Sequence[str] = (),
 ) -> Found:
-    """Collect in the project's interpreter and choose; files that cannot be imported are left out, and named."""
+    """Collect in the project's interpreter and choose; files that cannot be imported are left out, and named.
+
+    `count` gets how many tests were found, again and again.
+    """
     progress("collecting the tests")
-    adapter, collected = await collect_tests(repository, folder, python, arguments)
+
+    def tell(number: int) -> None:
+        count(f"{counted(number, 'test')} so far")
+
+    adapter, collected = await collect_tests(repository, folder, python, arguments, tell)
     if not collected.tests or any(not error.test for error in collected.errors):
         refuse_errors(collected)
     left_out = tuple(_broken_sentence(error) for error in collected.errors)
@@ -113,14 +121,18 @@ async def find_tests(
 
 
 async def collect_tests(
-    repository: Repository, folder: Path, python: str | None, arguments: Sequence[str]
+    repository: Repository,
+    folder: Path,
+    python: str | None,
+    arguments: Sequence[str],
+    tell: Callable[[int], object] | None = None,
 ) -> tuple[PytestAdapter, Collected]:
     """Return pytest in the project's interpreter, and what it collects there."""
     missing: ProgramMissing | None = None
     async for candidate in _candidates(repository, folder, python):
         adapter = PytestAdapter(candidate, folder, top=repository.root)
         try:
-            return adapter, await adapter.collect(arguments)
+            return adapter, await adapter.collect(arguments, tell)
         except ProgramMissing as error:
             missing = missing or error
     raise missing or UsageError("no Python was found for this project", "name one with --python")

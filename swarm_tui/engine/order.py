@@ -144,11 +144,11 @@ async def _check_mngr(order: Order, project: _Project) -> Preconditions:
 
 
 async def prepare_sweep(
-    order: Order, progress: Progress, live: Live = lambda _: None
+    order: Order, progress: Progress, live: Live = lambda _: None, count: Live = lambda _: None
 ) -> tuple[SweepSpec, list[SweptTest]]:
     """Check an order, try its tests in a fresh copy, and return what the sweep is to be; its name is not taken yet.
 
-    `live` gets what is being done at the moment, again and again.
+    `live` gets what is being done at the moment, again and again, and `count` how many tests were found so far.
     """
     project = await _open_project(order)
     wishes = _trial_wishes(order, project.fill)
@@ -158,7 +158,7 @@ async def prepare_sweep(
             begun = begin_trial(project.repository, project.base, wishes, progress, live)
             trial = await stack.enter_async_context(begun)
         # mngr takes a second to answer; the tests are collected meanwhile.
-        finding = asyncio.create_task(_find(order, project.repository, progress))
+        finding = asyncio.create_task(_find(order, project.repository, progress, count))
         try:
             preconditions = await _check_mngr(order, project)
             found = await finding
@@ -192,7 +192,7 @@ def _trial_wishes(order: Order, fill: tuple[str, ...]) -> TrialWishes | None:
     return TrialWishes(order.pytest_arguments, order.setup or "", fill, order.run_limits, runs, known)
 
 
-async def _find(order: Order, repository: Repository, progress: Progress) -> Found:
+async def _find(order: Order, repository: Repository, progress: Progress, count: Live) -> Found:
     return await find_tests(
         repository,
         order.folder,
@@ -201,6 +201,7 @@ async def _find(order: Order, repository: Repository, progress: Progress) -> Fou
         selection=order.selection,
         setup=order.setup,
         progress=progress,
+        count=count,
         alone=order.alone,
     )
 

@@ -93,8 +93,15 @@ class Trial:
                 await (self._making or self._make())
             except SetUpFailed as error:
                 raise SwarmError("\n  ".join([error.message, *error.lines]), "nothing was begun") from None
-        with self._told("collecting in a fresh copy"):
-            copy, collected, complaint = await self._collect()
+        number = 0
+
+        def count(tests: int) -> None:
+            nonlocal number
+            number = tests
+
+        what = "collecting in a fresh copy"
+        with self._told(lambda: f"{what}, {counted(number, 'test')} so far" if number else what):
+            copy, collected, complaint = await self._collect(count)
         facts = CopyFacts(self._repository, self._base, copy, found.folder, found.root, found.import_roots)
         here = {test.test for test in collected.tests} if collected is not None else set()
         missing = [(test, file) for test, file, _ in found.tests if test not in here]
@@ -112,15 +119,15 @@ class Trial:
         self._tell(found, kept, differences)
         return replace(kept, left_out=(*kept.left_out, *(difference.sentence for difference in differences)))
 
-    async def _collect(self) -> tuple[Path, Collected | None, str]:
-        """Return the copy and what pytest collects there, or what it says instead."""
+    async def _collect(self, count: Callable[[int], None]) -> tuple[Path, Collected | None, str]:
+        """Return the copy and what pytest collects there, or what it says instead; `count` gets how many so far."""
         async with self._copies.checked_out(self._tree) as copy:
             pass
         words = self._arguments_in(copy)
         if words is None:
             return copy, None, ""
         try:
-            return *(await self._copies.collect(self._tree, words, top=self._repository.root)), ""
+            return *(await self._copies.collect(self._tree, words, top=self._repository.root, tell=count)), ""
         except (AdapterError, UsageError) as error:
             return copy, None, error.message
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from swarm_tui.agents.kinds import kind_of_sweep
 from swarm_tui.insight.budget import cost_text
 from swarm_tui.model.budget import WARNED_AT, Budget
-from swarm_tui.model.formatting import age, counted, wall_clock
+from swarm_tui.model.formatting import age, counted, duration, wall_clock
 from swarm_tui.model.sweep import SweepSpec
 from swarm_tui.model.text import plain
 from swarm_tui.model.trouble import dial_words
@@ -42,7 +42,7 @@ def header_facts(store: Store, screen: RoomScreen | None = None) -> HeaderFacts:
         shown_pills=screen.room.shown_pills if screen is not None else frozenset(),
         status=status,
         status_role=role,
-        status_more=f"{age(store.live_clock() - store.past.at)} · ] later" if store.past is not None else "",
+        status_more=_status_more(store),
         screen=screen.TITLE_WORD if screen is not None else "",
     )
 
@@ -60,6 +60,14 @@ def _place(spec: SweepSpec) -> str:
     if kind_of_sweep(spec).permission(spec.permissions, spec.agent_arguments).sentence:
         words.append(f"permissions {spec.permissions}")
     return " · ".join(words)
+
+
+def _status_more(store: Store) -> str:
+    if store.past is not None:
+        return f"{age(store.live_clock() - store.past.at)} · ] later"
+    progress = store.integration_progress()
+    left = progress.seconds_left if progress is not None else None
+    return f"~{duration(left)} left" if left is not None else ""
 
 
 def _status(store: Store) -> tuple[str, str]:
@@ -87,7 +95,9 @@ def _status(store: Store) -> tuple[str, str]:
     if state.budget.is_used_up and not state.is_over:
         return "budget spent · $ raises it", "error"
     if state.integration.state == "integrating":
-        return "integrating", "running"
+        progress = store.integration_progress()
+        part = progress.part if progress is not None else None
+        return f"integrating {part:.0%}" if part is not None else "integrating", "running"
     if store.engine is EngineState.ENDED and state.ended_why is not None:
         role = {"finished": "good", "stopped": "warning"}.get(state.ended_why, "error")
         return ("engine failed" if state.ended_why == "failed" else state.ended_why), role

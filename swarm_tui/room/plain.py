@@ -63,6 +63,9 @@ def _sweep(store: Store) -> Iterator[str]:
         numbers.append(f"about {duration(facts.left)} left")
     numbers += [f"cost {facts.cost}"] if facts.cost else []
     yield from [", ".join(numbers)] if numbers else []
+    integrating = store.integration_progress()
+    if integrating is not None:
+        yield f"integrating: {integrating.words}"
     if fixes := open_fixes(store, None):
         yield f"{counted(fixes, 'fix is', 'fixes are')} ready to be reviewed"
     comes_next = next_facts(store, None)

@@ -23,9 +23,11 @@ from swarm_tui.journal.append import engine_process_id
 from swarm_tui.journal.fold import SweepState
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.open import open_at_snapshot
+from swarm_tui.journal.progress_file import integration_progress
 from swarm_tui.journal.put_off import PutOff
 from swarm_tui.journal.requests import append_request
 from swarm_tui.model.formatting import wall_clock
+from swarm_tui.model.progress import Progress
 from swarm_tui.model.requests import Request, RequestDetails, RequestKind, request_words
 from swarm_tui.model.state import LogLine, TestRecord
 from swarm_tui.model.states import State
@@ -306,6 +308,15 @@ class Store:
     def hosts(self) -> list[HostLine]:
         """Return what is known of the hosts, computed at most once a second."""
         return self._cached("hosts", lambda: self.insights.hosts.lines(self.opened.spec, self.state.hosts))
+
+    def integration_progress(self) -> Progress | None:
+        """Return how far an integration is that is at work now, looked at once a second."""
+        if self.engine is not EngineState.RUNNING or self.state.integration.state != "integrating":
+            return None
+        integration, now = self.state.integration, self.clock()
+        return self._cached(
+            "integration", lambda: integration_progress(self.folder, integration, now), is_of_journal=False
+        )
 
     def seconds_left(self) -> float | None:
         queued = self.state.counts[State.QUEUED.value]

@@ -100,6 +100,8 @@ class TestCopies:
         self.settings = settings
         self.arguments: dict[str, str] = {}
         """The arguments of pytest that select tests, by node id, where they differ from it."""
+        self.on_tests: Callable[[int], object] = lambda tests: None
+        """Is called with how many tests more `run` has an outcome of."""
         self._space = space
         self._cache = cache
         self._base = base
@@ -145,9 +147,19 @@ class TestCopies:
         """Run tests on a tree; those whose outcome is cached are not run again."""
         known = self._cache.outcomes(tree)
         wanted = [test for test in tests if test not in known]
+        self.on_tests(len(tests) - len(wanted))
         if not wanted:
             return TestRun(_only(known, tests))
-        made = await self.run_uncached(tree, wanted, self.settings.timeout if timeout is None else timeout)
+        told = 0
+
+        def tell(number: int) -> None:
+            nonlocal told
+            self.on_tests(number - told)
+            told = number
+
+        timeout = self.settings.timeout if timeout is None else timeout
+        made = await self.run_uncached(tree, wanted, timeout, tell=tell)
+        tell(len(wanted))
         if made.is_complete:
             self._cache.add(tree, made.outcomes)
         return TestRun(_only({**known, **made.outcomes}, tests), made.complaint, made.is_complete, made.failures)
@@ -161,11 +173,12 @@ class TestCopies:
         variables: Callable[[Path], Mapping[str, str]] | None = None,
         first_on_path: Sequence[str] = (),
         writable: Path | None = None,
+        tell: Callable[[int], object] | None = None,
     ) -> TestRun:
         """Run tests on a tree whatever is cached, and cache nothing.
 
         `variables` returns further variables for a copy's folder; `first_on_path` are folders outside of the copy, and
-        `writable` is one where the run leaves something.
+        `writable` is one where the run leaves something. `tell` gets how many tests were run, again and again.
         """
         async with self._checked_out(tree) as copy:
             if self.settings.command:
@@ -188,9 +201,16 @@ class TestCopies:
                 variables={**self._variables(copy), **(variables(copy.folder) if variables else {})},
                 timeout=timeout,
                 runner=await self._runner(copy, *first_on_path, writable=writable),
+                tell=tell,
             )
 
-    async def collect(self, tree: str, arguments: Sequence[str], top: Path | None = None) -> tuple[Path, Collected]:
+    async def collect(
+        self,
+        tree: str,
+        arguments: Sequence[str],
+        top: Path | None = None,
+        tell: Callable[[int], object] | None = None,
+    ) -> tuple[Path, Collected]:
         """Return a copy's folder and what is collected in it; `top` is where its modules must not come from."""
         settings = self.settings
         async with self._checked_out(tree) as copy:
@@ -198,7 +218,7 @@ class TestCopies:
             folder = copy.folder / settings.folder
             python, runner = await self._python_in(copy), await self._runner(copy)
             adapter = PytestAdapter(python, folder, roots, top=top, variables=self._variables(copy), runner=runner)
-            return copy.folder, await adapter.collect(arguments)
+            return copy.folder, await adapter.collect(arguments, tell)
 
     async def results(self, tree: str, tests: Sequence[str]) -> AsyncIterator[TestResult]:
         """Yield the result of each test on a tree as it comes; leaving early ends what still runs."""

@@ -9,8 +9,10 @@ import pytest
 
 from swarm_tui.agents.integrator.branches import read_branches
 from swarm_tui.agents.integrator.inputs import IntegratorInputs
+from swarm_tui.agents.integrator.meter import Meter
 from swarm_tui.agents.integrator.program import integrate
 from swarm_tui.model.outcome import IntegratorOutcome, parse_integrator_outcome
+from swarm_tui.model.progress import Progress
 from tests.agents.integrator_project import CODE, README, SWEEP, TEST_FILE, TESTS, SweptProject, changed
 from tests.git_project import file_contents
 
@@ -23,8 +25,8 @@ def project(tmp_path: Path) -> SweptProject:
     return SweptProject(tmp_path / "project")
 
 
-async def integrated(project: SweptProject, inputs: IntegratorInputs) -> IntegratorOutcome:
-    outcome = await integrate(project.repository, inputs, lambda line: None)
+async def integrated(project: SweptProject, inputs: IntegratorInputs, meter: Meter | None = None) -> IntegratorOutcome:
+    outcome = await integrate(project.repository, inputs, lambda line: None, meter=meter)
     # What is written is what is read.
     return parse_integrator_outcome(outcome.model_dump_json().encode())
 
@@ -340,8 +342,27 @@ async def test_fixes_are_ranked_by_what_they_turn_green_and_break(project: Swept
     project.agent("test_add", [("[FIX_IMPL] Add", {"sums.py": ADD})])
     before = file_contents(project.git.root / "tests")
     inputs = project.inputs(measure_seconds=60.0, cache=str(project.git.root.parent / "cache.json"))
-    outcome = await integrated(project, inputs)
+    shown = list[Progress]()
+    outcome = await integrated(project, inputs, Meter(shown.append))
 
+    said = dict.fromkeys(progress.doing for progress in shown)
+    assert list(said) == [
+        "reading 3 branches",
+        "putting 0 test and doc commits together",
+        "running the tests without any fix",
+        "measuring",
+        "looking for flaky tests",
+        "putting the fixes in their order",
+        "running all tests on the branch",
+        "looking which fix breaks 1 test",
+    ]
+    last = {progress.doing: progress.numbers.partition(",")[0] for progress in shown}
+    assert last["running the tests without any fix"] == "4 of 4 tests"
+    assert last["measuring"] == "3 of 3 fixes"
+    assert last["running all tests on the branch"] == "5 of 5 tests"
+    parts = [progress.part or 0.0 for progress in shown]
+    assert parts == sorted(parts)
+    assert parts[-1] == 1.0
     assert project.subjects(inputs) == [
         "[FIX_IMPL] Add",
         "[FIX_IMPL] Double",

@@ -10,7 +10,7 @@ import pytest
 from swarm_tui.adapters.git import Repository
 from swarm_tui.adapters.pytest import Collected
 from swarm_tui.engine.code_origin import import_roots
-from swarm_tui.engine.collect import Found, Selection, find_tests, options_of
+from swarm_tui.engine.collect import Found, Selection, collect_tests, find_tests, options_of
 from swarm_tui.errors import AdapterError, ProgramMissing, SwarmError, UsageError
 from tests.git_project import PYTEST_INI, GitProject
 
@@ -47,6 +47,23 @@ async def find(project: GitProject, *arguments: str, folder: str = "", **selecti
         selection=Selection(**selection),  # type: ignore[arg-type]
         progress=lambda _: None,
     )
+
+
+async def test_tests_are_counted_while_they_are_collected(project: GitProject) -> None:
+    """The last file is collected when what was found before it has been told."""
+    told = project.root.parent / "told"
+    wait = f"import os, time\nwhile not os.path.exists({str(told)!r}): time.sleep(0.01)\n"
+    project.commit("Wait", {"tests/test_z.py": wait + "def test_last(): pass\n"})
+    counts: list[int] = []
+
+    def tell(number: int) -> None:
+        counts.append(number)
+        told.touch()
+
+    _, collected = await collect_tests(Repository.open(project.root), project.root, sys.executable, [], tell)
+    assert counts[0] == 6
+    assert len(collected.tests) == 7
+    assert counts[-1] <= 7
 
 
 async def test_every_id_is_found_with_its_place(project: GitProject) -> None:

@@ -1,5 +1,7 @@
 """What the merge view tells while there are no fixes, and that it comes alive by itself."""
 
+import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -8,10 +10,12 @@ import pytest
 from textual.pilot import Pilot
 
 from swarm_tui.journal.append import EngineLock
+from swarm_tui.journal.progress_file import PROGRESS_FILE
 from swarm_tui.model import events as happened
+from swarm_tui.model.progress import Progress
 from swarm_tui.room.draw.no_fixes import NoFixesFacts, draw_no_fixes, no_fixes_message
-from swarm_tui.room.draw.parts import width_of
-from tests.room.larder import begin_larder
+from swarm_tui.room.draw.parts import text_of, width_of
+from tests.room.larder import ENDED, begin_larder
 from tests.room.scenes import Scene, room_on, text_on_screen
 from tests.waiting import eventually
 
@@ -19,7 +23,7 @@ FACTS = NoFixesFacts(
     sweep="20261118",
     integration="none",
     detail="",
-    last_line="",
+    progress=None,
     integrating_for=0.0,
     done=3,
     total=12,
@@ -53,9 +57,12 @@ def test_it_says_how_far_the_sweep_is_and_what_to_do(facts: NoFixesFacts, words:
 
 
 def test_while_it_integrates_it_says_what_the_integrator_does() -> None:
-    facts = replace(FACTS, done=12, integration="integrating", last_line="measures 3 fixes with 4 tests")
+    facts = replace(
+        FACTS, done=12, integration="integrating", progress=Progress("measuring", 3, 12, "fixes", 40.0, 0.5)
+    )
     _, text, role = no_fixes_message(facts)
-    assert any("measures 3 fixes" in part.text for line in draw_no_fixes(facts, text, role, 80) for part in line)
+    shown = "\n".join(text_of(line) for line in draw_no_fixes(facts, text, role, 80))
+    assert re.search(r"measuring\n +━{20}─{20} 3 of 12 fixes, ~40s left", shown)
 
 
 @pytest.mark.parametrize("width", [20, 40, 78, 198])
@@ -78,8 +85,15 @@ async def test_the_fixes_come_by_themselves_when_the_sweep_is_integrated(tmp_pat
             assert "◆ soon_includes_today" in text_on_screen(app)
             sweep.work([name for name in sweep.records if name not in ("soon_includes_today", "a_new_larder_is_empty")])
             await shows(pilot, "27 of 27 tests are done. Integration comes next")
+            said = {"at": ENDED + 1, "doing": "measuring", "done": 3, "total": 12, "noun": "fixes", "whole": 0.34}
+            sweep.folder.integrator.mkdir()
+            (sweep.folder.integrator / PROGRESS_FILE).write_text(json.dumps(said))
             sweep.begin_integrating()
             await shows(pilot, "All work is put together on one branch")
+            await shows(pilot, "integrating 34%", "━━━──", "3 of 12 fixes")
+            await pilot.press("1")
+            await shows(pilot, "Integrating: measuring ━", "3 of 12 fixes")
+            await pilot.press("3")
             sweep.integrate()
             await shows(pilot, "8 fixes · 0 keep · 0 revert · 8 open", "+ return now <= best", "plan clean")
             await pilot.press("y")

@@ -14,6 +14,7 @@ from swarm_tui.adapters.pytest_runs import TestRun
 from swarm_tui.agents.integrator.concerns import ALL_POSSIBLE, Concerned, Concerns
 from swarm_tui.agents.integrator.duplicates import DistinctFix
 from swarm_tui.agents.integrator.inputs import IntegratorInputs
+from swarm_tui.agents.integrator.meter import TESTS, Meter
 from swarm_tui.agents.integrator.ranking import Effect, reported_effect
 from swarm_tui.errors import SwarmError
 from swarm_tui.model.states import Result
@@ -73,6 +74,7 @@ class FixMeasurement:
         tree_before: str,
         fixes: Sequence[FixTree],
         progress: Progress,
+        meter: Meter,
     ) -> None:
         """`tree_before` is the base with all test and doc fixes; each of `fixes` is alone on top of it."""
         self._space = space
@@ -81,6 +83,7 @@ class FixMeasurement:
         self._tree_before = tree_before
         self._fixes = fixes
         self._progress = progress
+        self._meter = meter
         self._deadline = time.monotonic() + inputs.measure_seconds
         self._flaky: set[str] = set()
         self._concerns: Concerns | None = None
@@ -92,6 +95,9 @@ class FixMeasurement:
         likely = tests_that_may_turn_green(self._inputs, [entry.fix for entry in self._fixes])
         others = other_tests(self._inputs, likely) if len(self._fixes) >= FIXES_WORTH_TRACING else []
         self._progress(f"measures {len(self._fixes)} fixes with {_count(len(likely))}")
+        every = len(self._inputs.tests)
+        self._meter.expect(len(likely) + len(others) + len(self._fixes) * len(likely) + every)
+        self._meter.begin("running the tests without any fix", len(likely) + len(others), TESTS)
         before, why_not = await self._look_at_all([*likely, *others])
         if why_not:
             return {entry.fix.chosen.commit: reported_effect(entry.fix, why_not) for entry in self._fixes}
@@ -101,6 +107,8 @@ class FixMeasurement:
             + [test for test in others if test in concern.seen]
             for entry, concern in zip(self._fixes, concerned, strict=True)
         ]
+        self._meter.expect(sum(map(len, wanted)) + every)
+        self._meter.begin("measuring", len(self._fixes), "fixes")
         results = await asyncio.gather(*(self._run_with(number, tests) for number, tests in enumerate(wanted)))
         made = list[FixRuns]()
         effects = {}
@@ -115,6 +123,7 @@ class FixMeasurement:
                     known, outcomes={test: known.outcomes[test] for test in tests if test in known.outcomes}
                 )
                 made.append(FixRuns(entry, known, run, concern))
+        self._meter.begin("looking for flaky tests")
         flaky = self._flaky = await self._find_flaky(before, made)
         if flaky:
             self._progress(f"{len(flaky)} flaky: {', '.join(sorted(flaky))}")
@@ -174,6 +183,7 @@ class FixMeasurement:
         if not tests or not branch:
             return updated
         self._progress(f"looks which fix breaks {_count(len(tests))}")
+        self._meter.begin(f"looking which fix breaks {_count(len(tests))}")
         before, _ = await self._run_before(tests)
         green = [test for test in tests if before.is_green(test)]
         varying = await self._find_varying(self._tree_before, green, before, STEADY_RUNS)
@@ -214,6 +224,12 @@ class FixMeasurement:
 
     async def _run_with(self, number: int, tests: Sequence[str]) -> TestRun | str:
         """Run tests with one fix; return the reason where that was not possible."""
+        try:
+            return await self._run_where_possible(number, tests)
+        finally:
+            self._meter.advance()
+
+    async def _run_where_possible(self, number: int, tests: Sequence[str]) -> TestRun | str:
         entry = self._fixes[number]
         foreign = {test.test for test in self._inputs.tests if test.has_foreign_imports}
         if foreign.intersection(entry.fix.tests):

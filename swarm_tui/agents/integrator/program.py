@@ -17,11 +17,14 @@ from swarm_tui.agents.integrator.build_branch import BranchBuilder, Tip
 from swarm_tui.agents.integrator.duplicates import DistinctFix, distinct_fixes, earlier_on_its_branch
 from swarm_tui.agents.integrator.inputs import IntegratorInputs, read_inputs
 from swarm_tui.agents.integrator.measure import FixMeasurement, FixTree, Progress
+from swarm_tui.agents.integrator.meter import TESTS, Meter
 from swarm_tui.agents.integrator.ranking import Effect, rank_fixes, reported_effect
 from swarm_tui.agents.integrator.report import FinalRun, IntegrationResult, broken_tests, compose_outcome
 from swarm_tui.agents.offline.handing_in import publish_archive, write_outcome
 from swarm_tui.agents.offline.presence import Presence
 from swarm_tui.errors import SwarmError
+from swarm_tui.journal.progress_file import PROGRESS_FILE, ProgressFile
+from swarm_tui.model.formatting import counted
 from swarm_tui.model.outcome import INTEGRATOR_OUTCOME_FILE, IntegratorOutcome
 from swarm_tui.model.text import plain
 from swarm_tui.testing.copies import TestCopies
@@ -31,12 +34,19 @@ COPIES: Final = 4
 
 
 async def integrate(
-    repository: Repository, inputs: IntegratorInputs, progress: Progress, scratch: Path | None = None
+    repository: Repository,
+    inputs: IntegratorInputs,
+    progress: Progress,
+    scratch: Path | None = None,
+    meter: Meter | None = None,
 ) -> IntegratorOutcome:
     """Make the integrated branch in a repository of the integrator's own, and return the outcome.
 
-    Tests are run in copies below `scratch`, or in the system's temporary folder.
+    Tests are run in copies below `scratch`, or in the system's temporary folder. `progress` gets sentences for the
+    transcript, `meter` how far it is.
     """
+    meter = meter or Meter()
+    meter.begin(f"reading {counted(len(inputs.branches), 'branch', 'branches')}")
     commits, refused = await asyncio.to_thread(read_branches, repository, inputs)
     progress(f"{len(inputs.branches)} branches, {len(commits)} commits")
     base = Tip(inputs.base, repository.tree_of(inputs.base))
@@ -45,24 +55,27 @@ async def integrate(
     with ObjectSpace(repository) as space:
         builder = BranchBuilder(space, inputs)
         others = [commit for commit in commits if not commit.classification.is_fix]
+        meter.begin(f"putting {counted(len(others), 'test and doc commit')} together")
         start, squashed, rejected = await asyncio.to_thread(builder.squash, base, others)
         progress(f"{len(squashed)} test and doc commits squashed, {len(fixes)} different fixes to rank")
         trees, effects = await asyncio.to_thread(_trees_with_one_fix, builder, start, fixes)
         async with TestCopies(
             space, inputs.test_settings, cache, base=base.commit, count=COPIES, parent_folder=scratch
         ) as copies:
+            copies.on_tests = meter.count
             copies.arguments.update((test.test, test.argument) for test in inputs.tests if test.argument)
-            measurement = FixMeasurement(space, copies, inputs, start.tree, trees, progress)
+            measurement = FixMeasurement(space, copies, inputs, start.tree, trees, progress, meter)
             effects |= await measurement.measure()
+            meter.begin("putting the fixes in their order")
             tip, on_branch = await asyncio.to_thread(builder.add_fixes, start, rank_fixes(fixes, effects))
-            final = await _run_all(copies, inputs, tip, progress)
+            final = await _run_all(copies, inputs, tip, progress, meter)
             steps = [FixTree(entry.fix, entry.tip.tree) for entry in on_branch.picked]
             broken = broken_tests(inputs, squashed, on_branch, final)
             updated = await measurement.add_breakages(effects, broken, steps)
             if updated != effects:
                 # What a fix breaks costs it its place. The same commits come onto the branch, in another order.
                 tip, on_branch = await asyncio.to_thread(builder.add_fixes, start, rank_fixes(fixes, updated))
-                final = await _run_all(copies, inputs, tip, progress)
+                final = await _run_all(copies, inputs, tip, progress, meter)
         if tip.commit != base.commit:
             space.copy_to_repository(tip.commit, known=[base.commit])
     if tip.commit != base.commit:
@@ -92,10 +105,14 @@ def _trees_with_one_fix(
     return trees, effects
 
 
-async def _run_all(copies: TestCopies, inputs: IntegratorInputs, tip: Tip, progress: Progress) -> FinalRun | None:
+async def _run_all(
+    copies: TestCopies, inputs: IntegratorInputs, tip: Tip, progress: Progress, meter: Meter
+) -> FinalRun | None:
     tests = [test.test for test in inputs.tests]
     if inputs.measure_seconds <= 0 or not inputs.python or not tests or tip.commit == inputs.base:
         return None
+    meter.expect(len(tests))
+    meter.begin("running all tests on the branch", len(tests), TESTS)
     try:
         run = await copies.run(tip.tree, tests, max(inputs.measure_seconds, 60.0))
     except SwarmError as error:
@@ -106,13 +123,15 @@ async def _run_all(copies: TestCopies, inputs: IntegratorInputs, tip: Tip, progr
 
 
 def main() -> None:
-    inputs = read_inputs(Path(sys.argv[1]))
+    inputs_file = Path(sys.argv[1])
+    inputs = read_inputs(inputs_file)
+    meter = Meter(ProgressFile(inputs_file.with_name(PROGRESS_FILE)).write)
     state_folder = Path(os.environ["MNGR_AGENT_STATE_DIR"])
     presence = Presence(state_folder, Path(os.environ["MNGR_HOST_DIR"]))
     presence.set_working(True)
     work = Path(os.environ["MNGR_AGENT_WORK_DIR"])
     try:
-        outcome, bundle = asyncio.run(_work(inputs, work, state_folder, presence))
+        outcome, bundle = asyncio.run(_work(inputs, work, state_folder, presence, meter))
     except (SwarmError, OSError) as error:
         presence.write_message(f"I cannot integrate: {error}")
         sys.exit(1)
@@ -124,13 +143,13 @@ def main() -> None:
 
 
 async def _work(
-    inputs: IntegratorInputs, work: Path, state_folder: Path, presence: Presence
+    inputs: IntegratorInputs, work: Path, state_folder: Path, presence: Presence, meter: Meter
 ) -> tuple[dict[str, Any], Path | None]:
     repository = Repository.open(work)
     for name, value in (("user.name", inputs.committer.name), ("user.email", inputs.committer.email)):
         repository.run("config", "--local", name, value)
     _fetch_branches(repository, inputs)
-    outcome = await integrate(repository, inputs, presence.write_message, state_folder)
+    outcome = await integrate(repository, inputs, presence.write_message, state_folder, meter)
     bundle = state_folder / BUNDLE_FILE
     is_made = repository.ref(f"refs/heads/{inputs.branch}") not in (None, inputs.base)
     if is_made:

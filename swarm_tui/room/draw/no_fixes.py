@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from swarm_tui.model.formatting import counted, duration
+from swarm_tui.model.progress import Progress
 from swarm_tui.model.text import plain
 from swarm_tui.room.draw.parts import Line, Part, cut_line, wrap_text
+from swarm_tui.room.draw.progress import draw_progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,8 +19,8 @@ class NoFixesFacts:
     integration: str
     """none, integrating, done or failed"""
     detail: str
-    last_line: str
-    """What the integrator said last, while it works."""
+    progress: Progress | None
+    """How far the integrator is, while it works."""
     integrating_for: float
     done: int
     total: int
@@ -75,8 +77,10 @@ def draw_no_fixes(facts: NoFixesFacts, text: str, role: str, width: int) -> list
         ]
         counts: list[Line] = [[Part("· ", "faint"), Part(words, kind)] for number, kind, words in still if number]
         lines += [(), *counts] if counts else []
-    if facts.integration == "integrating" and facts.last_line:
-        lines += [(), [Part("· ", "faint"), Part(facts.last_line, "running")]]
+    if facts.integration == "integrating" and facts.progress is not None:
+        progress = facts.progress
+        lines += [(), [Part(progress.doing, "running")]]
+        lines += [draw_progress(replace(progress, doing=""), width)] if progress.part is not None else []
     if facts.coming and facts.integration in ("none", "integrating"):
         number = len(facts.coming)
         lines += [

@@ -44,7 +44,7 @@ def no_fixes_facts(store: Store) -> NoFixesFacts:
         sweep=plain(spec.sweep, 60),
         integration=integration.state,
         detail=integration.detail,
-        last_line=plain(integration.last_line, 200),
+        progress=store.integration_progress(),
         integrating_for=store.clock() - integration.started_at if integration.started_at is not None else 0.0,
         done=sum(counts[mark] for mark in FINISHED_MARKS),
         total=len(state.records),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import ClassVar
 
 from textual.containers import Container
@@ -15,6 +16,7 @@ from swarm_tui.model.state import TestRecord
 from swarm_tui.room.actions import Action, screen_entry
 from swarm_tui.room.draw.parts import Line, Part
 from swarm_tui.room.draw.patterns import draw_strip
+from swarm_tui.room.draw.progress import draw_progress
 from swarm_tui.room.draw.screen_line import LOW, draw_first_lines, draw_next
 from swarm_tui.room.open_work import next_facts
 from swarm_tui.room.screens.attention_walk import AttentionWalk
@@ -130,6 +132,9 @@ class SweepScreen(RoomScreen):
         lines = draw_first_lines(width, "an agent" if is_watch else "a test") if self.room.is_first_time else []
         comes_next = next_facts(self.store, self.room.review_state)
         lines += [draw_next(comes_next, width)] if comes_next is not None else []
+        integrating = self.store.integration_progress()
+        if integrating is not None:
+            lines.append(draw_progress(replace(integrating, doing=f"Integrating: {integrating.doing}"), width))
         if (not lines or height >= LINES_FOR_ALL) and not is_watch:
             lines += draw_strip(self.store.patterns(), state.alarms, state.records, width)
         return lines

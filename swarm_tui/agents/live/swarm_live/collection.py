@@ -50,11 +50,15 @@ class Collection:
         self.started_in = started_in
         self.errors: Any = []
         self.content: Any = None
+        self.count = 0
 
     def pytest_collectreport(self, report: Any) -> None:
         with QUIETLY:
             if report.failed:
                 self.errors.append({"id": report.nodeid, "text": long_text(report)})
+            self.count += sum(hasattr(found, "runtest") for found in report.result or ())
+            with open(self.target + ".count", "w", encoding="ascii") as file:
+                file.write(f"{self.count}\n")
 
     def pytest_internalerror(self, excrepr: Any) -> None:
         with QUIETLY:
