@@ -276,7 +276,10 @@ def _take_in(review: Review, preview: Preview, parent: str, made: int, is_signed
     """Make the commits of left-out fixes anew, as `git cherry-pick -x` would; return the last and the number of all."""
     for step in review.previewer.taken_steps(preview):
         commit = step.fix.commit
-        message = f"{commit.message.rstrip()}\n\n(cherry picked from commit {commit.id})\n"
+        hunks = review.known_hunks(step.fix)
+        without = "".join(f"Without {hunk.title}.\n" for hunk in hunks if hunk.id in preview.hunks)
+        picked = f"(cherry picked {'in part ' if without else ''}from commit {commit.id})"
+        message = "\n\n".join(filter(None, (commit.message.rstrip(), without.rstrip(), picked))) + "\n"
         parent = review.space.commit(
             step.tree,
             [parent],

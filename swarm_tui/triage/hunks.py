@@ -193,6 +193,13 @@ class HunksOfFixes:
         # Which of its files differ is left to a merge to find out.
         return replace(commit, tree=out.parent_tree, changes=(), shown_lines=None)
 
+    def taken_part(self, commit: Commit, chosen: Collection[str]) -> tuple[Commit | None, tuple[str, ...]]:
+        """Return what a plan picks of a commit that is not on the branch, and the hunks that it leaves."""
+        hunks = self._hunks.get(commit.id)
+        left = tuple(hunks.id_of(hunk) for hunk in hunks.named(chosen)) if hunks is not None else ()
+        kept = self.kept_part(commit, left)
+        return (replace(kept, changes=commit.changes) if kept is not None else None), left
+
 
 def content_of(hunk: str) -> str:
     """Return what is the same in the ids of equal hunks of different commits."""

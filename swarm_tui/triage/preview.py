@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from swarm_tui.adapters.git.merging import ATTRIBUTES_FILE, MergeResult
 from swarm_tui.adapters.git.objects import ObjectSpace
@@ -84,8 +84,17 @@ class Previewer:
     def taken_steps(self, preview: Preview) -> list[TakenStep]:
         """Return what taking in each left-out fix of a plan does."""
         rest = self.rest_of(preview)
-        taken = [fix for fix in self._left_out if fix.id in preview.taken]
-        return take_in(self._space, rest.tree, taken) if rest.tree is not None else []
+        return take_in(self._space, rest.tree, self._taken(preview.chosen)[0]) if rest.tree is not None else []
+
+    def _taken(self, chosen: Collection[str]) -> tuple[list[Fix], tuple[str, ...]]:
+        """Return the left-out fixes that a plan takes in, as it takes them in, and the hunks of them that it leaves."""
+        taken, left = list[Fix](), list[str]()
+        for fix in self._left_out:
+            if fix.id in chosen:
+                commit, hunks = self.hunks.taken_part(fix.commit, chosen)
+                taken += [replace(fix, commit=commit)] if commit is not None else []
+                left += hunks
+        return taken, tuple(left)
 
     def rebuilder(self, reverted: Collection[str]) -> Rebuilder | None:
         """Return what makes the branch anew where a plan leaves out parts; None where it only reverts."""
@@ -99,10 +108,11 @@ class Previewer:
                 self._forget()
             known = self._previews.get(wanted)
             if known is None:
-                taken = [fix for fix in self._left_out if fix.id in wanted]
+                taken, left = self._taken(wanted)
                 if taken:
                     rest = self.preview(wanted - {fix.id for fix in taken})
-                    known = with_taken(self._space, self._branch, rest, taken)
+                    with_them = with_taken(self._space, self._branch, rest, taken)
+                    known = replace(with_them, hunks=(*rest.hunks, *left))
                 else:
                     rebuilder = self.rebuilder(wanted)
                     known = rebuilder.preview(self.left_out(wanted)) if rebuilder else self._compute(wanted)

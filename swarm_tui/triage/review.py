@@ -165,16 +165,15 @@ class Review:
     @property
     def reverted(self) -> frozenset[str]:
         """The commits and hunks that the plan reverts, the parts that it leaves out, the left-out fixes in it."""
-        hunks = (
-            hunk for fix in self.fixes if self.verdict(fix) is not Verdict.REVERT for hunk in self.known_hunks(fix)
-        )
+        stay = (*(fix for fix in self.fixes if self.verdict(fix) is not Verdict.REVERT), *self.taken)
+        hunks = (hunk for fix in stay for hunk in self.known_hunks(fix))
         out = (fix.id for fix in (*self.fixes, *hunks, *self.known_parts) if self.verdict(fix) is Verdict.REVERT)
         return frozenset((*out, *(fix.id for fix in self.taken)))
 
     @property
     def taken(self) -> tuple[Fix, ...]:
-        """The fixes that the integrator left out and the plan takes in."""
-        return tuple(fix for fix in self.left_out if self.verdict(fix) is Verdict.KEEP)
+        """The fixes that the integrator left out and the plan takes in, as a whole or in part."""
+        return tuple(fix for fix in self.left_out if self.verdict(fix) in (Verdict.KEEP, Verdict.PARTLY))
 
     @property
     def left_out(self) -> tuple[Fix, ...]:
@@ -236,9 +235,10 @@ class Review:
     def load_judged_hunks(self) -> None:
         """Take those fixes apart that have verdicts on their hunks; all of them when some are on another branch."""
         judged = {line.commit for line in self.store.lines if line.commit.startswith(HUNK_PREFIX)}
-        here = [fix for fix in self.fixes if any(is_of(hunk, fix.id) for hunk in judged)]
+        fixes = (*self.fixes, *self.left_out)
+        here = [fix for fix in fixes if any(is_of(hunk, fix.id) for hunk in judged)]
         is_all_here = all(any(is_of(hunk, fix.id) for fix in here) for hunk in judged)
-        for fix in here if is_all_here else self.fixes:
+        for fix in here if is_all_here else fixes:
             self.load_hunks(fix)
 
     def find(self, commit: str) -> Fix | None:

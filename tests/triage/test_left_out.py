@@ -24,7 +24,7 @@ def better(integrated: Integrated) -> str:
     """Return a commit that does better what the first and the fourth fix do, on a branch of its own."""
     project = integrated.project
     project.git("switch", "--quiet", "--create", "swarm/x/better", "main")
-    better = project.commit("[FIX_IMPL] Do it better", {"lines.txt": number_lines({5: "better"})})
+    better = project.commit("[FIX_IMPL] Do it better", {"lines.txt": number_lines({5: "better", 36: "more"})})
     project.commit("[FIX_IMPL] And something else", {"new.txt": "new\n"})
     project.git("switch", "--quiet", "integrated")
     return better
@@ -89,6 +89,37 @@ def test_a_left_out_fix_is_swapped_in_for_those_that_it_fights_with(
         assert f"cherry picked from commit {other.id}" in integrated.project.git("log", "-1", applied.commit)
     with integrated.open() as again:
         assert again.left_out == ()
+
+
+def test_a_hunk_of_what_is_taken_in_is_left_out_as_if_its_commit_never_had_it(
+    integrated: Integrated, review: Review, tmp_path: Path
+) -> None:
+    review.preview()
+    fix, project = review.left_out[0], integrated.project
+    first, fourth = review.fixes[0], review.fixes[3]
+    review.set_verdicts([(first, Verdict.REVERT), (fourth, Verdict.REVERT), (fix, Verdict.KEEP)])
+    whole = review.preview()
+    stays, goes = review.load_hunks(fix)
+    review.set_verdict(goes, Verdict.REVERT)
+    assert review.verdict(fix) is Verdict.PARTLY
+    assert review.taken == (fix,)
+    preview = review.preview()
+    project.git("switch", "--quiet", "--detach", "main")
+    alone = project.commit("[FIX_IMPL] Only in part", {"lines.txt": number_lines({5: "better"})})
+    project.git("switch", "--quiet", "integrated")
+    assert preview.tree == by_git(project, tmp_path / "scratch", [fourth.id, first.id], [alone])
+    for is_drop in (False, True):
+        applied = apply_proposal(review, propose(review, f"reviewed-{is_drop}", is_drop=is_drop))
+        assert project.git("rev-parse", f"{applied.commit}^{{tree}}") == preview.tree
+        message = project.git("log", "-1", "--format=%b", applied.commit).strip()
+        assert message == f"Without lines.txt:36.\n\n(cherry picked in part from commit {fix.id})"
+    # One that loses all its hunks is out, and what is said of the whole overrules what was said of them.
+    review.set_verdict(stays, Verdict.REVERT)
+    assert not review.taken
+    assert review.undo() == (stays,)
+    assert review.preview() == preview
+    review.set_verdict(fix, Verdict.KEEP)
+    assert review.preview().tree == whole.tree
 
 
 def test_what_is_taken_in_alone_can_be_applied(integrated: Integrated, review: Review) -> None:

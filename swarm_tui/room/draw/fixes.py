@@ -155,7 +155,7 @@ def draw_fix(facts: FixFacts, width: int) -> Line:
     word, role = (VERDICT_WORDS | WAY_BACK_WORDS).get(facts.verdict, ("·", "faint"))
     word = "OUT" if facts.is_part and facts.verdict == "revert" else word
     if facts.is_left_out:
-        word, role = ("IN", "good") if facts.verdict == "keep" else ("out", "dim")
+        word, role = ("IN", "good") if facts.verdict in ("keep", "partly") else ("out", "dim")
     if facts.is_conflicting:
         role = "error"
     impact = "" if facts.greens is None else f"{facts.greens}▲" + (f"{facts.reds}▼" if facts.reds else "")

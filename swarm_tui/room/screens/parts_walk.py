@@ -84,9 +84,11 @@ class PartsWalk:
         state, fix = self._screen.review_state, self._screen.current_fix
         if state is None or fix is None:
             return self._screen.why_no_fix()
-        if fix in state.review.left_out:
-            return "it is not on the branch: s swaps it in, as a whole"
-        return "Esc goes back to the fixes" if self.of is not None else ""
+        if self.of is not None:
+            is_part = self.of is state.review.branch.tests
+            return "a part is kept or left out as a whole" if is_part else "Esc goes back to the fixes"
+        is_out = fix in state.review.left_out and fix not in state.review.taken
+        return "it is not in the plan: s swaps it in, then its hunks can be left out" if is_out else ""
 
     def enter_hunks(self) -> None:
         """Show the hunks of the fix under the cursor in the place of the fixes; of row 0 its parts."""

@@ -35,7 +35,7 @@ class Swapping:
 
     def swap(self) -> None:
         state, fix = self._screen.reviewed_fix()
-        if state.review.verdict(fix) is Verdict.KEEP:
+        if fix in state.review.taken:
             state.review.set_verdict(fix, Verdict.CLEAR)
             self._screen.show_message(f"#{fix.rank} is out again; what it took the place of stays as it was decided")
             self._screen.show_verdicts()

@@ -106,7 +106,7 @@ def _words_for_verdicts(state: ReviewState, fixes: Iterable[Fix]) -> str:
 def _word_for_verdict(state: ReviewState, fix: Fix) -> str:
     verdict = state.review.verdict(fix)
     if fix in state.review.left_out:
-        return "taken in" if verdict is Verdict.KEEP else "out"
+        return "taken in" if fix in state.review.taken else "out"
     if fix in state.review.known_parts and verdict is Verdict.REVERT:
         return "left out"
     return _WORDS.get(verdict, "open")
