@@ -162,12 +162,19 @@ def _is_fix(repository: Repository, commit: str) -> bool:
     return repository.run("log", "-1", "--format=%s", commit, "--").text.startswith(FIX_PREFIX)
 
 
-def record_branch(context: EngineContext, outcome: IntegratorOutcome, tip: str) -> None:
+def count_fixes(context: EngineContext, tip: str) -> int:
+    """Return how many fixes an integrated branch has; an agent may have made several."""
+    if not tip:
+        return 0
+    subjects = context.repository.run("log", "--format=%s", f"{context.spec.base}..{tip}", "--").text.splitlines()
+    return sum(subject.startswith(FIX_PREFIX) for subject in subjects)
+
+
+def record_branch(context: EngineContext, outcome: IntegratorOutcome, tip: str, fixes: int) -> None:
     """Write down what the integrator reports, and record the integrated branch; "" for a tip is no branch."""
     records = list(context.state.tests())
     outcome = with_open_tests(outcome, records)
     write_outcome(context, outcome)
-    fixes = len(set(outcome.impl_commit_hashes.values()))
     context.record(
         Integrated(
             branch=integrated_branch(context.spec) if tip else None,

@@ -26,6 +26,7 @@ from swarm_tui.engine.integrate import (
     IntegratorFailed,
     accept_branch,
     compose_inputs,
+    count_fixes,
     record_branch,
     record_no_branch,
 )
@@ -136,11 +137,12 @@ class IntegratorTask:
         try:
             raw = self._outcome(context, pulled, end)
             outcome = await asyncio.to_thread(accept_branch, context, self.inputs, raw, pulled.fetched)
+            fixes = await asyncio.to_thread(count_fixes, context, pulled.fetched.tip)
         except (SwarmError, OSError) as error:
             return self._fail(context, error)
         finally:
             self._forget_commits(context)
-        record_branch(context, outcome, pulled.fetched.tip)
+        record_branch(context, outcome, pulled.fetched.tip, fixes)
         return None
 
     def _outcome(self, context: EngineContext, pulled: Pulled, end: End) -> bytes:
