@@ -37,16 +37,22 @@ def run(arguments: argparse.Namespace) -> int:
     from swarm_tui.cli.sweeps import opened_sweep
     from swarm_tui.engine.cleaning import find_leftovers, original_of, remove_folder, remove_leftovers
     from swarm_tui.errors import UsageError
+    from swarm_tui.teeth.opening import turn_of_sweep
+    from swarm_tui.teeth.turn import STOPPED_MEASURING
 
     opened = opened_sweep(arguments.sweep, Path.cwd())
     wait_for_release(opened)
     leftovers = asyncio.run(find_leftovers(opened))
+    measuring = turn_of_sweep(opened.folder)
     original = original_of(opened)
     if original is not None:
         print_progress(f"{opened.folder.root} is a copy: agents and refs belong to {original}")
     if leftovers.is_nothing and not arguments.folder:
-        print_progress(f"{opened.folder.name} has left nothing to clean")
+        is_stopped = measuring.stop_and_wait()
+        print_progress(STOPPED_MEASURING if is_stopped else f"{opened.folder.name} has left nothing to clean")
         return 0
+    if measuring.progress() is not None:
+        print_progress("stops the measuring of changed tests")
     for line in _removal_lines(leftovers, opened.folder.root if arguments.folder else None):
         print_progress(line)
     if not arguments.yes:
@@ -55,6 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
         if not _confirm():
             print_progress("nothing was removed")
             return 1
+    measuring.stop_and_wait()
     problems = asyncio.run(remove_leftovers(opened, leftovers))
     # Only by its records what is left on other hosts can be found again.
     if arguments.folder and not leftovers.hosts.unreached:

@@ -21,11 +21,16 @@ def run(arguments: argparse.Namespace) -> int:
     from swarm_tui.cli.progress import print_progress
     from swarm_tui.cli.sweeps import opened_sweep
     from swarm_tui.model.requests import RequestKind
+    from swarm_tui.teeth.opening import turn_of_sweep
+    from swarm_tui.teeth.turn import STOPPED_MEASURING
 
     opened = opened_sweep(arguments.sweep, Path.cwd())
     wait_for_release(opened)
     if not opened.has_running_engine:
-        print_progress(f"no engine works on {opened.folder.name}: there is nothing to stop")
+        if turn_of_sweep(opened.folder).stop_and_wait():
+            print_progress(STOPPED_MEASURING)
+        else:
+            print_progress(f"no engine works on {opened.folder.name}: there is nothing to stop")
         return 0
     send_request(opened, RequestKind.STOP_SWEEP)
     print_progress(f"{opened.folder.name} is stopping: what is handed in is harvested, the other agents are stopped")

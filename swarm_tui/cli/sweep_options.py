@@ -35,7 +35,7 @@ def add_option(parser: argparse._ActionsContainer, field: str, **changed: Any) -
     flag, origin = option.flag, get_origin(option.type)
     settings: dict[str, Any] = {"dest": field, "default": option.default, "help": flag.help}
     if option.type is bool:
-        settings["action"] = "store_true"
+        settings["action"] = argparse.BooleanOptionalAction if option.default else "store_true"
     elif choices := _choices_of(option.type):
         settings["choices"] = choices
     else:
@@ -44,7 +44,9 @@ def add_option(parser: argparse._ActionsContainer, field: str, **changed: Any) -
             settings |= {"nargs": "?", "const": flag.bare}
         if origin in (tuple, Mapping):
             settings |= {"action": "append", "default": []}
-    parser.add_argument(flag.name, **settings | changed)
+    settings |= changed
+    # Some versions of argparse add "(default: True)" to the help of `--this, --no-this`.
+    parser.add_argument(flag.name, **settings).help = settings["help"]
 
 
 def _choices_of(declared: Any) -> list[str]:

@@ -8,12 +8,13 @@ import platform
 import signal
 from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 from swarm_tui import __version__
 from swarm_tui.adapters.git import Repository
 from swarm_tui.adapters.mngr import Mngr
 from swarm_tui.agents.kinds import kind_of_sweep
+from swarm_tui.engine.after_sweep import announce_measuring, measure_teeth
 from swarm_tui.engine.context import EngineContext, agents_environment
 from swarm_tui.engine.copy_preparation import remove_temporary_folder
 from swarm_tui.engine.journal_keeper import JournalKeeper, TakenUp, take_up_journal
@@ -30,6 +31,9 @@ from swarm_tui.model.hosts import made_hosts
 from swarm_tui.model.sweep import SweepSpec
 from swarm_tui.places.choose import place_for
 
+_NICENESS: Final = 10
+"""Of what runs when the sweep is over: it leaves the processors to people."""
+
 OpenContext = Callable[[SweepFolder, SweepSpec, JournalWriter, SweepState], EngineContext]
 
 
@@ -39,15 +43,28 @@ def run_engine(root: Path, *, is_relaunching: bool = False, open_context: OpenCo
     lock = EngineLock(folder.lock)
     lock.acquire()
     try:
-        code, notifier = asyncio.run(_work(folder, is_relaunching, open_context or make_context))
+        code, notifier, is_measuring = asyncio.run(_work(folder, is_relaunching, open_context or make_context))
     finally:
         lock.release()
-    # The sweep is over for everybody else: a last message may have to wait until it may be sent.
-    asyncio.run(notifier.send_last())
+    asyncio.run(_end(folder, notifier, is_measuring=is_measuring))
     return code
 
 
-async def _work(folder: SweepFolder, is_relaunching: bool, open_context: OpenContext) -> tuple[int, Notifier]:
+async def _end(folder: SweepFolder, notifier: Notifier, *, is_measuring: bool) -> None:
+    """Do what nobody waits for: the sweep is over for everybody else."""
+    if is_measuring:
+        os.nice(_NICENESS)
+    # A last message may have to wait until it may be sent.
+    work = [notifier.send_last(), *([measure_teeth(folder)] if is_measuring else [])]
+    tasks = [asyncio.ensure_future(each) for each in work]
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, lambda: [task.cancel() for task in tasks])
+    await asyncio.wait(tasks)
+    for task in tasks:
+        if not task.cancelled():
+            task.result()
+
+
+async def _work(folder: SweepFolder, is_relaunching: bool, open_context: OpenContext) -> tuple[int, Notifier, bool]:
     spec = folder.read_spec()
     await check_continued(folder, spec)
     taken_up = await asyncio.to_thread(take_up_journal, folder, spec)
@@ -76,13 +93,14 @@ async def _work(folder: SweepFolder, is_relaunching: bool, open_context: OpenCon
             await context.place.close()
         if why == "finished" and not spec.keep_agents:
             await asyncio.to_thread(remove_temporary_folder, spec)
+        is_measuring = why == "finished" and await announce_measuring(context)
         for task in beside:
             task.cancel()
         context.record(EngineEnded(why=why, reason=reason))
         writer.sync()
         keeper.count_foreign_lines()
         await keeper.keep()
-    return (1 if why == "failed" else 0), notifier
+    return (1 if why == "failed" else 0), notifier, is_measuring
 
 
 def make_context(folder: SweepFolder, spec: SweepSpec, writer: JournalWriter, state: SweepState) -> EngineContext:

@@ -290,6 +290,12 @@ class RunOptions:
         commands=_RUN,
     )
     """None: a coding agent integrates what coding agents have made, and the built-in one what scripts have."""
+    measures_teeth: bool = _option(
+        True,
+        "--teeth",
+        "when the branch stands, measure in the background whether tests that agents changed notice less (default)",
+        group=THEN,
+    )
     tutorial: str | None = _option(
         None, "--tutorial", "the tutorial whose blocks the tests cite", "FILE", group=THEN, commands=_RUN, path="file"
     )

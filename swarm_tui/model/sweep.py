@@ -72,6 +72,7 @@ class SweepSpec(BaseModel, RunOptions, frozen=True, extra="allow"):
     new_host_dir: str = ""
     """mngr's folder on the hosts that its provider makes for the sweep."""
     integrator: Literal["builtin", "agent", "none"] = "builtin"
+    measures_teeth: bool = False
     python: str = ""
     run_options: tuple[str, ...] = ()
     """Those of pytest's arguments that every run of a single test gets too."""

@@ -19,7 +19,9 @@ class ChangedTests:
     def __init__(self, teeth: ReviewTeeth) -> None:
         self.known: list[TestTeeth] = []
         self.progress: Progress | None = None
-        """How far the measurement is that runs now."""
+        """How far our measurement is; None while there is none."""
+        self.elsewhere: Progress | None = None
+        """How far that of another process is, most often the engine's after its sweep."""
         self.unmeasured = 0
         self._teeth = teeth
 
@@ -41,9 +43,23 @@ class ChangedTests:
         finally:
             self.progress = None
             on_change()
+        return self.summary
+
+    @property
+    def summary(self) -> str:
+        """What came of the measurement, in a sentence."""
         weaker = self.weaker
         first = f", {weaker[0].test} first: {weaker[0].words}" if weaker else ""
         return f"teeth: {len(weaker)} of {len(self.known)} changed tests are weaker{first}"
+
+    def look_elsewhere(self) -> bool:
+        """Look whether another process measures, and how far it is; return whether that is other than before."""
+        before, self.elsewhere = self.elsewhere, self._teeth.turn.progress() if self.progress is None else None
+        return before != self.elsewhere
+
+    def stop_elsewhere(self) -> None:
+        """Ask the other process to stop."""
+        self._teeth.turn.stop()
 
     @property
     def weaker(self) -> list[TestTeeth]:

@@ -249,10 +249,15 @@ class ReviewState:
         return "+".join(self.number(commit) for commit in commits[:3]) + more
 
     @property
-    def running(self) -> Progress | None:
-        """What runs in the background, and how far it is."""
+    def running_here(self) -> Progress | None:
+        """What this room runs in the background, and how far it is."""
         run = self.test_runner.running
         return run.progress if run is not None else self.changed_tests.progress
+
+    @property
+    def running(self) -> Progress | None:
+        """What runs in the background, here or in another process."""
+        return self.running_here or self.changed_tests.elsewhere
 
     def teeth_of(self, fix: Fix) -> tuple[TestTeeth, ...]:
         """Return the changed tests of a row, the weakest first."""

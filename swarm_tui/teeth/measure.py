@@ -58,6 +58,11 @@ class MeasuredTest:
 OnProgress = Callable[[Progress], None]
 
 
+def measuring_progress(done: int = 0, total: int = 0, left: float | None = None) -> Progress:
+    """Return how far a measurement is."""
+    return Progress("teeth", done, total, "runs", left) if total else Progress("teeth: looking what the tests cover")
+
+
 @dataclass(slots=True)
 class _Kills:
     before: set[Fault] = field(default_factory=set)
@@ -98,7 +103,7 @@ class TeethMeasurement:
         """Return what was measured of each test."""
         if not self._tests:
             return []
-        self._on_progress(Progress("teeth: looking what the tests cover"))
+        self._on_progress(measuring_progress())
         now_names = [test.after for test in self._tests]
         old_names = [test.before for test in self._tests if test.before]
         plain_run = await self._run(self._trees.tip, now_names)
@@ -167,7 +172,7 @@ class TeethMeasurement:
                 await self._run_round(rounds[number], old_names)
             done += 1
             left = seconds_left(done, len(rounds), time.monotonic() - started)
-            self._on_progress(Progress("teeth", done, len(rounds), "runs", left))
+            self._on_progress(measuring_progress(done, len(rounds), left))
 
         tasks = [asyncio.create_task(run(number)) for number in range(len(rounds))]
         try:
@@ -204,10 +209,13 @@ class TeethMeasurement:
         if not tests:
             return TestRun({})
         changed = await asyncio.to_thread(self._tree_with, tree, faults)
+        known = self._copies.known(changed, tests)
+        if known is not None:
+            return known
         timeout = f"{max(_LEAST_TIMEOUT, 3 * self._once):.0f}"
         limit = {"SWARM_TEST_TIMEOUT": timeout}
         return await self._timed(
-            changed, lambda: self._copies.run_uncached(changed, tests, _CALL_TIMEOUT, variables=lambda _: limit)
+            changed, lambda: self._copies.run(changed, tests, _CALL_TIMEOUT, variables=lambda _: limit)
         )
 
     # Trees

@@ -8,9 +8,11 @@ from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.open import open_sweep
 from swarm_tui.model.state import TestRecord
 from swarm_tui.teeth.review_teeth import ReviewTeeth
+from swarm_tui.teeth.turn import TeethTurn
 from swarm_tui.testing.settings import guess_settings, settings_of_sweep
 from swarm_tui.testing.traced import without_case
 from swarm_tui.triage.review import Review
+from swarm_tui.triage.store import review_of_sweep
 
 
 def teeth_of_review(review: Review, folder: SweepFolder | None) -> tuple[ReviewTeeth, dict[str, str]]:
@@ -18,8 +20,14 @@ def teeth_of_review(review: Review, folder: SweepFolder | None) -> tuple[ReviewT
     if folder is None:
         return ReviewTeeth(review, guess_settings(review.repository)), {}
     opened = open_sweep(folder)
-    records = opened.state.tests()
+    # Over a tutorial no agent has a test of its own.
+    records = opened.state.tests() if opened.spec.kind == "tests" else ()
     return ReviewTeeth(review, settings_of_sweep(opened.spec), records), claims_of(records)
+
+
+def turn_of_sweep(folder: SweepFolder) -> TeethTurn:
+    """Return who measures the teeth of a sweep's tests now."""
+    return TeethTurn(review_of_sweep(folder.root).root)
 
 
 def claims_of(records: Iterable[TestRecord]) -> dict[str, str]:

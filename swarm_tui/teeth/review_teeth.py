@@ -24,6 +24,7 @@ from swarm_tui.teeth.measure import MeasuredTest, MeasuredTrees, OnProgress, Tee
 from swarm_tui.teeth.signs import signs_of
 from swarm_tui.teeth.sources import ChangedTest, changed_tests
 from swarm_tui.teeth.store import TeethStore
+from swarm_tui.teeth.turn import TeethTurn
 from swarm_tui.testing.copies import TestCopies
 from swarm_tui.testing.results import ResultCache
 from swarm_tui.testing.settings import TestSettings
@@ -48,6 +49,7 @@ class ReviewTeeth:
         branch = review.branch
         words = (_WAY, settings.key, branch.base_tree, branch.tip_tree)
         self._store = TeethStore(review.store.folder.root, hashlib.sha256("\0".join(words).encode()).hexdigest()[:16])
+        self.turn = TeethTurn(review.store.folder.root)
         self.cost = 0.0
         """What the last measurement cost, in runs of the changed tests."""
 
@@ -69,21 +71,27 @@ class ReviewTeeth:
 
     async def measure(self, on_progress: OnProgress) -> list[TestTeeth]:
         """Measure what was not measured yet, and return all changed tests, the weakest first."""
-        measured = await asyncio.to_thread(self._store.read)
-        wanted = [test for test in await asyncio.to_thread(lambda: self._tests) if test.teeth.test not in measured]
-        if any(test.after for test in wanted):
-            cache = ResultCache(self._review.store.folder.results, self._settings.key)
-            space, branch = self._review.space, self._review.branch
-            async with TestCopies(space, self._settings, cache, base=branch.base) as copies:
-                copies.hold_objects()
-                for test, file in self._arguments().items():
-                    copies.arguments[test] = pytest_argument(test, file, self._settings.folder)
-                trees = await asyncio.to_thread(self._trees)
-                measurement = TeethMeasurement(space, copies, trees, wanted, self._is_program, on_progress)
-                found = await measurement.measure()
-                self.cost = measurement.cost
-            await asyncio.to_thread(self._store.add, found)
+        if await asyncio.to_thread(lambda: self.unmeasured):
+            await self.turn.run(self._measure_rest, on_progress)
         return await asyncio.to_thread(self.known)
+
+    async def _measure_rest(self, on_progress: OnProgress) -> None:
+        # Whoever had the turn before us may have measured the same.
+        measured = await asyncio.to_thread(self._store.read)
+        wanted = [test for test in self._tests if test.teeth.test not in measured]
+        if not any(test.after for test in wanted):
+            return
+        cache = ResultCache(self._review.store.folder.results, self._settings.key)
+        space, branch = self._review.space, self._review.branch
+        async with TestCopies(space, self._settings, cache, base=branch.base) as copies:
+            copies.hold_objects()
+            for test, file in self._arguments().items():
+                copies.arguments[test] = pytest_argument(test, file, self._settings.folder)
+            trees = await asyncio.to_thread(self._trees)
+            measurement = TeethMeasurement(space, copies, trees, wanted, self._is_program, on_progress)
+            found = await measurement.measure()
+            self.cost = measurement.cost
+        await asyncio.to_thread(self._store.add, found)
 
     # What is changed
 

@@ -143,7 +143,19 @@ class TestCopies:
 
     # Running tests
 
-    async def run(self, tree: str, tests: Sequence[str], timeout: float | None = None) -> TestRun:
+    def known(self, tree: str, tests: Sequence[str]) -> TestRun | None:
+        """Return the outcomes of tests on a tree when all of them are cached, else None."""
+        known = self._cache.outcomes(tree)
+        return TestRun(_only(known, tests)) if all(test in known for test in tests) else None
+
+    async def run(
+        self,
+        tree: str,
+        tests: Sequence[str],
+        timeout: float | None = None,
+        *,
+        variables: Callable[[Path], Mapping[str, str]] | None = None,
+    ) -> TestRun:
         """Run tests on a tree; those whose outcome is cached are not run again."""
         known = self._cache.outcomes(tree)
         wanted = [test for test in tests if test not in known]
@@ -158,7 +170,7 @@ class TestCopies:
             told = number
 
         timeout = self.settings.timeout if timeout is None else timeout
-        made = await self.run_uncached(tree, wanted, timeout, tell=tell)
+        made = await self.run_uncached(tree, wanted, timeout, variables=variables, tell=tell)
         tell(len(wanted))
         if made.is_complete:
             self._cache.add(tree, made.outcomes)

@@ -95,6 +95,7 @@ pytestmark = pytest.mark.slow
 
 def test_it_comes_to_its_end_with_every_result(played: Played) -> None:
     assert played.code == 0, played.words
+    assert "9 changed tests: measured from now on, in the background" in played.words
     assert played.status["state"] == "finished"
     counts = Counter(test["result"] for test in played.status["tests"])
     assert counts == {

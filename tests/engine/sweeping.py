@@ -84,4 +84,4 @@ def kill_engine(folder: SweepFolder, number: int = signal.SIGKILL) -> None:
 
 def offline(records: str = "records", *more: str) -> Sequence[str]:
     """Return the words for a sweep by offline agents."""
-    return ("--agent", "offline", "--records", records, "--python", sys.executable, *more)
+    return ("--agent", "offline", "--records", records, "--python", sys.executable, "--no-teeth", *more)

@@ -72,6 +72,13 @@ async def test_weaker_tests_are_measured_kept_and_sorted_first(
         assert kept.known() == found
         assert ReviewTeeth(again, TestSettings(sys.executable, options=("-q",))).unmeasured == 3
 
+    # What was stopped before its end goes on from the faults that were tried.
+    (tmp_path / "review/teeth.jsonl").unlink()
+    results = {path: path.read_bytes() for path in (tmp_path / "review/tests").iterdir()}
+    assert results
+    assert await ReviewTeeth(review, settings).measure(lambda _: None) == found
+    assert {path: path.read_bytes() for path in (tmp_path / "review/tests").iterdir()} == results
+
     rows = teeth_as_list(found, {weaker.test: "It is simpler now."})
     assert rows[-1] == "3 tests changed or new, 2 weaker"
     assert "    its agent says: It is simpler now." in rows

@@ -202,6 +202,7 @@ class FixesScreen(RoomScreen):
         if await self.parts.load(state) and state is self.review_state:
             self.show_verdicts()
         await self.test_runs.load_teeth(state)
+        await self.test_runs.follow_teeth(state)
 
     def _redraw_fix(self, fix: Fix) -> None:
         if fix in self.lines.shown:

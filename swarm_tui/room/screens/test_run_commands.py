@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from swarm_tui.errors import SwarmError
 from swarm_tui.room.actions import Action
@@ -14,6 +15,9 @@ from swarm_tui.room.test_runs import TestRunFacts
 
 if TYPE_CHECKING:
     from textual.worker import Worker
+
+
+LOOK_SECONDS: Final = 1.0
 
 
 class TestRunCommands:
@@ -39,8 +43,8 @@ class TestRunCommands:
 
     def why_not(self) -> str:
         state = self._screen.review_state
-        if state is not None and state.running:
-            return f"{state.running.words}: one run at a time, X stops it"
+        if state is not None and state.running_here:
+            return f"{state.running_here.words}: one run at a time, X stops it"
         return self._screen.why_no_fix()
 
     def why_no_teeth(self) -> str:
@@ -49,6 +53,8 @@ class TestRunCommands:
             return why_not
         if not state.changed_tests.known:
             return "this branch changes no test"
+        if state.changed_tests.elsewhere is not None:
+            return f"{state.changed_tests.elsewhere.words}: they are measured in the background, X stops it"
         return "" if state.changed_tests.unmeasured else f"all changed tests were measured: {self._weaker_words(state)}"
 
     @staticmethod
@@ -67,6 +73,19 @@ class TestRunCommands:
             self._screen.show_message(f"the changed tests cannot be read: {error}", "warning")
         if state is self._screen.review_state:
             self._on_change()
+
+    async def follow_teeth(self, state: ReviewState) -> None:
+        """Show how far another process is that measures, and what came of it, until the review is closed."""
+        changed = state.changed_tests
+        while state is self._screen.review_state:
+            was_measuring = changed.elsewhere is not None
+            if changed.look_elsewhere():
+                self._on_change()
+            if was_measuring and changed.elsewhere is None and changed.progress is None:
+                await self.load_teeth(state)
+                if not changed.unmeasured:
+                    self._screen.show_message(changed.summary, "warning" if changed.weaker else "good")
+            await asyncio.sleep(LOOK_SECONDS)
 
     def run_without_fix(self) -> None:
         """Run the tests that the fix under the cursor concerns on the plan with that fix reverted."""
@@ -91,10 +110,14 @@ class TestRunCommands:
         self._start(measure)
 
     def stop(self) -> None:
-        """Stop what runs; what was found until then is kept."""
-        if self._worker is not None:
+        """Stop what runs here, else what another process measures; what was found until then is kept."""
+        state = self._screen.review_state
+        if self._worker is not None and state is not None and state.running_here:
             self._worker.cancel()
             self._screen.show_message("stopped")
+        elif state is not None:
+            state.changed_tests.stop_elsewhere()
+            self._screen.show_message("stopped: W goes on from there")
 
     def end(self) -> None:
         """Stop what runs, without a word: its review is closed."""
