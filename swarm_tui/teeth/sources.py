@@ -9,6 +9,7 @@ from typing import Final
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 _LARGEST: Final = 1_000_000
+_DEEPEST: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +52,18 @@ def read_source(source: bytes) -> ast.Module | None:
     if len(source) > _LARGEST:
         return None
     try:
-        return ast.parse(source)
+        module = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
+    return None if _is_too_deep(module) else module
+
+
+def _is_too_deep(module: ast.Module) -> bool:
+    """Return whether what goes through the tree by recursion, as `ast` does, might come to its limit."""
+    level: list[ast.AST] = [module]
+    for _ in range(_DEEPEST):
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
+    return bool(level)
 
 
 def read_tests(source: bytes) -> dict[str, TestSource]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from swarm_tui.model.teeth import SignKind
+from swarm_tui.teeth.mutants import faults_in
 from swarm_tui.teeth.signs import signs_of
 from swarm_tui.teeth.sources import changed_tests, read_tests
 from tests.teeth.edits import EDITS, Edit, file_of_tests
@@ -103,3 +104,16 @@ def test_calls_that_check_are_compared_too(before: str, after: str, signs: list[
 def test_a_file_that_is_no_python_has_no_tests(source: bytes) -> None:
     assert read_tests(source) == {}
     assert [found.name for found in changed_tests({"a.py": b"def test_a(): pass"}, {"a.py": source})] == ["test_a"]
+
+
+@pytest.mark.parametrize("levels", [80, 500, 5_000])
+@pytest.mark.parametrize("deep", ["x{}", "{}x", "x{} + x"], ids=["attributes", "nots", "sum"])
+def test_expressions_of_any_depth_end_nobody_who_reads_them(deep: str, levels: int) -> None:
+    word = {"x{}": ".a", "{}x": "not ", "x{} + x": " + x"}[deep]
+    before = f"def test_a():\n    assert {deep.format(word * levels)}\n"
+    after = before.replace("assert ", "assert y or ")
+    found = changed_tests({"test_a.py": before.encode()}, {"test_a.py": after.encode()})
+    read = [(changed.name, signs_of(changed)) for changed in found]
+    faults = faults_in("a.py", before.encode(), {2})
+    # What is too deep to be read safely is passed over.
+    assert (read, bool(faults)) == (([("test_a", ())], True) if levels < 100 else ([], False))
