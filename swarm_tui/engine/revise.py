@@ -12,7 +12,7 @@ from swarm_tui.adapters.git.objects import ObjectSpace
 from swarm_tui.adapters.threads import finish_in_thread
 from swarm_tui.agents.integrator.classify import SQUASH_PREFIX, classify_commit
 from swarm_tui.engine.context import EngineContext
-from swarm_tui.engine.integrate import integrated_branch, set_branch, write_outcome
+from swarm_tui.engine.integrate import count_fixes, integrated_branch, set_branch, write_outcome
 from swarm_tui.engine.names import before_refs
 from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.model.events import Integrated
@@ -105,7 +105,7 @@ def _replace_fix(context: EngineContext, record: TestRecord, revision: Revision 
         Integrated(
             branch=integrated_branch(spec),
             tip=tip,
-            fixes=len(set(outcome.impl_commit_hashes.values())),
+            fixes=count_fixes(context, tip),
             left_out=len(outcome.failed),
             detail=f"a fix came back from {record.agent}",
         )

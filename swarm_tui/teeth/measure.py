@@ -254,7 +254,7 @@ class TeethMeasurement:
         chosen: Sequence[Fault],
     ) -> TestTeeth:
         kills = self._kills[test.after]
-        missed = [fault.text for fault in kills.tried if fault in kills.before - kills.after]
+        missed = [fault.text for fault in chosen if fault in kills.before - kills.after]
         return test.teeth.model_copy(
             update={
                 "is_measured": True,

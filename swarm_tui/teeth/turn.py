@@ -70,8 +70,11 @@ class TeethTurn:
 
     async def run(self, work: Callable[[OnProgress], Awaitable[None]], on_progress: OnProgress) -> None:
         """Wait for the turn and do the work; raise MeasuringStopped when somebody asks for that meanwhile."""
-        self._lock.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = regular_descriptor(self._lock, os.O_RDWR | os.O_CREAT)
+        try:
+            self._lock.parent.mkdir(parents=True, exist_ok=True)
+            descriptor = regular_descriptor(self._lock, os.O_RDWR | os.O_CREAT)
+        except OSError as error:
+            raise SwarmError(f"{self._lock} cannot be opened", error.strerror or str(error)) from error
         try:
             while not _is_ours(descriptor):
                 on_progress(_read(descriptor))

@@ -111,6 +111,15 @@ def test_a_weaker_test_says_what_it_checks_no_more() -> None:
     assert "2 weaker ▼" in text_of(draw_fix(replace(FIX, weaker=2), 60))
 
 
+def test_teeth_of_a_fix_that_is_kept_in_part_say_that_they_are_those_of_all_of_it() -> None:
+    whole = FixEvidence(message="", author="", teeth=(WEAKER,))
+    words = [
+        [text_of(line) for line in draw_evidence(shown, 80)]
+        for shown in (whole, replace(whole, hunks_reverted=("#1.2 a.py::f",)))
+    ]
+    assert ["measured with all of this fix" in shown for shown in words] == [False, True]
+
+
 def test_the_plan_counts_what_is_open() -> None:
     line = text_of(draw_plan(PLAN, 100))
     assert line.startswith(" 11 fixes · 7 keep · 2 revert · 2 open")

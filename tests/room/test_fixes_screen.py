@@ -148,7 +148,7 @@ async def test_a_conflict_is_told_and_the_later_fix_can_be_reverted_too(project:
 async def test_a_left_out_fix_is_swapped_in_for_those_that_it_fights_with(project: GitProject, tmp_path: Path) -> None:
     project.git("switch", "--quiet", "--create", "better", "main")
     whole = "def double(x):\n    return x + x + 1\n\n\ndef half(x):\n    return divmod(x, 2)[0]\n"
-    better = project.commit("[FIX_IMPL] Half by divmod", {"lib.py": whole})
+    better = project.commit("[FIX_IMPL] Half by divmod", {"lib.py": whole, "more.py": "MORE = 1\n"})
     project.git("switch", "--quiet", "main")
     left_out = LeftOut(branch="swarm/x/better", commit=better, reason="conflicts")
     async with merge_view(project, tmp_path, failed=[left_out]) as (app, screen, pilot):
@@ -157,6 +157,10 @@ async def test_a_left_out_fix_is_swapped_in_for_those_that_it_fights_with(projec
         await pilot.press("G")
         await until(pilot, lambda: "if taken in: conflicts with #2, #3 in lib.py  s: swap it in" in text_on_screen(app))
         assert "4 out    Half by divmod" in text_on_screen(app)
+        await pilot.press("H")
+        assert "it is not in the plan: s swaps it in" in text_on_screen(app)
+        await pilot.press("r")
+        assert "it is not on the branch" in text_on_screen(app)
         await pilot.press("s")
         await until(pilot, lambda: "#4 is in the plan for #2, #3" in text_on_screen(app))
         await until(pilot, lambda: "plan clean" in text_on_screen(app))
@@ -178,6 +182,16 @@ async def test_a_left_out_fix_is_swapped_in_for_those_that_it_fights_with(projec
         assert verdicts_of(screen) == ["", "", ""]
         await pilot.press("Z")
         assert "again: #2+#3 are reverted, #4 is taken in" in text_on_screen(app)
+        screen.show_fix(state.review.left_out[0])
+        await pilot.press("H")
+        await until(pilot, lambda: "#4 2 hunks" in text_on_screen(app))
+        await pilot.press("j", "n", "escape")
+        await until(pilot, lambda: "4 IN     Half by divmod" in text_on_screen(app))
+        assert "1 hunk out" in text_on_screen(app)
+        await until(pilot, lambda: "plan clean" in text_on_screen(app))
+        assert not any("MORE" in line for line in state.review.net_diff().lines)
+        await pilot.press("s")
+        await until(pilot, lambda: "4 out    Half by divmod" in text_on_screen(app))
 
 
 async def test_its_tests_tell_what_goes_red_without_it(project: GitProject, tmp_path: Path) -> None:

@@ -270,7 +270,8 @@ def draw_evidence(evidence: FixEvidence, width: int) -> list[Line]:
     cost = cost_words(evidence.agents)
     lines.append([*author, Part(f" · {cost}", "dim")] if cost else author)
     lines += _impact(evidence, width)
-    lines += draw_teeth(evidence.teeth, width)
+    teeth = draw_teeth(evidence.teeth, width)
+    lines += [*teeth, [Part("measured with all of this fix", "dim")]] if teeth and evidence.hunks_reverted else teeth
     for number, agent in enumerate(evidence.agents):
         lines += ([], *_agent_lines(agent, width)) if number or lines else _agent_lines(agent, width)
     if evidence.runs:

@@ -39,6 +39,8 @@ class SendingBack:
             return self._screen.why_no_fix()
         if fix.rank == 0:
             return "a part of the tests is left out or kept; m writes to its agent"
+        if state.fix_of(fix) in state.review.left_out:
+            return "it is not on the branch, where what comes of it would have its place"
         if not state.records_of(fix):
             return "no agent of this sweep is known to have made it"
         if state.sent_back(state.fix_of(fix)) is not None and not state.records_of(fix)[0].is_finished:
