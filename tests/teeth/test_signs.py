@@ -114,6 +114,6 @@ def test_expressions_of_any_depth_end_nobody_who_reads_them(deep: str, levels: i
     after = before.replace("assert ", "assert y or ")
     found = changed_tests({"test_a.py": before.encode()}, {"test_a.py": after.encode()})
     read = [(changed.name, signs_of(changed)) for changed in found]
-    faults = faults_in("a.py", before.encode(), {2})
     # What is too deep to be read safely is passed over.
-    assert (read, bool(faults)) == (([("test_a", ())], True) if levels < 100 else ([], False))
+    assert read == ([("test_a", ())] if levels < 100 else [])
+    assert levels < 100 or faults_in("a.py", before.encode(), {2}) == []
