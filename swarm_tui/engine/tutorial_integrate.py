@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -21,6 +20,7 @@ from swarm_tui.model.commit_kinds import without_marks
 from swarm_tui.model.events import Integrated, Integrating
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.outcome import ChangeStatus, EscalationKind, IntegratorOutcome, LeftOut
+from swarm_tui.model.python_source import read_python
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.states import State
 from swarm_tui.model.text import plain, plain_lines
@@ -137,7 +137,7 @@ def _propose_removals(
         left = without_tests(reader.source(branch.tree, path), names)
         if entry is None:
             continue
-        if left is not None and not _is_python(left):
+        if left is not None and read_python(left) is None:
             reason = f"{plain(path, 100)} would be no Python without {', '.join(names[:3])}"
             branch.left_out.append(LeftOut(reason=reason))
             continue
@@ -152,14 +152,6 @@ def _propose_removals(
         author = Identity(name, email) if name and email else None
         made = space.commit(tree, [branch.commit], message.encode(), author=author)
         branch.add_commit(made, tree, "proposed: the tutorial does not hold these blocks any more", ())
-
-
-def _is_python(source: bytes) -> bool:
-    try:
-        ast.parse(source)
-    except (SyntaxError, ValueError):
-        return False
-    return True
 
 
 def _outcome(branch: _Branch, context: EngineContext, open_blocks: int) -> IntegratorOutcome:

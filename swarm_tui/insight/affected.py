@@ -10,6 +10,7 @@ from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import Final
 
+from swarm_tui.model.python_source import read_python
 from swarm_tui.model.used_code import UsedCode
 
 # What decides how all tests are run, or what is installed.
@@ -113,9 +114,8 @@ def _reason(known: KnownUse, change: ChangedSource) -> str:
 
 def _parts_of(source: str) -> dict[str, str] | None:
     """Return the body of each function, and under MODULE all that is done when the file is imported."""
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    tree = read_python(source)
+    if tree is None:
         return None
     parts: dict[str, str] = {}
     for name, node in _functions(tree, ""):
@@ -156,9 +156,8 @@ def _functions(node: ast.AST, prefix: str) -> Iterable[tuple[str, _Function]]:
 @lru_cache(maxsize=200)
 def _spans(source: str) -> tuple[tuple[int, int, str], ...]:
     """Return first line, last line and name of each function, in their order; a decorator belongs to it."""
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    tree = read_python(source)
+    if tree is None:
         return ()
     found = []
     for name, node in _functions(tree, ""):

@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from swarm_tui.model.python_source import read_python
 from swarm_tui.model.text import plain
-from swarm_tui.teeth.sources import read_source
 
 _COMPARISONS: Final[dict[type[ast.cmpop], str]] = {
     ast.Eq: "!=", ast.NotEq: "==", ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">",
@@ -45,7 +45,7 @@ class Fault:
 
 def faults_in(path: str, source: bytes, lines: Collection[int]) -> list[Fault]:
     """Return the faults that can be made in these lines of a file."""
-    module = read_source(source)
+    module = read_python(source)
     if module is None:
         return []
     starts = [0]

@@ -5,11 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+
+from swarm_tui.model.python_source import read_python
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
-_LARGEST: Final = 1_000_000
-_DEEPEST: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,28 +46,9 @@ class ChangedTest:
     before: TestSource | None = None
 
 
-def read_source(source: bytes) -> ast.Module | None:
-    """Return the syntax tree of a file, or None when it is no Python that can be read."""
-    if len(source) > _LARGEST:
-        return None
-    try:
-        module = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
-    return None if _is_too_deep(module) else module
-
-
-def _is_too_deep(module: ast.Module) -> bool:
-    """Return whether what goes through the tree by recursion, as `ast` does, might come to its limit."""
-    level: list[ast.AST] = [module]
-    for _ in range(_DEEPEST):
-        level = [child for node in level for child in ast.iter_child_nodes(node)]
-    return bool(level)
-
-
 def read_tests(source: bytes) -> dict[str, TestSource]:
     """Return the tests of a file by name."""
-    module = read_source(source)
+    module = read_python(source)
     if module is None:
         return {}
     functions: dict[str, FunctionNode] = {}

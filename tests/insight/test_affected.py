@@ -59,6 +59,11 @@ def test_a_python_file_differs_in_its_functions_or_in_what_importing_it_does(
     assert change == ChangedSource("shop.py", parts=frozenset(parts))
 
 
+def test_a_file_that_is_too_deep_to_be_read_may_differ_anywhere() -> None:
+    deep = f"def pay():\n    return {' + '.join(['1'] * 900)}\n"
+    assert compare_sources("shop.py", OLD, deep) == ChangedSource("shop.py")
+
+
 def test_functions_are_known_by_the_line_in_which_they_begin() -> None:
     assert functions_at(OLD, [9, 12, 14, 18, 6]) == {"Cart.add", "Cart.total", "pay.inner", MODULE}
     assert functions_at("def broken(:\n", [1]) == {MODULE}
