@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from swarm_tui.errors import SwarmError
+from swarm_tui.model.states import UNSOLVED_RESULTS
 from swarm_tui.model.text import plain
 
 if TYPE_CHECKING:
@@ -46,8 +47,8 @@ def clear_passing() -> None:
 
 
 def exit_code_of(counts: Counter[str], is_whole: bool) -> int:
-    """Return 0 when all is harvested and integrated, and nothing failed or is blocked, else 1."""
-    return EXIT_WELL if is_whole and not counts["failed"] and not counts["blocked"] else EXIT_FAILED
+    """Return 0 when all is harvested and integrated, and no test is left to a person, else 1."""
+    return EXIT_WELL if is_whole and not any(counts[result] for result in UNSOLVED_RESULTS) else EXIT_FAILED
 
 
 def follow_sweep(folder: SweepFolder, *, is_json: bool = False, known: OpenedSweep | None = None) -> int:

@@ -27,8 +27,8 @@ EXAMPLES = """\
   swarm-tui run --changed-since main --title "my branch"
   swarm-tui run --agent offline --records play   play recorded work; no model, no costs
   swarm-tui run --affected-by main --explain     which tests a change concerns, and why
-Exit codes with --headless: 0 all harvested, nothing failed or blocked, or no test is concerned; 1 something was;
-2 misuse; 130 interrupted."""
+Exit codes with --headless: 0 all harvested and integrated, or no test is concerned; 1 tests failed, are blocked or
+stay unresolved, or the sweep did not come to its end; 2 misuse; 130 interrupted."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -23,7 +23,7 @@ EXAMPLES = """\
   swarm-tui tutorial sync tutorial.sh tests/e2e       agents write the tests; those of removed blocks are to go
   swarm-tui fixes                                     then: keep or revert each block
   swarm-tui tutorial install-command                  the same as a slash command for Claude Code
-Exit code 1: a block or a test is without the other, a test file could not be read, or agents failed."""
+Exit code 1: a block or a test is without the other, a test file could not be read, or agents did not succeed."""
 _ACTIONS = "blocks|check|fill|sync|install-command"
 
 

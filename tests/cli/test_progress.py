@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import io
 import time
-from collections import deque
+from collections import Counter, deque
 from pathlib import Path
 
 from rich.console import Console
 from rich.live import Live
 
 from swarm_tui.cli.display import BarDisplay, NewLogLines
-from swarm_tui.cli.progress import show_until_end, why_engine_died
+from swarm_tui.cli.progress import exit_code_of, show_until_end, why_engine_died
 from swarm_tui.cli.status import sweep_state
 from swarm_tui.journal.append import EngineLock, JournalWriter
 from swarm_tui.journal.folder import SweepFolder
@@ -91,3 +91,10 @@ def test_a_sweep_is_shown_until_another_engine_may_begin(tmp_path: Path) -> None
 
     show_until_end(open_sweep(folder), show)
     assert shown == 3
+
+
+def test_a_script_is_told_of_every_test_that_is_left_to_a_person() -> None:
+    assert exit_code_of(Counter({"clean": 2, "impl_fix": 1, "skipped": 1}), is_whole=True) == 0
+    assert exit_code_of(Counter({"clean": 2}), is_whole=False) == 1
+    for result in ("failed", "blocked", "unresolved"):
+        assert exit_code_of(Counter({"clean": 2, result: 1}), is_whole=True) == 1

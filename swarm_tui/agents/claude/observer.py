@@ -29,6 +29,8 @@ OPEN_ASKS: Final = 20
 ASKS_IN_ALL: Final = 1_000
 # A hook whose dialog is gone says so within half a second, if it lives.
 HOOK_LAST_WORDS: Final = 3.0
+# The hook that says why a turn has failed takes a while to start where much is to do.
+FAILURE_TOLD_WITHIN: Final = 5.0
 
 _FAILED_ATTEMPT: Final = re.compile(rb"API error \(attempt (\d+)/(\d+)\): (\S+)")
 _ANSWERED: Final = b"first byte after"
@@ -129,6 +131,8 @@ class ClaudeObserver:
             case "idle" if self._failed_for is not None:
                 trouble = Trouble(kind=self._failed_for, has_given_up=True)
                 return Observation(False, "hook", condition=self._failure, trouble=trouble)
+            case "idle" if self._attempt is not None and now - self._steady_since < FAILURE_TOLD_WITHIN:
+                return Observation(False, "session file", condition=self._condition(), trouble=self._retried_trouble())
             case "idle" if is_steady:
                 question = self._failure or self._last_words or "its turn is over, and it has not handed in its work"
                 return Observation(True, "hook" if self._failure or self._last_words else "session file", question)

@@ -155,6 +155,16 @@ def test_a_turn_that_ended_because_the_model_did_not_answer_is_no_question(error
     assert observed("idle", failure, {"event": "UserPromptSubmit"}, {"event": "Stop"}, after=0.1) == WORKING
 
 
+def test_a_turn_that_has_failed_is_no_question_before_the_hook_says_why() -> None:
+    assert observed("idle", debug=(FAILED,), after=2.0) == Observation(
+        False, "session file", condition="API error 429, tries again (4 of 10)", trouble=LIMITED
+    )
+    # Escape at a retry runs no hook.
+    stopped = observed("idle", debug=(FAILED,), after=6.0)
+    assert stopped is not None
+    assert stopped.needs_person
+
+
 @pytest.mark.parametrize(
     ("status", "attempt", "kind"),
     [
