@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from swarm_tui.adapters.git import GitError, Identity, Repository
 from swarm_tui.adapters.git.history import DiffReader, read_commits
-from swarm_tui.adapters.git.merging import MergeWay, best_merge_way, read_answer
+from swarm_tui.adapters.git.merging import MergeResult, MergeWay, best_merge_way, read_answer
 from swarm_tui.adapters.git.names import is_inside
 from swarm_tui.adapters.git.objects import ObjectSpace
 from swarm_tui.adapters.git.persistent import KeptProcess
@@ -215,6 +215,20 @@ def test_an_answer_of_git_is_read_to_its_end_and_no_further_however_it_comes(pro
         assert (read_answer(stream), read_answer(stream)) == answers
     with pytest.raises(EOFError):
         read_answer(Trickle(conflict[:-1]))
+
+
+def test_what_git_advises_on_submodules_is_no_part_of_the_next_answer(project: GitProject) -> None:
+    commits = []
+    for number in "123":
+        project.git("update-index", "--add", "--cacheinfo", f"160000,{number * 40},vendored")
+        commits.append(project.git("commit-tree", project.git("write-tree"), "-m", number))
+    base, one, two = commits
+    with ObjectSpace(Repository.open(project.root)) as space:
+        trees = [project.git("rev-parse", f"{commit}^{{tree}}") for commit in (base, one, two)]
+        conflict, clean = space.merger.merge_many([(trees[0], trees[1], trees[2]), (trees[0], trees[1], trees[0])])
+        assert (conflict.is_clean, conflict.conflict_paths) == (False, ("vendored",))
+        assert clean == MergeResult(trees[1])
+        assert space.merge(base=trees[0], ours=trees[1], theirs=trees[2]) == conflict
 
 
 def test_gitattributes_are_those_of_the_tree_that_is_merged_into(project: GitProject, space: ObjectSpace) -> None:

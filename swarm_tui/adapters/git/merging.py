@@ -215,7 +215,7 @@ def _batch_line(sides: _Sides) -> bytes:
 def read_answer(stream: IO[bytes]) -> bytes:
     """Return one answer of `--stdin`: its end is an empty field where the next message would begin."""
     read = b""
-    while not (read.endswith(b"\0\0") and _is_whole(read)):
+    while not (read.endswith(b"\0") and _is_whole(read)):
         chunk = stream.read1(1 << 20)  # type: ignore[attr-defined]  # a pipe is a BufferedReader
         if not chunk:
             raise EOFError
@@ -240,13 +240,13 @@ def _parse_merge(is_clean: bool, fields: Iterator[str], sides: Sequence[str]) ->
     """Return the result in the fields of an answer.
 
     They are the tree, the unmerged paths, an empty field; then of each message the number of its paths, these paths,
-    its kind and its text; and an empty field.
+    its kind and its text; and an empty field, in place of which older gits write advice on submodules.
     """
     tree, stages = next(fields), []
     while field := next(fields):
         stages.append(_parse_stage(field, sides))
     named: dict[str, None] = {}
-    while count := next(fields):
+    while (count := next(fields)).isdigit():
         paths = [next(fields) for _ in range(int(count))]
         kind, _text = next(fields), next(fields)
         if kind.startswith("CONFLICT"):
