@@ -32,8 +32,10 @@ def send_request(
     """
     from swarm_tui.journal.requests import append_request
 
+    name = opened.folder.name
+    if opened.spec.why_not_continued:
+        raise NoEngine(f"{name} has no engine", opened.spec.why_not_continued)
     if not opened.has_running_engine:
-        name = opened.folder.name
         if opened.state.ended_why == "finished":
             hint = f"it is finished; `swarm-tui run --only-failed-of {name}` begins a sweep of what is still red"
         else:

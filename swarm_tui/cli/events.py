@@ -38,23 +38,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from swarm_tui.cli.sweeps import chosen_sweep
+    from swarm_tui.cli.sweeps import chosen_sweep, following
 
     folder = chosen_sweep(arguments.sweep, Path.cwd())
     # Refused here, and not after some lines.
     folder.read_spec()
     stream = EventStream(folder, arguments.after)
-    while True:
-        for line, event in stream.read():
-            text = json.dumps(json.loads(line)) if arguments.json else _log_text(event)
-            if text:
-                print(text)
-        sys.stdout.flush()
-        if not stream.has_more:
-            if not arguments.follow or stream.is_finished or _is_reader_gone():
-                return 0
-            stream.explain_silence()
-            time.sleep(_INTERVAL)
+    with following(arguments.sweep if arguments.follow else None, folder, is_awaited=True):
+        while True:
+            for line, event in stream.read():
+                text = json.dumps(json.loads(line)) if arguments.json else _log_text(event)
+                if text:
+                    print(text)
+            sys.stdout.flush()
+            if not stream.has_more:
+                if not arguments.follow or stream.is_finished or _is_reader_gone():
+                    return 0
+                stream.explain_silence()
+                time.sleep(_INTERVAL)
 
 
 class EventStream:

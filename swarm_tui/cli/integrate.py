@@ -36,7 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
     from swarm_tui.cli.sweeps import chosen_sweep
 
     folder = chosen_sweep(arguments.sweep, Path.cwd())
-    if _is_worked_on(folder):
+    if not folder.read_spec().why_not_continued and _is_worked_on(folder):
         return _ask_engine(folder)
     from swarm_tui.engine.integrate_again import integrate_again
 

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
-import os
-import signal
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -49,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from swarm_tui.cli.sweeps import chosen_sweep, repository_root, run_of_tmr
+    from swarm_tui.cli.sweeps import chosen_sweep, following, repository_root
     from swarm_tui.journal.folder import list_sweeps
 
     here = repository_root(Path.cwd())
@@ -60,27 +56,8 @@ def run(arguments: argparse.Namespace) -> int:
     require_terminal()
     if folder is None:
         return _first_run(arguments.ascii)
-    with _following(run_of_tmr(arguments.sweep), folder, arguments.repository):
+    with following(arguments.sweep, folder, arguments.repository):
         return show_room(folder, is_ascii=arguments.ascii, at=arguments.at)
-
-
-@contextlib.contextmanager
-def _following(run: Path | None, sweep: SweepFolder, repository: Path | None) -> Iterator[None]:
-    """Have a run of `mngr tmr` written down while it goes on, by a process that ends with the room."""
-    if run is None:
-        yield
-        return
-    from swarm_tui.adapters.environment import own_environment
-    from swarm_tui.adapters.process import start_detached
-
-    words = [sys.executable, "-m", "swarm_tui.tmr.follow", str(run), *([str(repository)] if repository else [])]
-    environment = own_environment() | {"PYTHONPATH": str(Path(__file__).parents[2])}
-    process = start_detached(words, cwd=Path.cwd(), environment=environment, log=sweep.engine_log)
-    try:
-        yield
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(process, signal.SIGTERM)
 
 
 def print_plain(folder: SweepFolder, at: str | None = None) -> int:

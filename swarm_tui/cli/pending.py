@@ -115,7 +115,8 @@ def _lines(opened: OpenedSweep, groups: list[ItemGroup], shown: int) -> Iterable
         else (f"{opened.folder.name}  nothing needs a person")
     )
     if groups and not opened.has_running_engine:
-        yield f"no engine works on it: nothing here can be answered before `swarm-tui resume {opened.folder.name}`"
+        before = f"nothing here can be answered before `swarm-tui resume {opened.folder.name}`"
+        yield f"no engine works on it: {opened.spec.why_not_continued or before}"
     for group in groups:
         later = "  (later)" if group.is_later else ""
         yield f"{group.id}  {len(group.items):>3}  {group.kind.value:11} {plain(group.title, 200)}{later}"

@@ -326,7 +326,11 @@ def _table(opened: OpenedSweep, records: list[TestRecord]) -> Iterable[str]:
     yield from integration_lines(state.integration, opened.folder.name)
     if sweep_state(opened) in ("lost", "stopped", "failed"):
         reason = f" ({plain(state.ended_reason, 200)})" if state.ended_reason else ""
-        yield f"no engine works on it{reason}: `swarm-tui resume {opened.folder.name}` takes it up again"
+        again = f"`swarm-tui resume {opened.folder.name}` takes it up again"
+        yield f"no engine works on it{reason}: {opened.spec.why_not_continued or again}"
+    if opened.spec.why_not_continued:
+        warnings = (line.text for line in state.log if line.level == "warning" and not line.test)
+        yield from dict.fromkeys(plain(text, 300) for text in warnings)
     yield from _host_table(opened)
     yield from filter(None, [opened.why_engine_is_silent])
     yield from _model_lines(opened)

@@ -25,8 +25,9 @@ def run(arguments: argparse.Namespace) -> int:
     from swarm_tui.teeth.turn import STOPPED_MEASURING
 
     opened = opened_sweep(arguments.sweep, Path.cwd())
-    wait_for_release(opened)
-    if not opened.has_running_engine:
+    if not opened.spec.why_not_continued:
+        wait_for_release(opened)
+    if not opened.has_running_engine and not opened.spec.why_not_continued:
         if turn_of_sweep(opened.folder).stop_and_wait():
             print_progress(STOPPED_MEASURING)
         else:

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import os
+import signal
+import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -14,6 +19,7 @@ if TYPE_CHECKING:
 
 _QUIET_TIME: Final = 0.5
 """What takes no longer is not told of."""
+_START_LIMIT: Final = 10.0
 
 
 def add_repository_option(parser: argparse.ArgumentParser) -> None:
@@ -91,6 +97,32 @@ def opened_with_progress(folder: SweepFolder) -> OpenedSweep:
     if said_at > begun:
         clear_passing()
     return opened
+
+
+@contextlib.contextmanager
+def following(
+    name: str | None, sweep: SweepFolder, repository: Path | None = None, *, is_awaited: bool = False
+) -> Iterator[None]:
+    """Have a run of `mngr tmr` written down while it goes on, by a process that ends with this one."""
+    run = run_of_tmr(name)
+    if run is None:
+        yield
+        return
+    from swarm_tui.adapters.environment import own_environment
+    from swarm_tui.adapters.process import is_alive, start_detached
+    from swarm_tui.journal.append import engine_process_id
+
+    words = [sys.executable, "-m", "swarm_tui.tmr.follow", str(run), *([str(repository)] if repository else [])]
+    environment = own_environment() | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    process = start_detached(words, cwd=Path.cwd(), environment=environment, log=sweep.engine_log)
+    deadline = time.monotonic() + _START_LIMIT
+    while is_awaited and engine_process_id(sweep.lock) is None and is_alive(process) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process, signal.SIGTERM)
 
 
 def run_of_tmr(name: str | None) -> Path | None:

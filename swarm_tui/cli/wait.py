@@ -40,12 +40,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from swarm_tui.cli.sweeps import opened_sweep
+    from swarm_tui.cli.sweeps import following, opened_sweep
     from swarm_tui.insight.conditions import is_so
 
     expression = parse_expression(arguments.until)
     opened = opened_sweep(arguments.sweep, Path.cwd())
-    code = wait_for(opened, expression, arguments.timeout)
+    with following(arguments.sweep, opened.folder, is_awaited=True):
+        code = wait_for(opened, expression, arguments.timeout)
     if code == EXIT_SO:
         words = filter(is_so(opened.state, time.time()), expression.words)
         print(" ".join(words) or f"not {expression.words[0]}")

@@ -27,6 +27,8 @@ Who = Literal["builtin", "agent"]
 def integrate_again(folder: SweepFolder, by: Who | None = None) -> SweepState:
     """Integrate what the agents have made so far and return the state after it; `by` None is the sweep's own choice."""
     spec = folder.read_spec()
+    if spec.why_not_continued:
+        raise UsageError(f"{folder.name} has no engine", spec.why_not_continued)
     if spec.is_newer_format:
         raise UsageError(f"{folder.name} was made by a newer swarm-tui", "it can be looked at, not continued")
     who: Who = by or ("agent" if spec.integrator == "agent" else "builtin")

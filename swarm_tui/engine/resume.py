@@ -39,6 +39,8 @@ LOST_ENDS: Final = ENDED_BY_ITSELF | {End.NOT_LAUNCHED}
 
 async def check_continued(folder: SweepFolder, spec: SweepSpec) -> None:
     """Raise UsageError for a sweep that cannot be continued here: it was copied, or its agents are elsewhere."""
+    if spec.why_not_continued:
+        raise UsageError(f"{folder.name} has no engine", spec.why_not_continued)
     if spec.is_newer_format:
         raise UsageError(f"{folder.name} was made by a newer swarm-tui", "it can be looked at, not continued")
     if not Path(spec.repository).is_dir():

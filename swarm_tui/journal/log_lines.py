@@ -148,7 +148,8 @@ def _integration_line(
         case happened.IntegratorSaid():
             return "info", f"the integrator: {event.line}"
         case happened.Integrated():
-            text = f"integrated on {event.branch}: {event.fixes} fixes" if event.branch else "nothing to integrate"
+            text = f"integrated{f' on {event.branch}' if event.branch else ''}: {event.fixes} fixes"
+            text = text if event.branch or event.tip else "nothing to integrate"
             return "info", text + (f", {event.left_out} left out" if event.left_out else "")
         case happened.IntegrationFailed():
             return "error", f"integration failed: {event.reason}"

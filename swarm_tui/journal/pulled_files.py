@@ -82,10 +82,11 @@ def _read(path: Path, limit: int, *, is_tail: bool) -> Content | None:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)
     except OSError:
         return None
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        os.close(descriptor)
+        return None
     with os.fdopen(descriptor, "rb") as file:
-        status = os.fstat(file.fileno())
-        if not stat.S_ISREG(status.st_mode):
-            return None
         if is_tail and status.st_size > limit:
             file.seek(status.st_size - limit)
         return Content(file.read(limit), status.st_size > limit)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from enum import StrEnum
 from typing import Annotated, Any, Final, TypeVar
 
@@ -35,7 +36,13 @@ _STATUSES: Final = frozenset(ChangeStatus)
 
 
 def _text(value: Any) -> Any:
-    return "" if value is None else value
+    if value is None or isinstance(value, str):
+        return value or ""
+    return json.dumps(value, default=str, ensure_ascii=False)
+
+
+def _without_nulls(value: Any) -> Any:
+    return {name: each for name, each in value.items() if each is not None} if isinstance(value, dict) else value
 
 
 def _upper(value: Any) -> Any:
@@ -46,9 +53,14 @@ Text = Annotated[str, BeforeValidator(_text)]
 
 
 class Reported(BaseModel):
-    """Base of everything that agents write: unknown keys are kept, missing ones have defaults."""
+    """Base of everything that agents write: unknown keys are kept, missing ones and nulls have defaults."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _drop_nulls(cls, value: Any) -> Any:
+        return _without_nulls(value)
 
 
 class Change(Reported):
@@ -63,6 +75,11 @@ class DescribedRun(Reported):
 
     run_name: Text = ""
     description_markdown: Text = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read(cls, value: Any) -> Any:
+        return value if isinstance(value, dict) else {"description_markdown": value}
 
 
 class EscalationKind(StrEnum):
@@ -159,8 +176,9 @@ class Escalation(Reported):
         return self.kind.replace("_", " ").lower()
 
 
-def _escalations(value: Any) -> Any:
-    return () if value is None else value
+def _many(value: Any) -> Any:
+    """Return what should be a list as one: what agents say beside their result is never a reason to refuse that."""
+    return value if isinstance(value, list | tuple) else [value]
 
 
 class Outcome(Reported):
@@ -173,8 +191,8 @@ class Outcome(Reported):
     tests_passing_before: bool | None = None
     tests_passing_after: bool | None = None
     summary_markdown: Text = ""
-    test_runs: tuple[DescribedRun, ...] = ()
-    escalations: Annotated[tuple[Escalation, ...], BeforeValidator(_escalations)] = ()
+    test_runs: Annotated[tuple[DescribedRun, ...], BeforeValidator(_many)] = ()
+    escalations: Annotated[tuple[Escalation, ...], BeforeValidator(_many)] = ()
 
     @model_validator(mode="before")
     @classmethod
@@ -218,10 +236,10 @@ class IntegratorOutcome(Reported):
     squashed_branches: tuple[str, ...] = ()
     squashed_commit_hash: str | None = None
     impl_priority: tuple[str, ...] = ()
-    impl_commit_hashes: dict[str, str] = Field(default_factory=dict)
+    impl_commit_hashes: Annotated[dict[str, str], BeforeValidator(_without_nulls)] = Field(default_factory=dict)
     failed: Annotated[tuple[LeftOut, ...], BeforeValidator(_left_out)] = ()
     normalizations: tuple[Normalization, ...] = ()
-    escalations: Annotated[tuple[Escalation, ...], BeforeValidator(_escalations)] = ()
+    escalations: Annotated[tuple[Escalation, ...], BeforeValidator(_many)] = ()
 
 
 ReportType = TypeVar("ReportType", bound=Reported)

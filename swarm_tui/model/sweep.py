@@ -13,6 +13,7 @@ from swarm_tui.model.node_ids import name_of_test
 from swarm_tui.model.options import RunOptions
 
 FORMAT_VERSION: Final = 2
+TMR_SOURCE: Final = "tmr"
 WATCH_SOURCE: Final = "watch"
 """The source of what is no sweep, but agents of mngr that are watched."""
 INTEGRATOR_SLUG: Final = "integrator"
@@ -110,7 +111,7 @@ class SweepSpec(BaseModel, RunOptions, frozen=True, extra="allow"):
     """What it was expected to cost before it began, in dollars, and from where to where; None when that was unknown."""
     labels: dict[str, str] = Field(default_factory=dict)
     source: str = "swarm"
-    """Who made it: "tmr" for a run of `mngr tmr`, which can be looked at and reviewed only; WATCH_SOURCE for none."""
+    """Who made it: "swarm", TMR_SOURCE for a run of `mngr tmr`, WATCH_SOURCE for agents that no sweep made."""
 
     @property
     def is_newer_format(self) -> bool:
@@ -121,6 +122,13 @@ class SweepSpec(BaseModel, RunOptions, frozen=True, extra="allow"):
     def is_watch(self) -> bool:
         """Whether it is no sweep, but agents of mngr that are watched: each is a test by its own name."""
         return self.source == WATCH_SOURCE
+
+    @property
+    def why_not_continued(self) -> str:
+        """Why no engine can ever work on it; empty for a sweep."""
+        return (
+            "it is a run of `mngr tmr`, which can be looked at and reviewed only" if self.source == TMR_SOURCE else ""
+        )
 
     @property
     def has_budget(self) -> bool:

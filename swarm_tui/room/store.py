@@ -342,6 +342,8 @@ class Store:
 
     def why_no_requests(self) -> str:
         """Return the reason why the engine cannot get requests now, or ""."""
+        if self.opened.spec.why_not_continued:
+            return self.opened.spec.why_not_continued
         match self.engine:
             case EngineState.RUNNING:
                 return self.opened.why_engine_is_silent

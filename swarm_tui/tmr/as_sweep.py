@@ -19,10 +19,11 @@ from swarm_tui.journal.fold import SweepState
 from swarm_tui.journal.folder import SweepFolder, write_beside
 from swarm_tui.journal.open import open_sweep
 from swarm_tui.journal.pulled_files import PulledFile, list_files
+from swarm_tui.journal.snapshot import write_snapshot
 from swarm_tui.model.events import (
     EngineEnded,
     EngineStarted,
-    EventBase,
+    Event,
     Harvested,
     Integrated,
     Launched,
@@ -30,7 +31,6 @@ from swarm_tui.model.events import (
     Noted,
     Queued,
     Seen,
-    Stopped,
     TryFinished,
     TryStarted,
 )
@@ -39,6 +39,7 @@ from swarm_tui.model.outcome import (
     INTEGRATOR_OUTCOME_FILE,
     OUTCOME_FILE,
     BrokenReport,
+    ChangeKind,
     ChangeStatus,
     IntegratorOutcome,
     Outcome,
@@ -47,25 +48,26 @@ from swarm_tui.model.outcome import (
 )
 from swarm_tui.model.state import TestRecord
 from swarm_tui.model.states import Result, State
-from swarm_tui.model.sweep import MngrSettings, SweepSpec
+from swarm_tui.model.sweep import TMR_SOURCE, MngrSettings, SweepSpec
 from swarm_tui.model.text import plain
+from swarm_tui.tmr.agent_folder import ARTIFACTS_FOLDER, OUTPUT_FOLDER, AgentsFile
 from swarm_tui.tmr.run_commits import RunCommits
-from swarm_tui.tmr.run_folder import OUTPUT_FOLDER, PAGE_FILE, TmrAgent, TmrRun, read_outcome_of
-from swarm_tui.tmr.sections import is_at_odds, section_in_words, section_of
+from swarm_tui.tmr.run_folder import PAGE_FILE, TmrAgent, TmrRun, read_report
+from swarm_tui.tmr.sections import is_at_odds, outcome_of_row, section_in_words, section_of
 
-SOURCE: Final = "tmr"
 QUIET_AFTER: Final = 600.0
 """A run in whose folder nothing has changed for so many seconds is not under way any more."""
 COPY_LIMIT: Final = 64_000_000
 """The bytes that are copied of one agent's files: a hundred times what most agents hand in."""
 _TRIES_LIMIT: Final = 50
+_SNAPSHOT_AFTER: Final = 500
 _FLAT_FILES: Final = frozenset({OUTCOME_FILE, INTEGRATOR_OUTCOME_FILE})
 _STATES: Final[Mapping[str, Literal[State.RUNNING, State.WAITING]]] = {
     "RUNNING": State.RUNNING,
     "WAITING": State.WAITING,
 }
 
-TimedEvent = tuple[float, EventBase]
+TimedEvent = tuple[float, Event]
 
 
 @dataclass
@@ -77,12 +79,14 @@ class RunWriter:
     commits: RunCommits
     live: Mapping[str, AgentDetails]
     """The agents that mngr still knows, by their names."""
+    is_whole: bool = True
+    """Whether all commits that are spoken of could be had."""
 
     def write(self, *, is_followed: bool = False) -> bool:
         """Append to the journal what is new; return whether the run is over."""
         began, last = _began_at(self.run), _last_change(self.run)
         self.folder.write_spec(self._spec(began))
-        state = open_sweep(self.folder).state if self.folder.events.exists() else SweepState()
+        state = self._written_so_far()
         is_over = self.run.integrator is not None or (time.time() - last > QUIET_AFTER and not self.live)
         events = sorted(self._events(state, began, last, is_over=is_over), key=lambda timed: timed[0])
         is_begun = state.started_at is not None
@@ -97,8 +101,20 @@ class RunWriter:
         last_seq, last_at = state.last_seq, state.last_at
         with JournalWriter(self.folder.events, last_seq=last_seq, last_at=last_at, clock=lambda: next(times)) as log:
             for _, event in events:
-                log.append(event)
+                state.apply(log.append(event))
+            if len(events) > _SNAPSHOT_AFTER:
+                write_snapshot(self.folder.snapshot, self.folder.events, log.size, state)
         return is_over
+
+    def _written_so_far(self) -> SweepState:
+        state = open_sweep(self.folder).state if self.folder.events.exists() else SweepState()
+        tests = {agent.name: agent.test for agent in self.run.agents}
+        if all(record.test == tests.get(record.agent, record.test) for record in state.tests()):
+            return state
+        # Now it is known what a test is that was guessed before: all is written anew.
+        self.folder.events.unlink()
+        self.folder.snapshot.unlink(missing_ok=True)
+        return SweepState()
 
     def _spec(self, began: float) -> SweepSpec:
         return SweepSpec(
@@ -109,7 +125,7 @@ class RunWriter:
             slots=max(1, len(self.run.agents)),
             title=f"mngr tmr: {plain(self.run.name, 80)}",
             integrator="none",
-            source=SOURCE,
+            source=TMR_SOURCE,
             mngr=MngrSettings(path="mngr"),
         )
 
@@ -141,17 +157,16 @@ class RunWriter:
         self, agent: TmrAgent, record: TestRecord, began: float, last: float, *, is_over: bool
     ) -> Iterator[TimedEvent]:
         self._copy_files(agent)
-        raw = read_outcome_of(agent, OUTCOME_FILE)
-        handed_in = _time_of(agent.output(OUTCOME_FILE)) or last
-        if raw is not None:
-            harvested, outcome, branch = self._harvested(agent, record.test, raw)
+        raw = read_report(agent.outcome)
+        handed_in = _time_of(agent.outcome) or last
+        said = outcome_of_row(agent.row) if raw is None else None
+        if raw is not None or said is not None:
+            harvested, outcome, branch = self._harvested(agent, record.test, raw, said)
             kept = (record.result, record.reason, record.harvest)
             if (harvested.result, harvested.reason, harvested.harvest) == kept:
                 return
             if record.state is State.DONE or branch != record.branch:
                 yield handed_in, Queued(test=record.test, branch=branch, is_guessed=agent.is_guessed)
-            yield began, Launching(test=record.test)
-            yield began, Launched(test=record.test)
             yield from ((handed_in, event) for event in _tries(record.test, outcome))
             yield handed_in, harvested
             return
@@ -164,26 +179,31 @@ class RunWriter:
             if record.state is not seen:
                 yield time.time(), Seen(test=record.test, state=seen, source="mngr list")
         elif is_over and record.state is not State.DONE:
-            section = f"; the page has it under {section_in_words(agent.section)}" if agent.section else ""
-            reason = plain(f"it left no outcome that can be read{section}", REASON_LIMIT)
             report = report_of(Outcome(errored=True), {}, end=End.GONE.value, tip="", has_uncommitted=False)
-            yield last, Harvested(test=record.test, result=Result.FAILED, reason=reason, harvest=report)
+            yield (
+                last,
+                Harvested(test=record.test, result=Result.FAILED, reason=_without_outcome(agent), harvest=report),
+            )
         elif not is_over and record.state is State.QUEUED:
             # The page lists it, and only what an agent hands in ever comes into the folder.
             yield began, Launching(test=record.test)
             yield began, Launched(test=record.test)
             yield began, Seen(test=record.test, state=State.RUNNING, source="its page")
-        elif is_over and record.state is not State.STOPPED and record.state is not State.DONE:
-            yield last, Stopped(test=record.test, reason="nothing was heard of it any more")
 
-    def _harvested(self, agent: TmrAgent, test: str, raw: bytes) -> tuple[Harvested, Outcome | None, str]:
-        """Return the judgement on what an agent handed in, its report, and the branch that its commits are on."""
-        outcome, problem = None, ""
+    def _harvested(
+        self, agent: TmrAgent, test: str, raw: bytes | None, said: Outcome | None
+    ) -> tuple[Harvested, Outcome | None, str]:
+        """Return the judgement on what an agent handed in, its report, and the branch that its commits are on.
+
+        Where it handed in nothing, `said` is what the page says of it.
+        """
+        outcome, problem = said, ""
         try:
-            outcome = parse_outcome(raw)
+            outcome = parse_outcome(raw) if raw is not None else said
         except BrokenReport as error:
-            problem = str(error)
+            outcome, problem = None, str(error)
         branch, fetched = self.commits.fetch(agent)
+        self.is_whole = self.is_whole and not fetched.problem
         is_unchecked = not fetched.tip and not fetched.problem and not self.run.has_bundles
         commits = _claimed(outcome) if is_unchecked and outcome is not None else fetched.commits
         judgement = judge(
@@ -196,7 +216,10 @@ class RunWriter:
             )
         )
         reasons = [judgement.reason] if judgement.result is not Result.CLEAN else []
+        if raw is None:
+            reasons.append(_without_outcome(agent))
         if is_unchecked and commits:
+            self.is_whole = False
             reasons.append("its commits are not here: this is its own word")
         section = agent.section or (section_of(outcome) if outcome is not None else "")
         if is_at_odds(section, judgement.result):
@@ -217,26 +240,28 @@ class RunWriter:
             return
         left = COPY_LIMIT
         target = self.folder.agent(agent.name)
-        for file in list_files(agent.folder):
+        for file in list_files(agent.folder.path):
             left -= file.size
             if left < 0:
                 break
             name = file.name if file.name not in _FLAT_FILES else f"{OUTPUT_FOLDER}/{file.name}"
-            name = f"{OUTPUT_FOLDER}/{name}" if name.startswith("e2e/") else name
+            name = f"{OUTPUT_FOLDER}/{name}" if name.startswith(f"{ARTIFACTS_FOLDER}/") else name
             _copy(file, target / name)
 
     def _integration(self, state: SweepState, last: float) -> Iterator[TimedEvent]:
         integrator = self.run.integrator
-        raw = read_outcome_of(integrator, INTEGRATOR_OUTCOME_FILE) if integrator is not None else None
-        if integrator is None or raw is None:
+        raw = read_report(integrator.integrator_outcome) if integrator is not None else None
+        if integrator is None:
             return
-        try:
-            outcome = parse_integrator_outcome(raw)
-        except BrokenReport as error:
-            sentence = plain(f"the integrator's report is left aside: {error}", 400)
-            if all(line.text != sentence for line in state.log):
-                yield last, Noted(level="warning", text=sentence)
-            outcome = IntegratorOutcome()
+        outcome, problem = IntegratorOutcome(), "it left none that can be read"
+        if raw is not None:
+            try:
+                outcome, problem = parse_integrator_outcome(raw), ""
+            except BrokenReport as error:
+                problem = str(error)
+        sentence = plain(f"the integrator's report is left aside: {problem}", 400)
+        if problem and all(line.text != sentence for line in state.log):
+            yield last, Noted(level="warning", text=sentence)
         branch, fetched = self.commits.fetch(integrator)
         outcome = _with_full_ids(outcome, self.commits)
         self.folder.integrator.mkdir(parents=True, exist_ok=True)
@@ -245,13 +270,19 @@ class RunWriter:
         event = Integrated(
             branch=branch if self.commits.is_branch(branch, fetched.tip) else None,
             tip=fetched.tip,
-            fixes=len(set(outcome.impl_commit_hashes.values())),
+            fixes=sum(commit.kind is ChangeKind.FIX_IMPL for commit in fetched.commits)
+            or len(set(outcome.impl_commit_hashes.values())),
             left_out=len(outcome.failed),
             detail=detail,
         )
         before = state.integration
         if (before.state, before.tip, before.fixes, before.detail) != ("done", event.tip, event.fixes, event.detail):
-            yield _time_of(integrator.output(INTEGRATOR_OUTCOME_FILE)) or last, event
+            yield _time_of(integrator.integrator_outcome) or last, event
+
+
+def _without_outcome(agent: TmrAgent) -> str:
+    section = f"; the page has it under {section_in_words(agent.section)}" if agent.section else ""
+    return plain(f"it left no outcome that can be read{section}", REASON_LIMIT)
 
 
 def _claimed(outcome: Outcome) -> tuple[CommitSummary, ...]:
@@ -260,19 +291,19 @@ def _claimed(outcome: Outcome) -> tuple[CommitSummary, ...]:
     return tuple(CommitSummary("", f"[{kind.value}]") for kind in done)
 
 
-def _tries(test: str, outcome: Outcome | None) -> Iterable[EventBase]:
+def _tries(test: str, outcome: Outcome | None) -> Iterable[Event]:
     """Yield the runs that the agent describes; of the first and the last it says whether the test passed."""
     if outcome is None:
         return
     count = min(len(outcome.test_runs), _TRIES_LIMIT)
     for number in range(1, count + 1):
-        yield TryStarted(test=test, number=number)
         passed = {count: outcome.tests_passing_after, 1: outcome.tests_passing_before}.get(number)
         if count == 1:
             passed = outcome.tests_passing_after
         if passed is not None:
-            words = "" if passed else plain(outcome.test_runs[number - 1].description_markdown, 200)
-            yield TryFinished(test=test, number=number, passed=passed, failure=words)
+            yield TryFinished(test=test, number=number, passed=passed)
+        else:
+            yield TryStarted(test=test, number=number)
 
 
 def _with_full_ids(outcome: IntegratorOutcome, commits: RunCommits) -> IntegratorOutcome:
@@ -303,19 +334,22 @@ def _copy(file: PulledFile, target: Path) -> None:
 
 def _began_at(run: TmrRun) -> float:
     """Return when a run began, as far as its files tell."""
-    times = [_time_of(path) for agent in run.agents if (path := agent.output(OUTCOME_FILE)) is not None]
-    return min(filter(None, [*times, _last_change(run)]))
+    return min(filter(None, [*(_time_of(agent.outcome) for agent in run.agents), _last_change(run)]), default=0.0)
 
 
 def _last_change(run: TmrRun) -> float:
-    paths = [run.root / PAGE_FILE, *(agent.output(OUTCOME_FILE) for agent in run.agents)]
+    times = [_path_time(run.root / PAGE_FILE), *(_time_of(agent.outcome) for agent in run.agents)]
     if run.integrator is not None:
-        paths.append(run.integrator.output(INTEGRATOR_OUTCOME_FILE))
-    return max([_time_of(path) for path in paths], default=0.0) or _time_of(run.root)
+        times.append(_time_of(run.integrator.integrator_outcome))
+    return max(times) or _path_time(run.root)
 
 
-def _time_of(path: Path | None) -> float:
+def _time_of(file: AgentsFile | None) -> float:
+    return file.changed_at if file is not None else 0.0
+
+
+def _path_time(path: Path) -> float:
     try:
-        return path.stat().st_mtime if path is not None else 0.0
+        return path.stat().st_mtime
     except OSError:
         return 0.0

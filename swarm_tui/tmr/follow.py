@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Final
 
 from swarm_tui.adapters.mngr_messages import AgentDetails
-from swarm_tui.errors import SwarmError
+from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.journal.append import EngineLock
 from swarm_tui.tmr.opening import living_agents, sweep_folder_of, write_run
-from swarm_tui.tmr.run_folder import OUTPUT_FOLDER, read_run
+from swarm_tui.tmr.run_folder import read_run, run_signature
 
 LOOK_SECONDS: Final = 1.0
 ASK_SECONDS: Final = 15.0
@@ -23,33 +23,33 @@ def follow(root: Path, repository: Path | None) -> None:
     """Write down what is new in a run until it is over, or the room that started us is gone."""
     folder, parent = sweep_folder_of(root), os.getppid()
     lock = EngineLock(folder.lock)
-    lock.acquire()
+    while not _is_acquired(lock):
+        # Another room follows it already, and may be closed first.
+        if os.getppid() != parent:
+            return
+        time.sleep(LOOK_SECONDS)
     seen: object = None
     asked_at, live = 0.0, dict[str, AgentDetails]()
     try:
         while os.getppid() == parent:
             if time.monotonic() - asked_at > ASK_SECONDS:
                 live, asked_at = living_agents(read_run(root)), time.monotonic()
-            found = (_signature(root), {name: agent.state for name, agent in live.items()})
+            found = (run_signature(root), {name: agent.state for name, agent in live.items()})
             if found != seen:
                 seen = found
-                if write_run(root, folder, repository, live, is_followed=True):
+                if write_run(read_run(root), folder, repository, live, is_followed=True)[0]:
                     break
             time.sleep(LOOK_SECONDS)
     finally:
         lock.release()
 
 
-def _signature(root: Path) -> list[tuple[str, int]]:
-    """Return what changes when anything in a run does: files are put in place by rename."""
-    found = []
-    for path in sorted(root.iterdir()):
-        for each in (path, path / OUTPUT_FOLDER):
-            try:
-                found.append((str(each), each.stat().st_mtime_ns))
-            except OSError:
-                continue
-    return found
+def _is_acquired(lock: EngineLock) -> bool:
+    try:
+        lock.acquire()
+    except UsageError:
+        return False
+    return True
 
 
 def main() -> int:

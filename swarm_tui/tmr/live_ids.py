@@ -12,12 +12,11 @@ from typing import Final
 from swarm_tui.adapters.mngr_messages import AgentDetails
 from swarm_tui.journal.pulled_files import read_start
 from swarm_tui.model.text import plain
-from swarm_tui.tmr.run_folder import TmrAgent, TmrRun
+from swarm_tui.tmr.page import TEST_LIMIT
+from swarm_tui.tmr.run_folder import TmrAgent, TmrRun, is_named_after
 
 LABELS: Final = ("mapreduce_task_id", "test")
 RECORD_LIMIT: Final = 1 << 22
-_SLUG_LENGTH: Final = 40
-_TEST_LIMIT: Final = 2_000
 _PYTEST: Final = re.compile(
     r"pytest(?: +-{1,2}[\w-]+(?:=[^\s`]+)?)* +"  # with its options
     r"['\"]?([^\s`'\"\[]+::[^\s`'\"\[]+(?:\[[^\n`]*\])?)"
@@ -42,15 +41,10 @@ def test_of(agent: TmrAgent, details: AgentDetails, prompt: str) -> str:
     """Return the test that an agent works on; empty where neither its labels nor its prompt say so."""
     labelled = next((details.labels[name] for name in LABELS if "::" in details.labels.get(name, "")), "")
     if labelled:
-        return plain(labelled, _TEST_LIMIT)
-    found = (plain(match, _TEST_LIMIT) for match in _PYTEST.findall(prompt))
-    return next((test for test in found if _fits(agent.test, test)), "")
-
-
-def _fits(guessed: str, test: str) -> bool:
-    """Return whether an agent's name keeps so much of this test: a prompt may speak of others, too."""
-    slug = re.sub(r"[^a-z0-9]+", "-", test.rpartition("::")[2].lower()).strip("-")[:_SLUG_LENGTH].strip("-")
-    return bool(slug) and re.fullmatch(rf"{re.escape(slug)}(?:-\d+)?", guessed) is not None
+        return plain(labelled, TEST_LIMIT)
+    # A prompt may speak of other tests, too.
+    found = (plain(match, TEST_LIMIT) for match in _PYTEST.findall(prompt))
+    return next((test for test in found if is_named_after(agent.test, test)), "")
 
 
 def _prompt_of(host_dir: Path, details: AgentDetails | None) -> str:

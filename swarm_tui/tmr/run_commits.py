@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -15,7 +17,7 @@ from swarm_tui.adapters.git import GitError, Repository, fetch_bundle
 from swarm_tui.adapters.git.bundles import bundle_heads
 from swarm_tui.adapters.process import run_process_blocking
 from swarm_tui.engine.commits import FetchedCommits, summarize_commits
-from swarm_tui.errors import SwarmError, UsageError
+from swarm_tui.errors import SwarmError
 from swarm_tui.journal.pulled_files import read_start
 from swarm_tui.model.text import plain
 from swarm_tui.tmr.run_folder import TmrAgent, TmrRun
@@ -83,21 +85,27 @@ def open_commits(run: TmrRun, sweep: str, named: Path | None, scratch: Path) -> 
     The base is the commit that most bundles build on.
     """
     problems: list[str] = []
-    if named is not None:
-        repository = Repository.open(named)
-    else:
-        try:
-            repository = Repository.open(run.root)
-        except UsageError:
-            repository = _open_scratch(scratch)
-            if run.has_bundles:
-                problems.append("the run stands in no repository: commits are shown with --repository PATH")
+    try:
+        repository = source = Repository.open(named or run.root)
+        objects = _objects_above(source.root)
+        # Only now git says whether it trusts the repository, which may be another user's.
+        branches = _all_branches(source)
+    except SwarmError as error:
+        if named is not None:
+            raise
+        repository = source = _open_scratch(scratch)
+        branches, objects = {}, None
+        if run.has_bundles:
+            why = plain(str(error), 400) if _objects_above(run.root) is not None else "the run stands in no repository"
+            problems.append(f"{why}; commits are shown with --repository PATH")
+    if objects is not None and not os.access(objects, os.W_OK):
+        # Nothing can be put into it: a repository of ours has all of its objects, and those of the run.
+        repository = _open_scratch(scratch, beside=objects)
     bases = _bases(run)
     known = [base for base in bases if repository.find(base) is not None]
     if bases and not known and named is not None:
         problems.append(f"{plain(str(named), 200)} has none of the commits that the run builds on")
-    branches = _all_branches(repository)
-    base = known[0] if known else _base_of_branches(repository, run, branches)
+    base = known[0] if known else _base_of_branches(source, run, branches)
     return RunCommits(repository, sweep, base, problems, branches)
 
 
@@ -150,9 +158,22 @@ def _base_of_branches(repository: Repository, run: TmrRun, branches: Mapping[str
         return head
 
 
-def _open_scratch(folder: Path) -> Repository:
+def _objects_above(folder: Path) -> Path | None:
+    """Return the folder of the objects of the repository that a folder stands in, where that has its usual form."""
+    for each in (folder, *folder.parents):
+        with contextlib.suppress(OSError):
+            if (each / ".git" / "objects").is_dir():
+                return each / ".git" / "objects"
+            if (each / ".git").exists():
+                return None
+    return None
+
+
+def _open_scratch(folder: Path, beside: Path | None = None) -> Repository:
     folder.mkdir(parents=True, exist_ok=True)
     if not (folder / "HEAD").exists():
         words = ["git", "init", "--quiet", "--bare", "--template=", "--", str(folder.absolute())]
         run_process_blocking(words, environment=own_environment())
+    if beside is not None:
+        (folder / "objects" / "info" / "alternates").write_text(f"{beside}\n")
     return Repository.open(folder)

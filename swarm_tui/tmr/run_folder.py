@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
+import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -10,17 +13,19 @@ from pathlib import Path
 from typing import Final
 
 from swarm_tui.journal.pulled_files import read_start
-from swarm_tui.model.outcome import INTEGRATOR_OUTCOME_FILE, OUTCOME_FILE, OUTCOME_SIZE_LIMIT
+from swarm_tui.model.formatting import counted
+from swarm_tui.model.outcome import OUTCOME_SIZE_LIMIT
 from swarm_tui.model.text import plain
+from swarm_tui.tmr.agent_folder import AgentFolder, AgentsFile, look_into
 from swarm_tui.tmr.page import PageRow, read_page
 
 PAGE_FILE: Final = "index.html"
-BUNDLE_FILE: Final = "branch.bundle"
-OUTPUT_FOLDER: Final = "test_output"
 PAGE_LIMIT: Final = 64_000_000
 FOLDERS_LIMIT: Final = 20_000
 # The name of an agent becomes that of a folder of ours and a word of messages.
 _AGENT: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_INTEGRATOR: Final = re.compile(r"(?:reducer|integrator)(?:-|$)")
+_SLUG_LENGTH: Final = 40
 _HEX_ENDING: Final = re.compile(r"-[0-9a-f]{6}$")
 _DATE: Final = re.compile(r"\d{14}|\d{4}_\d{6}|\d{4}-\d{2}-\d{2}_\d{2}-\d{2}-\d{2}")
 
@@ -33,22 +38,27 @@ class TmrAgent:
     test: str
     is_guessed: bool
     """Whether the test is known only by what the agent's name keeps of it."""
-    folder: Path | None
+    folder: AgentFolder | None
     """None for an agent of which only the page knows."""
     branch: str
-    section: str
-    """What the page says of it; empty where it says nothing."""
+    row: PageRow | None = None
+    """What the page says of it."""
 
-    def output(self, name: str) -> Path | None:
-        """Return the path of a file that it handed in: newer generations keep them in a folder of their own."""
-        if self.folder is None:
-            return None
-        return next((path for path in _places_of(self.folder, name) if path.is_file()), None)
+    @property
+    def section(self) -> str:
+        return self.row.section if self.row is not None else ""
+
+    @property
+    def outcome(self) -> AgentsFile | None:
+        return self.folder.outcome if self.folder is not None else None
+
+    @property
+    def integrator_outcome(self) -> AgentsFile | None:
+        return self.folder.integrator_outcome if self.folder is not None else None
 
     @property
     def bundle(self) -> Path | None:
-        path = self.folder / BUNDLE_FILE if self.folder is not None else None
-        return path if path is not None and path.is_file() else None
+        return self.folder.bundle.path if self.folder is not None and self.folder.bundle is not None else None
 
 
 @dataclass(frozen=True)
@@ -70,9 +80,8 @@ class TmrRun:
 
 def is_run_folder(folder: Path) -> bool:
     """Return whether a folder looks like what a run of `mngr tmr` leaves."""
-    if _read_rows(folder)[0]:
-        return True
-    return any(_is_agent_folder(child) for child in _children(folder)[0])
+    looked = (look_into(child) for child in _children(folder)[0])
+    return any(each.is_agents and each.is_readable for each in looked) or bool(_read_rows(folder)[0])
 
 
 def read_run(root: Path) -> TmrRun:
@@ -80,27 +89,51 @@ def read_run(root: Path) -> TmrRun:
     rows, problem = _read_rows(root)
     children, problems = _children(root)
     problems = [*([problem] if problem else []), *problems]
-    folders = {child.name: child for child in children if _is_agent_folder(child)}
-    integrators = {name: folder for name, folder in folders.items() if _path(folder, INTEGRATOR_OUTCOME_FILE)}
+    folders = {child.name: look for child in children if (look := look_into(child)).is_agents}
+    prefix = run_prefix(root.name, [*folders, *(row.agent for row in rows)])
+    on_page = {row.agent for row in rows}
+    integrators = {
+        name: folder for name, folder in folders.items() if name not in on_page and _is_integrator(folder, prefix)
+    }
     workers = {name: folder for name, folder in folders.items() if name not in integrators}
-    prefix = run_prefix(root.name, [*workers, *(row.agent for row in rows)])
     if rows:
-        known = {row.agent for row in rows}
-        earlier = [name for name in workers if name not in known and not name.startswith(prefix)]
+        earlier = {name for name in workers if name not in on_page and not name.startswith(prefix)}
         workers = {name: folder for name, folder in workers.items() if name not in earlier}
         if earlier:
             problems.append(f"{len(earlier)} folders are of earlier runs: they have no row on the page")
-    agents = list(_from_page(rows, workers, integrators, problems))
+    agents = list(_from_page(rows, workers, integrators, prefix, problems))
     named = {agent.name for agent in agents}
     agents += [_from_folder(folder, prefix) for name, folder in sorted(workers.items()) if name not in named]
-    integrator = max(integrators.values(), key=_time_of, default=None)
+    integrator = max(integrators.values(), key=_integrated_at, default=None)
+    if integrator is not None and len(integrators) > 1:
+        problems.append(f"{len(integrators)} agents integrated: shown is {integrator.path.name}, the last one")
     return TmrRun(
         root=root,
         agents=tuple(_told_apart(agents)),
         integrator=_from_folder(integrator, prefix) if integrator is not None else None,
-        problems=tuple(problems),
-        has_bundles=any(agent.bundle for agent in agents) or bool(integrator and (integrator / BUNDLE_FILE).is_file()),
+        problems=(*problems, *_problems_of(agents, folders.values())),
+        has_bundles=any(folder.bundle for folder in folders.values()),
     )
+
+
+def _problems_of(agents: Iterable[TmrAgent], folders: Iterable[AgentFolder]) -> Iterable[str]:
+    guessed = sum(agent.is_guessed for agent in agents)
+    if guessed:
+        yield f"{counted(guessed, 'test')} guessed by the names of agents: no page tells the ids"
+    closed = [folder.path.name for folder in folders if not folder.is_readable]
+    if closed:
+        yield f"{counted(len(closed), 'folder')} cannot be read, such as {plain(closed[0], 100)}"
+
+
+def run_signature(root: Path) -> str:
+    """Return what is another text when anything in a run has changed."""
+    digest = hashlib.sha256()
+    with contextlib.suppress(OSError):
+        page = os.lstat(root / PAGE_FILE)
+        digest.update(f"{page.st_size} {page.st_mtime_ns}".encode())
+    for child in _children(root)[0]:
+        digest.update(repr(look_into(child)).encode(errors="replace"))
+    return digest.hexdigest()
 
 
 def run_prefix(folder: str, agents: Iterable[str]) -> str:
@@ -124,6 +157,12 @@ def slug_of_agent(agent: str, prefix: str) -> str:
     if dated is not None:
         return dated[1]
     return _HEX_ENDING.sub("", rest) or agent
+
+
+def is_named_after(slug: str, test: str) -> bool:
+    """Return whether what an agent's name keeps of its test's may come from this test."""
+    kept = re.sub(r"[^a-z0-9]+", "-", test.rpartition("::")[2].lower()).strip("-")[:_SLUG_LENGTH].strip("-")
+    return bool(kept) and re.fullmatch(rf"{re.escape(kept)}(?:-\d+)?", slug) is not None
 
 
 def _read_rows(root: Path) -> tuple[list[PageRow], str]:
@@ -152,43 +191,54 @@ def _children(root: Path) -> tuple[list[Path], list[str]]:
     return [path for path in found[:FOLDERS_LIMIT] if path.name not in odd], problems
 
 
-def _is_agent_folder(folder: Path) -> bool:
-    return any(_path(folder, name) is not None for name in (OUTCOME_FILE, INTEGRATOR_OUTCOME_FILE)) or any(
-        (folder / name).exists() for name in (BUNDLE_FILE, OUTPUT_FOLDER, "e2e")
-    )
-
-
-def _places_of(folder: Path, name: str) -> tuple[Path, Path]:
-    return folder / OUTPUT_FOLDER / name, folder / name
-
-
-def _path(folder: Path, name: str) -> Path | None:
-    return next((path for path in _places_of(folder, name) if path.is_file()), None)
+def _is_integrator(folder: AgentFolder, prefix: str) -> bool:
+    if folder.integrator_outcome is not None:
+        return True
+    # One that left no report is known by its name.
+    return folder.outcome is None and _INTEGRATOR.match(slug_of_agent(folder.path.name, prefix)) is not None
 
 
 def _from_page(
-    rows: Iterable[PageRow], workers: Mapping[str, Path], integrators: Mapping[str, Path], problems: list[str]
+    rows: Iterable[PageRow],
+    workers: Mapping[str, AgentFolder],
+    integrators: Mapping[str, AgentFolder],
+    prefix: str,
+    problems: list[str],
 ) -> Iterable[TmrAgent]:
-    """Yield an agent for each row; an agent of two rows counts once, and those that integrate have no test."""
-    seen: set[str] = set()
-    odd = 0
+    """Yield an agent for each that has rows, in their order; those that integrate have no test."""
+    of_agents: dict[str, list[PageRow]] = {}
+    odd = doubtful = 0
     for row in rows:
         if _AGENT.fullmatch(row.agent) is None:
             odd += 1
-            continue
-        if row.agent in seen or row.agent in integrators:
-            continue
-        seen.add(row.agent)
+        elif row.agent not in integrators and not _is_no_worker(row, workers):
+            of_agents.setdefault(row.agent, []).append(row)
+    for name, own in of_agents.items():
+        # What agents write stands on the page as it is, and may look like rows of it.
+        own = [row for row in own if not row.is_in_prose] or own
+        fitting = [row for row in own if is_named_after(slug_of_agent(name, prefix), row.test)]
+        tests = {each.test for each in fitting or own}
+        row = (fitting or own)[0]
+        is_doubtful = len(tests) > 1
+        doubtful += is_doubtful
         # When a run was integrated again, its page names agents in place of tests.
-        is_guessed = row.test == row.agent
-        test = slug_of_agent(row.agent, "") if is_guessed else row.test
-        yield TmrAgent(row.agent, test, is_guessed, workers.get(row.agent), row.branch, row.section)
+        is_name = row.test == name or (row.is_in_prose and not fitting)
+        test = slug_of_agent(name, prefix) if is_name else row.test
+        yield TmrAgent(name, test, is_name or is_doubtful, workers.get(name), row.branch, row)
     if odd:
         problems.append(f"{odd} rows of the page name agents as no agent is named")
+    if doubtful:
+        problems.append(f"of {doubtful} agents the page names several tests: the first one counts")
 
 
-def _from_folder(folder: Path, prefix: str) -> TmrAgent:
-    return TmrAgent(folder.name, slug_of_agent(folder.name, prefix), True, folder, "", "")
+def _is_no_worker(row: PageRow, workers: Mapping[str, AgentFolder]) -> bool:
+    """Return whether a row is that of the agent that only made a snapshot for the others, or written by an agent."""
+    is_snapshotter = row.test == row.agent and row.agent.endswith("-snapshotter")
+    return is_snapshotter or (row.is_in_prose and row.agent not in workers)
+
+
+def _from_folder(folder: AgentFolder, prefix: str) -> TmrAgent:
+    return TmrAgent(folder.path.name, slug_of_agent(folder.path.name, prefix), True, folder, "")
 
 
 def _told_apart(agents: Iterable[TmrAgent]) -> Iterable[TmrAgent]:
@@ -202,13 +252,11 @@ def _told_apart(agents: Iterable[TmrAgent]) -> Iterable[TmrAgent]:
         yield found
 
 
-def _time_of(folder: Path) -> float:
-    path = _path(folder, INTEGRATOR_OUTCOME_FILE)
-    return path.stat().st_mtime if path is not None else 0.0
+def _integrated_at(folder: AgentFolder) -> float:
+    return folder.integrator_outcome.changed_at if folder.integrator_outcome is not None else 0.0
 
 
-def read_outcome_of(agent: TmrAgent, name: str) -> bytes | None:
+def read_report(file: AgentsFile | None) -> bytes | None:
     """Return what an agent reported, at most one byte more than a report may have; None without a readable file."""
-    path = agent.output(name)
-    content = read_start(path, OUTCOME_SIZE_LIMIT + 1) if path is not None else None
+    content = read_start(file.path, OUTCOME_SIZE_LIMIT + 1) if file is not None else None
     return content.raw if content is not None else None

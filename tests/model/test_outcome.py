@@ -35,6 +35,17 @@ def test_missing_keys_have_defaults_and_null_is_empty() -> None:
     assert outcome.tests_passing_after is None
 
 
+def test_what_is_said_beside_the_result_is_read_whatever_its_type() -> None:
+    raw = b"""{"changes": null, "errored": null, "tests_passing_after": true, "summary_markdown": ["a", 1],
+        "test_runs": ["twice", {"run_name": 2}], "escalations": {"kind": "UNCAUGHT_BUG", "title": "t"}}"""
+    outcome = parse_outcome(raw)
+    assert (outcome.changes, outcome.errored, outcome.summary_markdown) == ({}, False, '["a", 1]')
+    assert [(run.run_name, run.description_markdown) for run in outcome.test_runs] == [("", "twice"), ("2", "")]
+    assert [(found.kind, found.title) for found in outcome.escalations] == [("UNCAUGHT_BUG", "t")]
+    integrated = b'{"impl_priority": null, "failed": null, "impl_commit_hashes": {"a": null, "b": "c"}}'
+    assert parse_integrator_outcome(integrated).impl_commit_hashes == {"b": "c"}
+
+
 def test_words_of_older_pipelines_are_read() -> None:
     outcome = parse_outcome(b'{"changes": {"FIX_TEST": {"status": "blocked"}}}')
     assert outcome.changes[ChangeKind.FIX_TEST].status is ChangeStatus.BLOCKED

@@ -17,6 +17,9 @@ from tests.git_project import GitProject
 
 SHOP: Final = "def total(prices):\n    return prices[0]\n\n\ndef name(word):\n    return word\n"
 
+SUMMARY: Final = "<h2>What I did</h2><p>Nothing, see <code>shop.py</code></p><hr>"
+"""What an agent says, as the page has it: with headings of its own."""
+
 
 @dataclass(frozen=True)
 class MadeAgent:
@@ -124,17 +127,26 @@ def page(rows: Iterable[tuple[MadeAgent, str, str]]) -> str:
         test = html.escape(agent.test).replace("::", "::<wbr>")
         cells = [test, f"<code>{name}</code>"]
         if agent.section not in ("RUNNING", "CLEAN_PASS"):
-            cells.insert(1, "FIX_IMPL: <b>yes</b>")
+            cells.insert(1, _changes(agent))
         if agent.section != "RUNNING":
             cells.append(f"<code>{branch if agent.commits else '-'}</code>")
         if agent.section not in ("RUNNING", "CLEAN_PASS"):
             cells.append("merged")
-        found.setdefault(agent.section, []).append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
+        row = "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
+        if agent.section != "RUNNING":
+            row += f'<tr class="summary-row"><td colspan="5" class="md summary-cell">{SUMMARY}</td></tr>'
+        found.setdefault(agent.section, []).append(row)
     sections = "".join(
         f'<h2 id="sec-{section}">{section}</h2><table><tr><th>Test</th></tr>{"".join(lines)}</table>'
         for section, lines in found.items()
     )
     return f"<html><body><h1>Test map-reduce report</h1>{sections}</body></html>"
+
+
+def _changes(agent: MadeAgent) -> str:
+    signs = {"SUCCEEDED": "&#10003;", "FAILED": "&#10007;", "BLOCKED": "&#9644;"}
+    changes = agent.outcome["changes"] if agent.outcome else {}
+    return ", ".join(f"{kind} {signs[change['status']]}" for kind, change in changes.items()) or "-"
 
 
 def _commit(project: GitProject, branch: str, base: str, commits: Iterable[tuple[str, str, str]]) -> None:

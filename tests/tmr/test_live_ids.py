@@ -15,7 +15,7 @@ ID = "agent-0123456789abcdef"
 
 
 def run_of(*guessed: str) -> TmrRun:
-    agents = tuple(TmrAgent(f"tmr-1-{name}", name, True, None, "", "") for name in guessed)
+    agents = tuple(TmrAgent(f"tmr-1-{name}", name, True, None, "") for name in guessed)
     return TmrRun(Path("/run"), agents, None, (), has_bundles=False)
 
 

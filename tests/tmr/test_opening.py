@@ -13,12 +13,13 @@ import pytest
 
 from swarm_tui.adapters.git import Repository
 from swarm_tui.engine.commits import FetchedCommits
-from swarm_tui.tmr.page import read_page
+from swarm_tui.tmr.agent_folder import look_into
+from swarm_tui.tmr.page import PageRow, read_page
 from swarm_tui.tmr.run_commits import open_commits
-from swarm_tui.tmr.run_folder import read_run, run_prefix, slug_of_agent
+from swarm_tui.tmr.run_folder import read_run, run_prefix, run_signature, slug_of_agent
 from tests.cli.command_line import run_swarm_tui
 from tests.git_project import file_contents
-from tests.tmr.runs import AGENTS, MadeAgent, make_project, make_run, outcome, page
+from tests.tmr.runs import AGENTS, SUMMARY, MadeAgent, make_project, make_run, outcome, page
 
 RESULTS = {
     "tests/test_shop.py::test_clean": "clean",
@@ -111,8 +112,10 @@ def test_a_run_without_outcomes_shows_its_tests_and_what_the_page_says(
     for path in (made.root, *made.root.rglob("*")):
         os.utime(path, (1_700_000_000, 1_700_000_000))
     status = command("status", str(made.root))
-    assert set(results(status)) == set(RESULTS)
+    assert results(status) == RESULTS | {"tests/test_shop.py::test_claims": "test_fix"}
     assert all("the page has it under" in test["reason"] for test in status["tests"])
+    errored = next(test for test in status["tests"] if test["result"] == "failed")
+    assert errored["reason"].startswith("What I did")
 
 
 def test_a_page_that_is_gone_leaves_names_that_are_said_to_be_guessed(tmp_path: Path, command: Command) -> None:
@@ -165,14 +168,69 @@ def test_a_run_under_way_is_shown_as_such_and_goes_on(tmp_path: Path, command: C
     assert len(again["tests"][1]["tries"]) == 2
 
 
+def test_what_failed_in_a_run_under_way_is_shown_as_failed(tmp_path: Path, command: Command) -> None:
+    agents = (*AGENTS[:1], MadeAgent("tests/test_shop.py::test_slow", None, "FAILED"))
+    made = make_run(make_project(tmp_path / "shop"), "july", agents=agents)
+    shutil.rmtree(next(made.root.glob("*-reducer")))
+    shutil.rmtree(next(made.root.glob("*-slow")))
+    assert results(command("status", str(made.root))) == {agents[0].test: "clean", agents[1].test: "failed"}
+
+
+def test_names_give_way_to_ids_when_the_page_comes(tmp_path: Path, command: Command) -> None:
+    made = make_run(make_project(tmp_path / "shop"), "newest")
+    page_file = made.root / "index.html"
+    page_file.rename(tmp_path / "kept.html")
+    assert "6 tests guessed" in command("status", str(made.root), is_json=False).stdout
+    (tmp_path / "kept.html").rename(page_file)
+    assert results(command("status", str(made.root))) == RESULTS
+
+
+def test_an_integrator_without_a_report_leaves_its_branch(tmp_path: Path, command: Command) -> None:
+    made = make_run(make_project(tmp_path / "shop"), "newest")
+    shutil.rmtree(next(made.root.glob("*-reducer")) / "test_output")
+    assert results(command("status", str(made.root))) == RESULTS
+    assert [fix["title"] for fix in command("fixes", str(made.root))["fixes"]] == ["Add all prices"]
+
+
+def test_nothing_is_read_through_a_link_or_from_what_is_no_file(tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    (kept / "testing_agent_outcome.json").write_text("{}")
+    root = tmp_path / "tmr_1"
+    for name in ("a", "b", "c"):
+        (root / f"tmr-1-{name}").mkdir(parents=True)
+    (root / "tmr-1-a/test_output").symlink_to(kept)
+    (root / "tmr-1-b/testing_agent_outcome.json").symlink_to(kept / "testing_agent_outcome.json")
+    (root / "tmr-1-c/branch.bundle").mkdir()
+    (root / "tmr-1-c/test_output").mkdir()
+    (root / "index.html").mkdir()
+    found = read_run(root)
+    assert [(agent.name, agent.outcome, agent.bundle) for agent in found.agents] == [("tmr-1-c", None, None)]
+    assert "index.html cannot be read" in found.problems
+    assert not look_into(root / "gone").is_readable
+
+
+def test_a_run_that_has_not_changed_is_not_read_again(tmp_path: Path, command: Command) -> None:
+    made = make_run(make_project(tmp_path / "shop"), "newest")
+    before = run_signature(made.root)
+    assert results(command("status", str(made.root))) == RESULTS
+    (written,) = (tmp_path / "state").rglob("written.txt")
+    assert written.read_text().endswith(before)
+    changed = next(made.root.glob("*-test-clean/test_output/*.json"))
+    changed.write_text(json.dumps(outcome(False, False)))
+    assert run_signature(made.root) != before
+    assert results(command("status", str(made.root))) != RESULTS
+
+
 def test_every_command_takes_such_a_folder_and_says_no_to_what_is_none(tmp_path: Path, command: Command) -> None:
     made = make_run(make_project(tmp_path / "shop"), "newest")
     (row,) = command("list", str(made.root))
     assert row["state"] == "finished"
     written = command("report", str(made.root), "-o", str(tmp_path / "page"))
     assert written["tests"] == len(AGENTS)
-    refused = command("resume", str(made.root), is_json=False)
-    assert refused.returncode == 2
+    for words in (["resume"], ["integrate"], ["stop"], ["request", "integrate", "--sweep"]):
+        refused = command(*words, str(made.root), is_json=False)
+        assert (refused.returncode, "a run of `mngr tmr`" in refused.stderr) == (2, True)
     (tmp_path / "empty").mkdir()
     none = command("status", str(tmp_path / "empty"))
     assert (none.returncode, "is no sweep folder" in none.stderr) == (2, True)
@@ -229,3 +287,46 @@ def test_ids_are_read_as_they_were_collected() -> None:
     test = 'tests/test_a.py::TestB::test_c[x::y-<b>&amp;-"q"]'
     (row,) = read_page(page([(MadeAgent(test, None, "IMPL_FIXES", (("FIX_IMPL", "a", "b"),)), "tmr-1-c", "tmr/1/c")]))
     assert (row.section, row.test, row.agent, row.branch) == ("IMPL_FIXES", test, "tmr-1-c", "tmr/1/c")
+
+
+def test_what_agents_write_into_the_page_hides_no_row_of_another() -> None:
+    rows = [(MadeAgent(f"a.py::test_{n}", outcome(True, True), "CLEAN_PASS"), f"tmr-1-test-{n}", "-") for n in "abc"]
+    for written in ("</td></table><h2>So</h2>", "<table><tr><td>x", "<!-- <script>", "<h1 id=x>&lt;<td>", '<a "'):
+        found = read_page(page(rows).replace(SUMMARY, written))
+        assert [(row.section, row.test) for row in found] == [("CLEAN_PASS", f"a.py::test_{n}") for n in "abc"]
+
+
+def test_a_row_that_an_agent_wrote_takes_no_test_from_another(tmp_path: Path) -> None:
+    forged = "<tr><td>a.py::test_x</td><td><code>tmr-1-test-b</code></td></tr>"
+    rows = [(MadeAgent(f"a.py::test_{n}", outcome(True, True), "CLEAN_PASS"), f"tmr-1-test-{n}", "-") for n in "ab"]
+    root = tmp_path / "tmr_1"
+    root.mkdir()
+    (root / "index.html").write_text(page(rows).replace(SUMMARY, forged, 1))
+    assert [(agent.test, agent.is_guessed) for agent in read_run(root).agents] == [
+        ("a.py::test_a", False),
+        ("a.py::test_b", False),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("html", "row"),
+    [
+        (
+            "<H2 style='x' ID='sec-CLEAN_PASS'><tr><td>a::<wbr>b[&#x41;]<td class=x><code>tmr-1-b</code><td>-",
+            PageRow("CLEAN_PASS", "a::b[A]", "tmr-1-b"),
+        ),
+        (
+            "<h2 style='x'>FIXED (1)</h2><tr><td>a::b</td><td>FIX_IMPL/SUCCEEDED</td>"
+            "<td class='md'>It <code>c</code></td><td><code>d</code></td><td><code>e/f</code></td></tr>",
+            PageRow("FIXED", "a::b", "d", "e/f", (("FIX_IMPL", "SUCCEEDED"),), "It c"),
+        ),
+        ("<h2 id=sec-NEW><tr><td>a::b</td><td>-</td><td>d</td><td>e/f</td></tr>", PageRow("NEW", "a::b", "d", "e/f")),
+    ],
+)
+def test_pages_of_other_writers_are_read(html: str, row: PageRow) -> None:
+    assert read_page(html) == [row]
+
+
+@pytest.mark.parametrize("sign", ["<", "<!--", "<td ", '<td "', "</", "&", "<td>", "<table>", "<h2>", "<tr><td>a<td>b"])
+def test_a_page_is_read_in_one_pass(sign: str) -> None:
+    assert read_page("<h2 id=sec-A>" + sign * 30_000) is not None

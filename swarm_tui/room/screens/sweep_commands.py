@@ -72,6 +72,8 @@ class SweepCommands:
         self._screen.room.push_screen(ConfirmScreen(question), send)
 
     def why_not_resume(self) -> str:
+        if why := self._screen.store.opened.spec.why_not_continued:
+            return why
         return "its engine lives" if self._screen.store.engine is EngineState.RUNNING else ""
 
     def resume(self) -> None:
