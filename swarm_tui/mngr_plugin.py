@@ -66,10 +66,11 @@ def _open(context: click.Context) -> None:
 def _run(name: str, context: click.Context, words: Sequence[str]) -> None:
     """Run one command of swarm-tui with this mngr, in a process of its own, and end as it does."""
     from swarm_tui.adapters.foreground import run_in_foreground
+    from swarm_tui.cli.called_as import VARIABLE
 
     configured = [*_options_of(context).get(name, ())] if "--help" not in words else []
     mngr = Path(sys.executable).with_name("mngr")
-    environment = {**os.environ, **({"SWARM_MNGR": str(mngr)} if mngr.exists() else {})}
+    environment = {**os.environ, VARIABLE: f"mngr {NAME}", **({"SWARM_MNGR": str(mngr)} if mngr.exists() else {})}
     command = [sys.executable, "-m", "swarm_tui", name, *configured, *words]
     context.exit(run_in_foreground(command, cwd=None, environment=environment))
 

@@ -59,7 +59,10 @@ def test_mngr_has_our_commands(mngr: Path, isolated_mngr: IsolatedMngr) -> None:
     assert helped.returncode == 0, helped.stderr
     assert "keep or revert each fix" in helped.stdout
     # Options are swarm-tui's own.
-    assert "--headless" in run(mngr, isolated_mngr, "run", "--help").stdout
+    helped = run(mngr, isolated_mngr, "run", "--help")
+    assert "--headless" in helped.stdout
+    assert helped.stdout.startswith("usage: mngr swarm run ")
+    assert "swarm-tui run" not in helped.stdout
     shown = run(mngr, isolated_mngr, "watch", "--plain")
     assert shown.returncode == 0, shown.stderr
     assert shown.stdout.startswith("Agents of mngr")

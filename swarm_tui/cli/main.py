@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import NoReturn, Protocol, cast
 
 from swarm_tui import __version__
+from swarm_tui.cli.called_as import as_called
 from swarm_tui.cli.commands import COMMAND_BY_NAME, COMMANDS
 from swarm_tui.errors import SwarmError, UsageError
 
@@ -39,6 +40,9 @@ class CommandModule(Protocol):
 
 class CommandParser(argparse.ArgumentParser):
     """Reports errors in one sentence; argparse would print all options before it."""
+
+    def format_help(self) -> str:
+        return as_called(super().format_help())
 
     def error(self, message: str) -> NoReturn:
         hint = f"`{self.prog} --help` tells more"
@@ -91,7 +95,7 @@ def run_command_line(words: Sequence[str]) -> int:
 def _print_error(text: str) -> None:
     # If stderr cannot be written, the exit code still reports the error.
     with contextlib.suppress(OSError):
-        print(f"swarm-tui: {text}", file=sys.stderr, flush=True)
+        print(as_called(f"swarm-tui: {text}"), file=sys.stderr, flush=True)
 
 
 def _discard_output() -> None:
@@ -102,7 +106,7 @@ def _discard_output() -> None:
 
 def _dispatch(words: list[str]) -> int:
     if words and words[0] in ("-h", "--help", "help") and len(words) == 1:
-        print(overview())
+        print(as_called(overview()))
         return 0
     if words and words[0] in ("-V", "--version"):
         print(f"swarm-tui {__version__}")

@@ -16,6 +16,7 @@ import pytest
 
 from swarm_tui import __version__
 from swarm_tui.adapters.process import run_process
+from swarm_tui.cli.called_as import as_called
 from swarm_tui.cli.commands import COMMAND_BY_NAME, COMMANDS
 from swarm_tui.cli.main import CommandModule, build_parser, run_command_line, subcommands
 from swarm_tui.journal.folder import runs_folder
@@ -55,6 +56,14 @@ async def test_the_first_frame_of_a_room_waits_for_nothing_that_is_of_use_later(
     late = ["git", "tarfile", *(f"swarm_tui.{name}" for name in ("adapters.git", "adapters.mngr", "triage", "engine"))]
     finished = await run_process([sys.executable, "-c", script, *late])
     assert finished.text == "[]\n", finished.error_text
+
+
+def test_a_plugin_of_mngr_calls_itself_as_it_was_called() -> None:
+    said = "swarm-tui: `swarm-tui doctor --fix` and `swarm-tui`; swarm-tui is under swarm-tui/runs, swarm-tui runs"
+    assert as_called(said, "mngr swarm") == (
+        "mngr swarm: `mngr swarm doctor --fix` and `mngr swarm`; swarm-tui is under swarm-tui/runs, swarm-tui runs"
+    )
+    assert as_called(said) == said
 
 
 @pytest.mark.parametrize("name", NAMES)
