@@ -99,7 +99,7 @@ class WatchJournal:
 
 def first_events(agent: WatchedAgent, now: float) -> Iterator[TimedEvent]:
     """Yield what the journal begins with about an agent, each event with its time."""
-    created = agent.created_at or now
+    created = agent.created_at or agent.since or now
     yield created, Queued(test=agent.key, agent=agent.address.name, branch=agent.branch, traits=agent.traits)
     yield created, launch_event(agent)
     yield agent.since or created, state_event(agent)

@@ -194,8 +194,13 @@ class Observer:
         now, clock = time.monotonic(), time.time()
         agents = [agent for agent in self._known.values() if written is None or agent.address.agent_id in written]
         watches = [watch for agent in agents if (watch := self.watches.get(agent.key)) is not None]
+        new = [watch for watch in watches if watch.is_unread]
         for event in await read_new_events(self.place, watches, now):
             self.record(event)
+        for observer in (watch.observer for watch in new):
+            if observer is not None:
+                # What is so when it is looked at for the first time has lasted, as far as anybody can tell.
+                observer.observe(0.0)
         doubtful = [watch.address for watch in watches if watch.needs_screen(now, clock)]
         screens = await self._screens.read(doubtful)
         for agent in agents:
