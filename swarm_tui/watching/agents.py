@@ -106,7 +106,8 @@ def _host_of(details: AgentDetails) -> str:
 
 
 def _labels(labels: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
-    return tuple((str(key), str(value)) for key, value in islice(sorted(labels.items()), LABELS_SHOWN))
+    ordered = sorted(labels.items(), key=lambda label: (label[0] != "project", label[0]))
+    return tuple((str(key), str(value)) for key, value in islice(ordered, LABELS_SHOWN))
 
 
 def _last_change(status: AgentStatus) -> float:

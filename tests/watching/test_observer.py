@@ -77,11 +77,11 @@ async def test_one_look_tells_who_waits_and_for_what(home: Home) -> None:
 
 
 async def test_a_record_that_is_cut_or_no_record_hides_no_other_agent(home: Home) -> None:
-    home.add("whole", type="codex", labels={f"key-{number}": "x" * 500 for number in range(2_000)})
+    home.add("whole", type="codex", labels={f"key-{number}": "x" * 500 for number in range(2_000)} | {"project": "z"})
     for name, content in (("cut", '{"id": "agent-cut", "na'), ("list", "[1]"), ("empty", ""), ("nameless", "{}")):
         (folder := home.root / "m" / "agents" / name).mkdir()
         (folder / "data.json").write_text(content)
     records = open_sweep(await home.look()).state.records
     assert list(records) == ["whole"]
-    assert "type codex" in records["whole"].traits
+    assert records["whole"].traits[:2] == ("type codex", "project z")
     assert len(records["whole"].traits) <= 50
