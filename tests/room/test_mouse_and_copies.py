@@ -1,14 +1,22 @@
 """What the mouse does: heads sort, text is selected and copied, locations lead to the editor."""
 
+import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from textual.pilot import Pilot
 
+from swarm_tui.journal.append import JournalWriter
 from swarm_tui.journal.folder import SweepFolder
+from swarm_tui.model import events as happened
+from swarm_tui.model.harvest import HarvestReport
+from swarm_tui.model.outcome import Escalation, Location
 from swarm_tui.model.state import TestRecord
+from swarm_tui.model.states import Result
+from swarm_tui.model.sweep import MngrSettings, SweepSpec
 from swarm_tui.room.app import RoomApp
 from swarm_tui.room.colours import link_to
 from swarm_tui.room.draw.side import draw_side
@@ -62,6 +70,34 @@ async def test_a_file_that_is_not_here_is_said(folder: SweepFolder) -> None:
     async with room_on(folder, ROWS) as (app, pilot):
         await press(pilot, "o")
         assert "is not on this machine" in text_on_screen(app)
+
+
+async def test_of_several_places_each_is_said_why_and_none_leads_out_of_the_repository(tmp_path: Path) -> None:
+    long_name = f"docs/{'a long name of a document ' * 3}about prices.md"
+    for name in ("test_shop.py", "prices.py", long_name):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("1\n2\n")
+    sweep, test = SweepFolder(tmp_path / "sweep"), "test_shop.py::test_total"
+    mngr = MngrSettings(path="mngr")
+    sweep.write_spec(SweepSpec(sweep="1", repository=str(tmp_path), base="a" * 40, created_at=1.0, mngr=mngr))
+    names = ("prices.py", "prices.py", long_name, "/etc/passwd", "../x", "gone.py")
+    locations = tuple(Location(path=name, line=2) for name in names)
+    unclear = Escalation(kind="UNCLEAR_INTENT", title="Which price?", locations=locations)
+    writer = JournalWriter(sweep.events, last_seq=0, last_at=0.0)
+    for event in (
+        happened.Queued(test=test, agent="x", file="test_shop.py", line=1),
+        happened.Harvested(test=test, result=Result.UNRESOLVED, harvest=HarvestReport(escalations=(unclear,))),
+    ):
+        writer.append(event)
+    writer.close()
+    async with room_on(sweep, Scene("places", (), 80, 24)) as (app, pilot):
+        await press(pilot, "o")
+        lines = text_on_screen(app).splitlines()
+    first = next(number for number, line in enumerate(lines) if "Open in your editor" in line) + 1
+    shown = [" ".join(line.strip("│ ").split()) for line in lines[first : first + 3]]
+    assert shown[:2] == ["1 test_shop.py:1 the test", "2 prices.py:2 Which price? (unclear intent)"]
+    assert re.fullmatch(r"3 docs/.+….+about prices\.md:2 Which price\? \(unclear intent\)", shown[2])
+    assert "Enter picks" in lines[first + 3]
 
 
 async def drag(pilot: Pilot[str], start: tuple[int, int], end: tuple[int, int]) -> None:

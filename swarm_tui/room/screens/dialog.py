@@ -5,19 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import ClassVar, NamedTuple, Protocol, TypeVar, runtime_checkable
 
+from rich.cells import cell_len
 from textual import events
 from textual.app import ComposeResult
 from textual.screen import ModalScreen
 
 from swarm_tui.model.text import plain
 from swarm_tui.room.actions import key_name
-from swarm_tui.room.draw.parts import Line, Part, cut_line, pad_text, width_of, wrap_text
+from swarm_tui.room.draw.parts import Line, Part, cut_line, cut_middle, pad_text, width_of, wrap_text
 from swarm_tui.room.widgets.lines import Lines, TextLines
 
 MOVES = {
     "up": -1, "k": -1, "ctrl+p": -1, "down": 1, "j": 1, "ctrl+n": 1, "pageup": -10, "pagedown": 10,
     "home": -100_000, "end": 100_000,
 }  # fmt: skip
+SHORTEST_TEXT = 24
+"""The text of an entry has as many cells, whatever else is said of it."""
 
 
 class Choosable(NamedTuple):
@@ -99,7 +102,10 @@ class PickScreen(Dialog[tuple[str, ...] | None]):
         self.panel.show_line(self.panel.cursor)
 
     def _draw_entries(self) -> None:
-        width = max((len(entry.text) for entry in self.entries), default=0)
+        width = max((cell_len(entry.text) for entry in self.entries), default=0)
+        if any(entry.detail for entry in self.entries):
+            # Of a long name both ends matter, and what is said of it is to be seen too.
+            width = min(width, max(SHORTEST_TEXT, self.app.size.width // 2))
         keyed = any(entry.key for entry in self.entries)
         lines: list[Line] = []
         for entry in self.entries:
@@ -108,11 +114,11 @@ class PickScreen(Dialog[tuple[str, ...] | None]):
                 line.append(Part("[x] " if entry.value in self.chosen else "[ ] ", "key"))
             if keyed:
                 line.append(Part(f"{entry.key:2}", "key"))
-            line.append(Part(pad_text(entry.text, width), "faint" if entry.why_not else entry.role))
+            line.append(Part(pad_text(cut_middle(entry.text, width), width), "faint" if entry.why_not else entry.role))
             about = entry.why_not or entry.detail
             if about:
                 line.append(Part(f"  {about}", "dim"))
-            lines.append(line)
+            lines.append(cut_line(line, max(SHORTEST_TEXT, self.app.size.width - 6)))
         self.panel.show(lines)
 
     def on_key(self, event: events.Key) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import NamedTuple
 
 from swarm_tui.errors import SwarmError
 from swarm_tui.model.state import TestRecord
@@ -13,6 +14,15 @@ from swarm_tui.room.screens.dialog import Choosable, PickScreen
 from swarm_tui.room.screens.services import ScreenServices
 
 PLACES_OFFERED = 9
+
+
+class FilePlace(NamedTuple):
+    """A place that can be opened."""
+
+    path: str
+    line: int
+    about: str
+    """Why one might want to see it."""
 
 
 class Editing:
@@ -39,29 +49,41 @@ class Editing:
         repository = self._screen.store.opened.spec.repository
         return os.path.join(repository, file) if repository and file else ""
 
-    def _places_of(self, record: TestRecord) -> list[tuple[str, int]]:
-        """Return the files that can be opened, each with a line: the test's, then those that its agent names."""
+    def _places_of(self, record: TestRecord) -> list[FilePlace]:
+        """Return what can be opened: the test, then the places that its agent names."""
         from swarm_tui.adapters.git.names import is_inside
 
-        named = [(each.path, each.line or 0) for found in record.harvest.escalations for each in found.locations]
-        wanted = [(record.file, record.line), *((path, line) for path, line in named if is_inside(path))]
-        places = dict.fromkeys((self.path_of(file), line) for file, line in wanted)
-        return [(path, line) for path, line in places if path and os.path.isfile(path)][:PLACES_OFFERED]
+        places = [FilePlace(self.path_of(record.file), record.line, "the test")]
+        for found in record.harvest.escalations:
+            about = f"{found.title} ({found.kind_in_words})"
+            places += [
+                FilePlace(self.path_of(each.path), each.line or 0, about)
+                for each in found.locations
+                if is_inside(each.path)
+            ]
+        unique: dict[tuple[str, int], FilePlace] = {}
+        for place in places:
+            unique.setdefault((place.path, place.line), place)
+        return [place for place in unique.values() if os.path.isfile(place.path)][:PLACES_OFFERED]
 
     def open_test(self) -> None:
         """Open the one file that there is to open, or let the person choose."""
         record = self._screen.current_record()
         places = self._places_of(record) if record is not None else []
         if len(places) == 1:
-            self.open_file(*places[0])
+            self.open_file(places[0].path, places[0].line)
             return
         top = self._screen.store.opened.spec.repository
-        shown = [f"{os.path.relpath(path, top)}:{line}".removesuffix(":0") for path, line in places]
-        entries = [Choosable(str(place), plain(name, 200), key=str(place)) for place, name in enumerate(shown, 1)]
+        shown = [f"{os.path.relpath(place.path, top)}:{place.line}".removesuffix(":0") for place in places]
+        entries = [
+            Choosable(str(number), plain(name, 200), plain(place.about, 200), key=str(number))
+            for number, (name, place) in enumerate(zip(shown, places, strict=True), 1)
+        ]
 
         def choose(chosen: tuple[str, ...] | None) -> None:
             if chosen:
-                self.open_file(*places[int(chosen[0]) - 1])
+                place = places[int(chosen[0]) - 1]
+                self.open_file(place.path, place.line)
 
         self._screen.room.push_screen(PickScreen("Open in your editor", entries), choose)
 
