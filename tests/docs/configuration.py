@@ -17,7 +17,7 @@ from tests.docs import table
 
 _HOME: Final = {"HOME": "~", "XDG_CONFIG_HOME": "~/.config", "XDG_STATE_HOME": "~/.local/state"}
 
-# What people may set; all other variables of ours are between the engine and its agents.
+# What people may set; all other variables of ours are between programs of ours.
 _SET_BY_PEOPLE: Final = (
     ("SWARM_MNGR", "the mngr to use, before `PATH` and our own; `--mngr` comes first"),
     ("XDG_CONFIG_HOME, XDG_STATE_HOME, XDG_DATA_HOME", "where the files below are kept"),
@@ -26,7 +26,7 @@ _SET_BY_PEOPLE: Final = (
 )
 _SET_FOR_SETUP: Final = (("SWARM_CHECKOUT", "in a command of `--setup`: your checkout"),)
 _BETWEEN_US: Final = frozenset(
-    {"SWARM_LIVE_OUTER", "SWARM_NAMED_IN", "SWARM_COPY"}
+    {"SWARM_LIVE_OUTER", "SWARM_NAMED_IN", "SWARM_COPY", "SWARM_CALLED_AS"}
     | {"SWARM_TASK", "SWARM_TRIES", "SWARM_COLLECT", "SWARM_TOP", "SWARM_RESULTS", "SWARM_USED"}
 )
 _OF_TRACING: Final = "SWARM_LINES"
