@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 DESCRIPTION = """\
 Shows a whole sweep on a small project: larder, a program with real faults, a tutorial and tests for it. The agents play
 recorded work, so there is no model and there are no costs; all else is real: mngr, tmux, git and pytest. They live in a
-home and a tmux server of their own; your mngr, tmux and git settings are left alone. Claude does not play in it: without
-a key it would need a model of ours. With one, `swarm-tui run --only red` in the sample project is Claude's own sweep."""
+home and a tmux server of their own; your mngr, tmux and git settings are left alone. Claude does not play in it:
+without a key it would need a model of ours. With one, `swarm-tui run --only red` in the sample project is its sweep."""
 EXAMPLES = """\
   swarm-tui demo                       the room on it; `?` shows the keys, `w` goes to who wants you
   swarm-tui demo ~/larder              keep the sample project there

@@ -29,6 +29,8 @@ CORE: Final[dict[str, tuple[str, ...]]] = {
     "swarm_tui/journal/recover.py": ("tests/journal/test_recover.py", "tests/journal"),
     "swarm_tui/journal/append.py": ("tests/journal",),
     "swarm_tui/journal/open.py": ("tests/journal/test_open.py", "tests/journal"),
+    "swarm_tui/tmr/page.py": ("tests/tmr/test_page.py",),
+    "swarm_tui/tmr/sections.py": ("tests/tmr/test_sections.py",),
     "swarm_tui/adapters/git/merging.py": ("tests/adapters/test_git_objects.py", "tests/triage/test_preview.py"),
 }
 
