@@ -329,7 +329,9 @@ def _table(opened: OpenedSweep, records: list[TestRecord]) -> Iterable[str]:
         again = f"`swarm-tui resume {opened.folder.name}` takes it up again"
         yield f"no engine works on it{reason}: {opened.spec.why_not_continued or again}"
     if opened.spec.why_not_continued:
-        warnings = (line.text for line in state.log if line.level == "warning" and not line.test)
+        said = (line.text for line in state.log if line.level == "warning" and not line.test)
+        # How it ended is said by the first line.
+        warnings = (text for text in said if not text.startswith("engine "))
         yield from dict.fromkeys(plain(text, 300) for text in warnings)
     yield from _host_table(opened)
     yield from filter(None, [opened.why_engine_is_silent])
