@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 import os
 import sys
 import time
@@ -28,6 +27,7 @@ from swarm_tui.room.absence import Absence
 from swarm_tui.room.actions import screen_entry
 from swarm_tui.room.colours import ThemeStyles
 from swarm_tui.room.draw.arrange import SORTINGS, GridOptions, Zoom, is_grouping
+from swarm_tui.room.garbage import Garbage
 from swarm_tui.room.key_queue import KeyQueue
 from swarm_tui.room.marks import Marks
 from swarm_tui.room.notices import POP_TITLE, PUSH_TITLE, Notices
@@ -125,6 +125,7 @@ class RoomApp(App[str]):
         self._engine_checked_at = 0.0
         self._flushed_at = 0.0
         self.file_notices = FileNotices()
+        self.garbage = Garbage()
         self._has_news = asyncio.Event()
         store.wake = self._has_news.set
         self._is_absence_read = False
@@ -315,10 +316,7 @@ class RoomApp(App[str]):
             if journal is None:
                 # The first frame comes before all that is of use later.
                 await asyncio.sleep(FLUSH_SECONDS)
-                # The garbage collector would take 70 ms for ten thousand records, which are never garbage.
-                gc.collect()
-                gc.freeze()
-                gc.enable()
+                self.garbage.begin()
                 journal = self.file_notices.follow(self.store.folder.events, self._has_news.set)
             await self._wait_for_news(changed, is_told=journal.is_noticed)
 
@@ -336,6 +334,7 @@ class RoomApp(App[str]):
         is_second, is_different = now - self._engine_checked_at >= 1.0, False
         if is_second:
             self._engine_checked_at = now
+            self.garbage.collect(self.store.live_clock() - self.key_at)
             is_different = self.store.check_engine()
         change = self.store.drain()
         screen = self.room_screen
@@ -455,6 +454,7 @@ class RoomApp(App[str]):
             self.call_later(self.key_queue.go_on)
 
     def on_unmount(self) -> None:
+        self.garbage.end()
         self.file_notices.close()
         if self._is_absence_read:
             self.absence.keep()

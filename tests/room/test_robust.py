@@ -13,6 +13,7 @@ from swarm_tui.model.states import State
 from swarm_tui.room.app import RoomApp
 from swarm_tui.room.crash import write_crash_report
 from swarm_tui.room.first_run import BEGINNINGS, FirstRunApp
+from swarm_tui.room.garbage import is_due
 from swarm_tui.room.notices import Notices
 from swarm_tui.room.screens.log import LogScreen
 from swarm_tui.room.settings import Settings
@@ -108,6 +109,16 @@ def test_notices_can_go_to_the_desktop_or_nowhere() -> None:
         state.apply(happened.Seen(test="a", state=State.WAITING))
         notices.update(state)
         assert [text for text in written if not text.startswith("\x1b]2;")] == ([expected] if expected else [])
+
+
+@pytest.mark.parametrize(
+    ("collections", "since_key", "expected"),
+    [(9, 5.0, False), (10, 0.5, False), (10, 1.0, True), (299, 0.0, False), (300, 0.0, True)],
+)
+def test_garbage_waits_for_a_rest_between_keys_but_not_for_ever(
+    collections: int, since_key: float, expected: bool
+) -> None:
+    assert is_due(collections, since_key) is expected
 
 
 @pytest.mark.parametrize(("width", "height"), [(80, 24), (20, 8), (5, 2), (200, 60)])
