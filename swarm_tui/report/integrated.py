@@ -14,11 +14,13 @@ from swarm_tui.model.state import TestRecord
 from swarm_tui.model.verdicts import Verdict
 from swarm_tui.report.diffs import CommitDiffs
 from swarm_tui.report.safe_text import safe_line, safe_lines
+from swarm_tui.teeth.opening import teeth_of_sweep
 from swarm_tui.triage.apply import applied_branch
 from swarm_tui.triage.measurements import MeasuredEffect, read_measured_effects
 from swarm_tui.triage.review import Review
 from swarm_tui.triage.sweep_review import read_integrator_outcome, review_sweep
 
+_WEAKER_NAMED: Final = 50
 _HEADLINES: Final = {
     "none": "This sweep has not been integrated.",
     "integrating": "The integrator is at work.",
@@ -85,6 +87,8 @@ def _add_fixes(
     section["reviewed"] = safe_line(applied_branch(review, review.preview(), sweep.folder.name))
     section["parts"] = [_part(part, review, tests) for part in review.load_parts().parts[:2_000]]
     section["doubts"] += [safe_line(f"look at this file: {risk}") for risk in review.branch.risk_lines]
+    weaker = [teeth for teeth in teeth_of_sweep(review, sweep).known() if teeth.is_weaker]
+    section["doubts"] += [safe_line(f"weaker test: {teeth.test}: {teeth.words}") for teeth in weaker[:_WEAKER_NAMED]]
     section["plan"] = ", ".join(filter(None, (_plan(review), _cost_of_each(review, sweep))))
     for commit in (*(fix.id for fix in review.fixes), review.branch.squashed):
         if commit:

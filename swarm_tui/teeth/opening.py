@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from swarm_tui.journal.folder import SweepFolder
-from swarm_tui.journal.open import open_sweep
+from swarm_tui.journal.open import OpenedSweep, open_sweep
 from swarm_tui.model.state import TestRecord
 from swarm_tui.teeth.review_teeth import ReviewTeeth
 from swarm_tui.teeth.turn import TeethTurn
@@ -20,9 +20,14 @@ def teeth_of_review(review: Review, folder: SweepFolder | None) -> tuple[ReviewT
     if folder is None:
         return ReviewTeeth(review, guess_settings(review.repository)), {}
     opened = open_sweep(folder)
+    return teeth_of_sweep(review, opened), claims_of(opened.state.tests())
+
+
+def teeth_of_sweep(review: Review, opened: OpenedSweep) -> ReviewTeeth:
+    """Return the teeth of the tests that a sweep changed."""
     # Over a tutorial no agent has a test of its own.
     records = opened.state.tests() if opened.spec.kind == "tests" else ()
-    return ReviewTeeth(review, settings_of_sweep(opened.spec), records), claims_of(records)
+    return ReviewTeeth(review, settings_of_sweep(opened.spec), records)
 
 
 def turn_of_sweep(folder: SweepFolder) -> TeethTurn:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,11 @@ import pytest
 from swarm_tui.engine.after_sweep import measure_teeth
 from swarm_tui.journal.append import EngineLock, JournalWriter
 from swarm_tui.journal.folder import SweepFolder
+from swarm_tui.journal.open import open_sweep
 from swarm_tui.model.events import EngineEnded, Integrated
 from swarm_tui.model.sweep import MngrSettings, SweepSpec
+from swarm_tui.report.diffs import CommitDiffs
+from swarm_tui.report.integrated import read_integration
 from swarm_tui.teeth.opening import teeth_of_review, turn_of_sweep
 from swarm_tui.triage.sweep_review import review_sweep
 from tests.git_project import PYTEST_INI, GitProject
@@ -48,7 +52,7 @@ def unmeasured(folder: SweepFolder) -> int:
 
 
 @pytest.mark.slow
-async def test_changed_tests_are_measured_when_no_engine_works_any_more(folder: SweepFolder) -> None:
+async def test_changed_tests_are_measured_when_no_engine_works_any_more(folder: SweepFolder, tmp_path: Path) -> None:
     engine = EngineLock(folder.lock)
     engine.acquire()
     await measure_teeth(folder)
@@ -57,6 +61,12 @@ async def test_changed_tests_are_measured_when_no_engine_works_any_more(folder: 
     await measure_teeth(folder)
     assert unmeasured(folder) == 0
     assert turn_of_sweep(folder).progress() is None
+    # Whoever is sent the page reads it too.
+    with closing(CommitDiffs(tmp_path / "project")) as diffs:
+        section, _ = read_integration(open_sweep(folder), diffs, lambda name, content: None)
+    assert any(
+        doubt.startswith("weaker test: test_lib.py::test_double: a check was loosened") for doubt in section["doubts"]
+    )
 
 
 async def test_a_sweep_without_its_branch_is_left_alone(folder: SweepFolder, capfd: pytest.CaptureFixture[str]) -> None:
