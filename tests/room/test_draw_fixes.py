@@ -120,6 +120,18 @@ def test_teeth_of_a_fix_that_is_kept_in_part_say_that_they_are_those_of_all_of_i
     assert ["measured with all of this fix" in shown for shown in words] == [False, True]
 
 
+@pytest.mark.parametrize(
+    ("width", "end"),
+    [(80, "  teeth 5 of 24 "), (100, "plan clean, 9 commits  teeth: 5 of 24 runs "), (140, " 5 of 24 runs ")],
+)
+def test_what_another_process_runs_hides_nothing_of_the_plan(width: int, end: str) -> None:
+    facts = replace(PLAN, elsewhere=Progress("teeth", 5, 24, "runs"), parts="9 parts open")
+    line = text_of(draw_plan(facts, width))
+    assert line.startswith(" 11 fixes · 7 keep · 2 revert · 2 open · 9 parts open")
+    assert line.endswith(end)
+    assert "conflict #3 with #5" in text_of(draw_plan(replace(facts, conflicts=("#3 with #5",)), width))
+
+
 def test_the_plan_counts_what_is_open() -> None:
     line = text_of(draw_plan(PLAN, 100))
     assert line.startswith(" 11 fixes · 7 keep · 2 revert · 2 open")

@@ -92,7 +92,9 @@ class PlanFacts:
     applied: str = ""
     """The branch that was made of this very plan, or ""."""
     running: Progress | None = None
-    """What runs in the background: the tests without #3."""
+    """What this room runs in the background: the tests without #3."""
+    elsewhere: Progress | None = None
+    """What another process runs, which hides nothing of the plan."""
     tests: str = ""
     """How the tests of the whole plan went, when they were run."""
     doubt: str = ""
@@ -141,10 +143,21 @@ def draw_plan(facts: PlanFacts, width: int) -> Line:
     choices += [[*end, Part(" ")]] if facts.running else []
     choices += [[*news, Part(" ")]] if news else []
     choices += [] if facts.running else [[*plan, Part(" ")], plan[:2]]
-    for right in choices:
+    beside: list[Line] = []
+    if facts.elsewhere is not None and facts.running is None:
+        beside = _beside_what_runs_elsewhere(plan, facts.elsewhere, has_conflict=bool(facts.conflicts))
+    for right in (*beside, *choices):
         if width_of(left) + width_of(right) + 2 <= width:
             return spread(left, right, width)
     return draw_progress(facts.running, width) if facts.running else cut_line(left, width)
+
+
+def _beside_what_runs_elsewhere(plan: Line, progress: Progress, *, has_conflict: bool) -> list[Line]:
+    counts = f"{progress.done} of {progress.total}" if progress.total else "…"
+    short = [Part(f"{progress.doing.partition(':')[0]} {counts}", "running")]
+    forms = (progress_parts(progress), [Part(progress.words, "running")], short)
+    lines: list[Line] = [[*plan, Part("  "), *form, Part(" ")] for form in forms]
+    return lines if has_conflict else [*lines, [*short, Part(" ")]]
 
 
 def _count(number: int, word: str, role: str) -> list[Part]:
