@@ -168,9 +168,11 @@ def find_sweep(repository: Path, name: str | None = None) -> SweepFolder:
     if name and ("/" in name or name in (".", "..")):
         folder = SweepFolder(Path(name).expanduser().resolve())
         if not folder.spec.is_file():
-            raise UsageError(f"{name} is no sweep folder", "it holds no sweep.json")
+            raise UsageError(f"{name} is no sweep folder", "it holds no sweep.json, and no run of `mngr tmr`")
         return folder
     sweeps = list_sweeps(repository)
+    if name and os.path.isdir(name) and not any(folder.name.startswith(name) for folder in sweeps):
+        return find_sweep(repository, f"./{name}")
     if not sweeps:
         raise UsageError("there is no sweep here", "`swarm-tui run` starts one, `swarm-tui demo` shows one")
     if name is None:

@@ -231,8 +231,9 @@ def test_every_command_takes_such_a_folder_and_says_no_to_what_is_none(tmp_path:
         refused = command(*words, str(made.root), is_json=False)
         assert (refused.returncode, "a run of `mngr tmr`" in refused.stderr) == (2, True)
     (tmp_path / "empty").mkdir()
-    none = command("status", str(tmp_path / "empty"))
-    assert (none.returncode, "is no sweep folder" in none.stderr) == (2, True)
+    for name in (str(tmp_path / "empty"), "empty"):
+        none = command("status", name)
+        assert (none.returncode, "is no sweep folder" in none.stderr) == (2, True)
 
 
 def test_hostile_pages_act_nowhere(tmp_path: Path, command: Command) -> None:
