@@ -171,10 +171,16 @@ class RoomApp(App[str]):
             return
         if self.store.past is not None and name in ONLY_NOW:
             entry = screen_entry(name)
-            here.show_message(f"{entry.title} is of now only: Esc leads back to now, then {entry.key}", "warning")
+            self.refuse_in_past(f"{entry.title}: files and commits as they are now")
             return
         self._history = [*[seen for seen in self._history if seen != name][-20:], here.NAME]
         self._bring_up(name)
+
+    def refuse_in_past(self, what: str) -> None:
+        """Say why something is of now only, so that no key which follows acts."""
+        from swarm_tui.room.screens.only_now import OnlyNowScreen
+
+        self.push_screen(OnlyNowScreen(what, self.store.why_only_now()))
 
     def _bring_up(self, name: str) -> None:
         # The home screen always is at the bottom of the stack, with at most one other screen above it.

@@ -121,10 +121,11 @@ async def test_a_named_moment_is_shown_on_every_screen(sweep: SweepFolder) -> No
         for key in ("2", "4", "5", "6", "8"):
             await go(app, pilot, key)
             assert middle in text_on_screen(app).split("\n")[0]
-        await go(app, pilot, "1", "3")
-        assert "Fixes is of now only: Esc leads back to now, then 3" in text_on_screen(app)
-        await go(app, pilot, "7")
-        assert "Tail is of now only" in text_on_screen(app)
+        for key, title in (("3", "Fixes"), ("7", "Tail")):
+            await go(app, pilot, "1", key)
+            assert f"{title}: files and commits as they are now" in text_on_screen(app)
+            await go(app, pilot, "1", "escape")
+            assert app.store.past is not None
         await go(app, pilot, "2")
         assert "below: as it is now" in text_on_screen(app)
 
@@ -133,15 +134,30 @@ async def test_nothing_is_asked_of_agents_or_their_engine_from_the_past(sweep: S
     async with room_on(sweep, WIDE) as (app, pilot):
         await go(app, pilot, "left_square_bracket", "left_square_bracket")
         reason = f"you look at {wall_clock(past_of(app).at)}: Esc leads back to now"
-        for key in ("a", "m", "i", "x", "less_than_sign", "greater_than_sign", "R", "L", "dollar_sign"):
-            await go(app, pilot, key)
-            assert reason in text_on_screen(app), key
-        await go(app, pilot, "5")
-        for key in ("y", "n", "A", "m", "l", "r", "x"):
-            await go(app, pilot, key)
-            assert reason in text_on_screen(app), key
+        place = past_of(app)
+        for screen, keys in (("1", "a i x less_than_sign greater_than_sign R L dollar_sign"), ("5", "y n A l r x")):
+            await go(app, pilot, screen)
+            for key in keys.split():
+                # Whoever goes on typing does nothing by it.
+                await go(app, pilot, key, *"oqkdemZ", "space", "enter", "right_square_bracket")
+                assert reason in text_on_screen(app), key
+                await go(app, pilot, "escape")
+        assert past_of(app) is place
+        assert not app.marks.tests
         with pytest.raises(UsageError):
             app.store.send_request(RequestKind.STOP_SWEEP)
+        assert not sweep.requests.exists()
+
+
+async def test_what_is_written_in_the_past_is_kept_and_sent_by_nobody(sweep: SweepFolder) -> None:
+    async with room_on(sweep, WIDE) as (app, pilot):
+        await go(app, pilot, "left_square_bracket", "left_square_bracket", "w")
+        await go(app, pilot, "m", *"hello", "enter")
+        assert "not sent: you look at" in text_on_screen(app)
+        await go(app, pilot, "escape")
+        assert list(app.drafts.values()) == ["hello"]
+        await go(app, pilot, "escape", "m")
+        assert "hello" in text_on_screen(app)
         assert not sweep.requests.exists()
 
 

@@ -40,7 +40,7 @@ class AgentCommands:
             Action("room.changes", ("d",), "changes", "What the agent has changed, committed or not",
                    self.open_changes, self.why_not_transcript, rank=12),
             Action("room.message", ("m",), "message", "Write to this agent, or to all marked ones", self.write_message,
-                   rank=12, is_of_now=True),
+                   rank=12),
             Action("room.interact", ("i",), "", "Work in the agent's pane in place; Ctrl+\\ leaves it", self.open_pane,
                    self.why_not_attach, is_of_now=True),
         )  # fmt: skip
@@ -164,8 +164,12 @@ class AgentCommands:
         """Write to the agents; to one that asks something through its hook, the answer to that very ask."""
         from swarm_tui.room.screens.message import MessageScreen
 
-        receivers = self._receivers()
-        if len(receivers) == 1 and (open_asks := [asked for asked in receivers[0].asks if asked.answered_at is None]):
+        receivers, only_now = self._receivers(), self._screen.store.why_only_now()
+        if (
+            not only_now
+            and len(receivers) == 1
+            and (open_asks := [asked for asked in receivers[0].asks if asked.answered_at is None])
+        ):
             self._write_answer(receivers[0], open_asks[0])
             return
         left_out = len(self._screen.current_tests()) - len(receivers) if receivers else 0
@@ -176,7 +180,7 @@ class AgentCommands:
             else:
                 self._screen.show_message("nothing was sent")
 
-        drafts, why_nobody = self._screen.room.drafts, self.why_nobody_hears()
+        drafts, why_nobody = self._screen.room.drafts, only_now or self.why_nobody_hears()
         self._screen.room.push_screen(MessageScreen(receivers, drafts, left_out, why_nobody=why_nobody), send)
 
     def _write_answer(self, record: TestRecord, asked: OpenAsk) -> None:

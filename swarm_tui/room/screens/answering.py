@@ -36,8 +36,7 @@ class AnswerCommands:
                    self.why_not_yes_or_no, rank=2, is_of_now=True),
             Action("inbox.answer_all", ("A",), "answer all", "Answer whole groups, from this one on: one agent first, "
                    "then the others", self.answer_groups, self.why_no_group, rank=3, is_of_now=True),
-            Action("inbox.message", ("m",), "write", "Write the answer: to one agent", self.write_answer, rank=4,
-                   is_of_now=True),
+            Action("inbox.message", ("m",), "write", "Write the answer: to one agent", self.write_answer, rank=4),
             Action("inbox.later", ("l",), "later", "Later: to the end of the list until it changes; again: back",
                    self.put_off, lambda: "" if self._screen.current_group() is not None else NOTHING_HERE, rank=5,
                    is_of_now=True),
@@ -119,7 +118,8 @@ class AnswerCommands:
             elif self.send([item], text) is None and record is not None:
                 drafts[record.test] = text
 
-        receivers = [] if why_nobody else asking
+        # In the past the composer opens on those whom the draft is for.
+        receivers = asking if self._screen.store.past is not None or not why_nobody else []
         self._screen.room.push_screen(MessageScreen(receivers, drafts, why_nobody=why_nobody), send)
 
     # Whole groups.

@@ -287,6 +287,9 @@ class RoomScreen(Screen[None], inherit_bindings=False):
     def perform(self, action: Action) -> None:
         """Carry out an action, or show why it is not possible now."""
         reason = action.why_not()
+        if reason and action.is_of_now and self.store.past is not None:
+            self.room.refuse_in_past(action.description)
+            return
         if reason:
             self.show_message(f"{action.label}: {reason}" if action.label else reason, "warning")
             return

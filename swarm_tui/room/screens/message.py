@@ -56,7 +56,7 @@ class MessageScreen(ModalScreen[str | None]):
         self.receivers = list(receivers)
         self.left_out = left_out
         self.why_nobody = why_nobody
-        """Why nobody would hear it; empty where there are receivers."""
+        """Why nobody would hear it now; what is written is kept all the same, for the receivers if there are some."""
         self.is_asking = False
         self.about = TextLines()
         self._drafts = drafts
@@ -120,7 +120,11 @@ class MessageScreen(ModalScreen[str | None]):
 
     def _show_foot(self) -> None:
         if not self.is_asking:
-            sends = [("Enter", "sends it" if len(self.receivers) == 1 else "goes on")] if self.receivers else []
+            sends = (
+                [("Enter", "sends it" if len(self.receivers) == 1 else "goes on")]
+                if self.receivers and not self.why_nobody
+                else []
+            )
             keys = [*sends, ("Ctrl+j", "new line"), ("Esc", "closes, what is written stays")]
             self.foot.show([[part for key, word in keys for part in (Part(key, "key"), Part(f" {word}   ", "dim"))]])
             return
@@ -135,7 +139,7 @@ class MessageScreen(ModalScreen[str | None]):
 
     def send(self) -> None:
         """Send the message to one agent, or ask whether to send it to several."""
-        if not self.receivers:
+        if self.why_nobody or not self.receivers:
             why = wrap_text(f"not sent: {self.why_nobody}", max(8, self.foot.text_width), 2)
             self.foot.show([[Part(row, "warning")] for row in why])
             return
