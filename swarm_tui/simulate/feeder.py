@@ -104,6 +104,9 @@ class Feeder:
             time.sleep(TICK)
         if self.play.is_over:
             journal.writelines(self._line(event, time.time()) for event in self._ending())
+        elif seconds:
+            # Its time is up: an engine that is told to stop says so. Without any time it only writes what it was.
+            journal.write(self._line({"type": "engine_ended", "why": "stopped"}, time.time()))
 
     def _line(self, event: dict[str, Any], at: float) -> str:
         self.seq += 1

@@ -20,9 +20,10 @@ from swarm_tui.model.sweep import MngrSettings, SweepSpec
 from swarm_tui.room.app import RoomApp
 from swarm_tui.room.colours import link_to
 from swarm_tui.room.draw.side import draw_side
+from swarm_tui.room.screens.fixes import FixesScreen
 from swarm_tui.room.screens.panel_border import LARGEST, SMALLEST, _shares
 from swarm_tui.room.screens.sweep import SweepScreen
-from tests.room.scenes import Scene, fixed_sweep, press, room_on, shows, text_on_screen
+from tests.room.scenes import Scene, fixed_sweep, press, room_on, shows, sweep_of, text_on_screen
 
 ROWS = Scene("rows", ("plus", "plus"), 120, 36)
 
@@ -133,6 +134,29 @@ async def test_the_border_between_two_panels_is_dragged_and_stays_there(folder: 
         assert side.region == kept
         assert app.chosen.panels.split()[0].startswith("sweep=")
         assert app.chosen.panels.split()[1].startswith("sweep-stacked=")
+
+
+async def test_the_border_of_the_merge_view_is_dragged_in_both_shapes() -> None:
+    scene = Scene("fixes", ("3",), 200, 60, is_integrated=True)
+    with sweep_of(scene) as sweep:
+        async with room_on(sweep, scene) as (app, pilot):
+            screen = app.room_screen
+            assert isinstance(screen, FixesScreen)
+            fixes, reading = screen.lines, screen.details.reading
+            await drag(pilot, (reading.region.x, 10), (reading.region.x + 25, 10))
+            assert (fixes.region.right, reading.region.right) == (reading.region.x, 200)
+            assert fixes.region.width >= 100
+            kept = fixes.region
+            await pilot.resize_terminal(80, 40)
+            await pilot.pause()
+            before = fixes.region
+            assert before.height < 20, "stacked panels have heights of their own"
+            await drag(pilot, (20, reading.region.y), (20, reading.region.y + 6))
+            assert reading.region.y == fixes.region.bottom
+            assert fixes.region.height >= before.height + 5
+            await pilot.resize_terminal(200, 60)
+            await pilot.pause()
+            assert fixes.region == kept
 
 
 async def test_other_places_are_no_borders(folder: SweepFolder) -> None:

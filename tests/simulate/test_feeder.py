@@ -41,6 +41,13 @@ def test_its_journal_has_no_line_that_is_not_understood(tmp_path: Path) -> None:
     assert opened.state.ended_why == "finished"
 
 
+def test_a_simulation_whose_time_is_up_was_stopped(tmp_path: Path) -> None:
+    folder = SweepFolder(tmp_path / "s")
+    assert main([str(folder.root), "--tests", "20", "--seconds", "0.01"]) == 0
+    assert open_sweep(folder).state.ended_why == "stopped"
+    assert open_sweep(feed(tmp_path / "t", "--tests", "20", "--ahead", "0.5")).state.ended_why is None
+
+
 def test_every_result_and_some_patterns_appear(tmp_path: Path) -> None:
     state = open_sweep(feed(tmp_path / "s", "--tests", "400", "--ahead", "0.95")).state
     shown = {mark for mark, number in state.counts.items() if number}

@@ -149,6 +149,9 @@ class RoomScreen(Screen[None], inherit_bindings=False):
         else:
             self.go_back()
 
+    def border_moved(self) -> None:
+        """Fit what stands beside the panel whose border was dragged."""
+
     def click_spot(self, kind: str, rest: str) -> None:
         """Handle a click on a spot of the header or of a strip."""
 

@@ -25,6 +25,7 @@ from swarm_tui.room.screens.conflict import ConflictResolution
 from swarm_tui.room.screens.external_view import ExternalView
 from swarm_tui.room.screens.fix_details import FixDetails
 from swarm_tui.room.screens.no_fixes_panel import NoFixesPanel
+from swarm_tui.room.screens.panel_border import PanelBorder
 from swarm_tui.room.screens.parts_walk import PartsWalk
 from swarm_tui.room.screens.plan_panel import PlanPanel
 from swarm_tui.room.screens.review_loader import ReviewLoader
@@ -56,6 +57,7 @@ class FixesScreen(RoomScreen):
         self.lines = FixLines(self._cursor_moved)
         self.lines.add_class("main")
         self.details = FixDetails(self)
+        self.panel_border: PanelBorder = PanelBorder(self, self.details.reading)
         self.plan = PlanPanel(self, self.details, self._redraw_fixes)
         self.no_fixes = NoFixesPanel(self)
         self.loader = ReviewLoader(self, self._review_opened, self._review_closed)
@@ -267,11 +269,20 @@ class FixesScreen(RoomScreen):
         super().on_lines_resized(event)
         self.details.show_evidence(keeps_place=True)
 
+    def border_moved(self) -> None:
+        self._place_list()
+
     def _place_list(self) -> None:
-        """Beside the diff the list is as high as that; above it, no higher than it must be."""
+        """Beside the diff the list is as high as that; above it, no higher than it must be. A dragged border rules."""
         needed = min(LIST_ROWS, len(self.parts.rows()) + 2 if self.review_state is not None else LIST_ROWS)
         is_alone = self.has_class("-wide") or self.has_class("-low")
-        self.lines.styles.height = "1fr" if is_alone else needed
+        styles, is_dragged = self.lines.styles, self.panel_border.has_share
+        styles.height = "1fr" if is_alone or is_dragged else needed
+        for rule, value in (("width", "1fr"), ("max_width", "100%"), ("max_height", "100%")):
+            if is_dragged:
+                setattr(styles, rule, value)
+            else:
+                styles.clear_rule(rule)
 
     def _place_evidence(self) -> None:
         is_shown = self.size.height >= EVIDENCE_ROWS if self.wants_evidence is None else self.wants_evidence

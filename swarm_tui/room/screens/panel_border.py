@@ -30,6 +30,11 @@ class PanelBorder:
         return self._screen.has_class("-wide")
 
     @property
+    def has_share(self) -> bool:
+        """Whether a person has dragged it, in this shape of the screen."""
+        return bool(self._share)
+
+    @property
     def _name(self) -> str:
         return f"{self._screen.NAME}{'' if self._is_beside else '-stacked'}"
 
@@ -52,6 +57,7 @@ class PanelBorder:
         if share:
             setattr(styles, used, f"{share}%")
             setattr(styles, f"max_{used}", "100%")
+        self._screen.border_moved()
 
     def press(self, event: events.MouseDown) -> bool:
         """Begin to drag if the border is there."""
