@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
     folder = chosen_sweep(arguments.sweep, Path.cwd())
     # Refused here, and not after some lines.
     folder.read_spec()
-    stream = EventStream(folder, arguments.after)
+    stream = EventStream(folder, arguments.after, is_followed=arguments.follow)
     with following(arguments.sweep if arguments.follow else None, folder, is_awaited=True):
         while True:
             for line, event in stream.read():
@@ -61,14 +61,18 @@ def run(arguments: argparse.Namespace) -> int:
 class EventStream:
     """The events of a sweep with their lines, each once, also where a resumed engine has repaired the journal."""
 
-    def __init__(self, folder: SweepFolder, after: int) -> None:
+    def __init__(self, folder: SweepFolder, after: int, *, is_followed: bool = False) -> None:
         from swarm_tui.journal.follow import LineFollower
+        from swarm_tui.journal.history import offset_behind
 
         self.has_more = True
         self.is_finished = False
         """Whether the last engine has finished the sweep."""
         self._folder = folder
-        self._lines = LineFollower(folder.events)
+        # Whoever follows has to know from the beginning whether the last engine is at its end.
+        self._lines = LineFollower(
+            folder.events, offset_behind(folder.events, after) if after and not is_followed else 0
+        )
         self._last = after
         self._working_at = time.monotonic()
         self._is_explained = False

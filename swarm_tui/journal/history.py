@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
 
 from swarm_tui.errors import JournalError
@@ -38,6 +39,7 @@ RECORDS_KEPT: Final = 30_000
 WORTH_READING: Final = 1 << 20
 """Folding fewer bytes than this is quicker than reading a snapshot of many tests."""
 BLOCK: Final = 1 << 20
+LOOKED_AT: Final = 1 << 16
 
 STEPS: Final = (
     happened.EngineStarted, happened.EngineEnded, happened.Launched, happened.LaunchFailed, happened.Seen,
@@ -84,15 +86,7 @@ class JournalHistory:
     def moment_at(self, at: float) -> int:
         """Return the offset behind the last event that is not later than a time; 0 when all are."""
         with self._journal() as file:
-            low, high = 0, _end_of_lines(file)
-            while low < high:
-                middle = (low + high) // 2
-                found = _first_event(file, middle, high)
-                if found is not None and found[1].at <= at:
-                    low = found[0]
-                else:
-                    high = middle
-            return low
+            return _end_of_first(file, lambda event: event.at <= at)
 
     def time_at(self, offset: int) -> float:
         """Return the time of the last event before a moment; 0 without one."""
@@ -188,6 +182,32 @@ def _end_of_lines(file: BinaryIO) -> int:
             return start + newline + 1
         end = start
     return 0
+
+
+def offset_behind(path: Path, seq: int) -> int:
+    """Return an offset before which no event is later than the one of this number; 0 where the numbers do not grow."""
+    try:
+        with open_regular(path) as file:
+            offset = _end_of_first(file, lambda event: event.seq <= seq)
+            # Whoever appends a copy of an old line may have led the search past events that were not seen.
+            before = os.pread(file.fileno(), min(offset, LOOKED_AT), max(0, offset - LOOKED_AT))
+    except OSError:
+        return 0
+    lines = before.split(b"\n")[0 if offset <= LOOKED_AT else 1 :]
+    return 0 if any(event is not None and event.seq > seq for event in map(_event_of, lines)) else offset
+
+
+def _end_of_first(file: BinaryIO, is_first: Callable[[happened.Event], bool]) -> int:
+    """Return the offset behind the last event for which this holds, where it does for none that comes after."""
+    low, high = 0, _end_of_lines(file)
+    while low < high:
+        middle = (low + high) // 2
+        found = _first_event(file, middle, high)
+        if found is not None and is_first(found[1]):
+            low = found[0]
+        else:
+            high = middle
+    return low
 
 
 def _first_event(file: BinaryIO, start: int, end: int) -> tuple[int, happened.Event] | None:

@@ -10,7 +10,7 @@ from swarm_tui.journal.append import JournalWriter
 from swarm_tui.journal.fold import SweepState
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.follow import EventFollower
-from swarm_tui.journal.history import STEPS, JournalHistory
+from swarm_tui.journal.history import STEPS, JournalHistory, offset_behind
 from swarm_tui.journal.snapshot import (
     FORMER_KEPT,
     former_snapshots,
@@ -89,6 +89,21 @@ def test_a_time_leads_behind_the_last_event_that_is_not_later(
     history = JournalHistory(folder, SPEC)
     assert history.moment_at(at) == expected
     assert history.span == (10.0 + gaps[0], now)
+
+
+@given(st.lists(event_of(), min_size=2, max_size=30), st.data())
+def test_no_event_is_passed_over_that_comes_after_a_number(
+    tmp_path_factory: pytest.TempPathFactory, events: list[happened.Event], data: st.DataObject
+) -> None:
+    folder, offsets = journal_of(tmp_path_factory.mktemp("history"), events)
+    number = data.draw(st.integers(0, len(events) + 2))
+    expected = [0, *offsets][min(number, len(events))]
+    assert offset_behind(folder.events, number) == expected
+    lines = folder.events.read_bytes().splitlines(keepends=True)
+    place, copied = (data.draw(st.integers(0, len(lines) - 1)) for _ in range(2))
+    folder.events.write_bytes(b"".join([*lines[: place + 1], lines[copied], *lines[place + 1 :]]))
+    before = EventFollower(folder.events).read(offset_behind(folder.events, number)).events if number else []
+    assert all(event.seq <= number for event in before)
 
 
 def test_lines_that_are_no_events_long_ones_and_an_unfinished_one_are_in_nobodys_way(tmp_path: Path) -> None:
