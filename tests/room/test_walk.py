@@ -51,6 +51,7 @@ STORIES: Final = (
     Story("know who needs you", (), lambda app, _: re.search(r"5 Inbox \d", text_on_screen(app))),
     Story("go to who needs you", ("w",), is_on(State.WAITING)),
     Story("answer yes or no", ("5", "y"), is_asked(RequestKind.ANSWER)),
+    Story("answer everything that is alike", ("5", "A", "y"), is_asked(RequestKind.ANSWER)),
     Story("answer in words", ("5", "m", TEXT, "enter"), lambda _, folder: asked(folder)),
     Story("see what it has changed", ("d",), shown("changes")),
     Story("read its transcript", ("t",), lambda app, _: app.room_screen and app.room_screen.NAME == "agent"),

@@ -21,8 +21,8 @@ class OnlyNowScreen(Dialog[None]):
 
     def draw(self) -> None:
         width = max(8, min(self.WIDTH, self.app.size.width) - 4)
-        lines: list[Line] = [[Part(row, "dim")] for row in wrap_text(self._what, width, 2)]
-        lines += [[Part(row, "warning")] for row in wrap_text(self._reason, width, 3)]
+        lines: list[Line] = [[Part(row, "dim")] for row in wrap_text(self._what, width - 1, 2)]
+        lines += [[Part(row, "warning")] for row in wrap_text(self._reason, width - 1, 3)]
         lines.append([Part("Esc", "key"), Part(" closes this", "dim")])
         self.resize_panel(width + 4, len(lines))
         self.panel.title(self._title)
