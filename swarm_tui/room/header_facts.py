@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from swarm_tui.agents.kinds import kind_of_sweep
 from swarm_tui.insight.budget import cost_text
 from swarm_tui.model.budget import WARNED_AT, Budget
-from swarm_tui.model.formatting import age, counted, duration, wall_clock
+from swarm_tui.model.formatting import age, counted, wall_clock
 from swarm_tui.model.sweep import SweepSpec
 from swarm_tui.model.text import plain
 from swarm_tui.model.trouble import dial_words
@@ -24,13 +24,14 @@ def header_facts(store: Store, screen: RoomScreen | None = None) -> HeaderFacts:
     state, spec = store.state, store.opened.spec
     status, role = _status(store)
     is_moving = store.engine in (EngineState.RUNNING, EngineState.PAST) and state.ended_at is None
+    integrating = store.integration_progress()
     end = store.clock() if is_moving else state.ended_at or state.last_at
     return HeaderFacts(
         sweep=plain(spec.sweep, 60),
         title=plain(spec.title, 60),
         place=_place(spec) if not store.is_watch else "",
         elapsed=end - state.started_at if state.started_at is not None and not store.is_watch else None,
-        left=store.seconds_left(),
+        left=store.seconds_left() if integrating is None else integrating.seconds_left,
         slots=state.slots,
         has_slots=not store.is_watch,
         dial=dial_words(state.access.dial, state.slots, store.clock()) if store.engine is EngineState.RUNNING else "",
@@ -42,7 +43,7 @@ def header_facts(store: Store, screen: RoomScreen | None = None) -> HeaderFacts:
         shown_pills=screen.room.shown_pills if screen is not None else frozenset(),
         status=status,
         status_role=role,
-        status_more=_status_more(store),
+        status_more=f"{age(store.live_clock() - store.past.at)} · ] later" if store.past is not None else "",
         screen=screen.TITLE_WORD if screen is not None else "",
     )
 
@@ -60,14 +61,6 @@ def _place(spec: SweepSpec) -> str:
     if kind_of_sweep(spec).permission(spec.permissions, spec.agent_arguments).sentence:
         words.append(f"permissions {spec.permissions}")
     return " · ".join(words)
-
-
-def _status_more(store: Store) -> str:
-    if store.past is not None:
-        return f"{age(store.live_clock() - store.past.at)} · ] later"
-    progress = store.integration_progress()
-    left = progress.seconds_left if progress is not None else None
-    return f"~{duration(left)} left" if left is not None else ""
 
 
 def _status(store: Store) -> tuple[str, str]:
