@@ -27,6 +27,10 @@ FAILED: Final = 255
 SILENT_SHELL: Final = "let its ~/.bashrc print only in terminals: begin it with `case $- in *i*) ;; *) return;; esac`"
 """What to do about a shell that prints something before every command."""
 
+FOREIGN_SHELLS: Final = frozenset({"fish", "csh", "tcsh", "nu", "xonsh", "elvish", "pwsh"})
+"""Login shells that do not understand what mngr says to a machine, which is written for those like sh."""
+OTHER_SHELL: Final = "`chsh -s /bin/bash` there: a ~/.bashrc may still `exec` the other one in terminals"
+
 _NOTICES_LOSS: Final = (
     "-o", f"ConnectTimeout={CONNECT_TIMEOUT}", "-o", "ServerAliveInterval=3", "-o", "ServerAliveCountMax=3",
 )  # fmt: skip

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from swarm_tui.adapters.mngr_hosts import MngrHost
-from swarm_tui.adapters.ssh import SILENT_SHELL
+from swarm_tui.adapters.ssh import FOREIGN_SHELLS, OTHER_SHELL, SILENT_SHELL
 from swarm_tui.agents.kinds import AgentKind
 from swarm_tui.doctor.check import Check
 from swarm_tui.doctor.host_probe import HostAnswers, probe_host
@@ -70,6 +70,9 @@ def _check_shell(visit: HostVisit) -> Iterator[Check]:
         found = f"prints {visit.answers.greeting!r} before every command"
         needed = "one that is silent: git takes what it prints for an answer"
         yield visit.check("shell", False, found, needed, SILENT_SHELL)
+    shell = visit.answers["shell"]
+    if shell in FOREIGN_SHELLS:
+        yield visit.check("shell", False, shell, "one like sh, in which mngr says what is to be done", OTHER_SHELL)
 
 
 def _check_programs(visit: HostVisit) -> Iterator[Check]:

@@ -22,6 +22,7 @@ say() {{ printf '{mark}%s %s\\n' "$1" "$(printf %s "$2" | head -n 1)"; }}
 {limit}
 say begin "$(date +%s)"
 say home "$HOME"
+say shell "${{SHELL##*/}}"
 for program in git tmux rsync jq bash; do
   command -v "$program" >/dev/null && say "$program" there
 done

@@ -16,7 +16,7 @@ from typing import Final
 from swarm_tui.adapters.git import Repository
 from swarm_tui.adapters.git.command import GitError
 from swarm_tui.adapters.set_up import SetUpFailed, read_failure, set_up_script
-from swarm_tui.adapters.ssh import SILENT_SHELL, target_of
+from swarm_tui.adapters.ssh import FOREIGN_SHELLS, OTHER_SHELL, SILENT_SHELL, target_of
 from swarm_tui.adapters.threads import finish_in_thread
 from swarm_tui.agents.kinds import kind_of_sweep
 from swarm_tui.agents.shipped import Shelf, packed_package
@@ -142,6 +142,9 @@ class HostPreparation:
         missing = (await place.link.run(["sh", "-c", _LOOK_FOR_PROGRAMS, "look", *wanted])).text.split()
         if missing:
             raise HostUnfit(f"{place.access.name} has no {' and no '.join(missing)}", "install it there")
+        shell = plain((await place.link.run(["sh", "-c", 'echo "${SHELL##*/}"'])).text.strip(), 40)
+        if shell in FOREIGN_SHELLS:
+            raise HostUnfit(f"mngr needs a login shell like sh, and on {place.access.name} it is {shell}", OTHER_SHELL)
 
     async def _push_seed(self, access: HostAccess, folder: str, place: SshPlace) -> None:
         """Bring the repository's objects to the host, so that its agents' copies share them."""

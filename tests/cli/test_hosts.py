@@ -202,7 +202,9 @@ def test_a_host_that_lacks_programs_gets_a_row_for_each(setting: Setting) -> Non
     before = config.read_text()
     setting.host.stop()
     path = next(word for word in before.split() if word.startswith("PATH="))
-    config.write_text(before.replace(path, f"PATH={tools}").replace("UseDNS no", "UseDNS no\nMaxStartups 2:30:5"))
+    config.write_text(
+        before.replace(path, f"PATH={tools} SHELL=/usr/bin/fish").replace("UseDNS no", "UseDNS no\nMaxStartups 2:30:5")
+    )
     setting.host.start()
     answer = setting.run("hosts", "check", "--agent", "claude", "--json")
     setting.host.stop()
@@ -211,5 +213,5 @@ def test_a_host_that_lacks_programs_gets_a_row_for_each(setting: Setting) -> Non
     assert answer.returncode == 1
     rows = {row["name"]: row for row in json.loads(answer.stdout)["checks"]}
     missing = {name for name, row in rows.items() if not row["ok"]}
-    assert missing >= {"box1 git", "box1 tmux", "box1 python3", "box1 jq", "box1 claude"}
+    assert missing >= {"box1 git", "box1 tmux", "box1 python3", "box1 jq", "box1 claude", "box1 shell"}
     assert all(rows[name]["fix"] for name in missing)
