@@ -105,7 +105,7 @@ async def _open_project(order: Order) -> _Project:
     repository = await asyncio.to_thread(Repository.open, order.folder)
     _check_name_of(repository.root)
     base = await asyncio.to_thread(repository.head)
-    await asyncio.to_thread(_check_branches_of, repository)
+    await asyncio.to_thread(_check_copies_of, repository)
     if order.provider != "local" and await asyncio.to_thread(lambda: repository.is_shallow):
         raise UsageError(
             "this clone is shallow, and git pushes no shallow history to another machine",
@@ -258,7 +258,9 @@ def _check_name_of(folder: Path) -> None:
         )
 
 
-def _check_branches_of(repository: Repository) -> None:
+def _check_copies_of(repository: Repository) -> None:
+    if repository.object_format == "sha256":
+        raise UsageError("mngr makes no copies of a repository with SHA-256 ids", "use a clone that has SHA-1 ids")
     if repository.ref("refs/heads/swarm") is not None:
         raise UsageError(
             "a branch is named swarm: git keeps no branches of a sweep, swarm/..., beside it",

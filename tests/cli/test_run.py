@@ -110,6 +110,14 @@ def test_a_repository_whose_path_a_shell_would_read_is_refused(tmp_path: Path, f
     assert not (project.root / ".swarm").exists()
 
 
+def test_a_repository_of_which_mngr_makes_no_copies_is_refused(tmp_path: Path, fake_mngr: Path) -> None:
+    (tmp_path / "sha256").mkdir()
+    subprocess.run(["git", "init", "--quiet", "--object-format=sha256"], cwd=tmp_path / "sha256", check=True)
+    project = GitProject(tmp_path / "sha256")
+    project.commit("Begin", {"test_a.py": "def test_a(): pass\n"})
+    assert_refused(run(project.root, mngr=fake_mngr), "a repository with SHA-256 ids")
+
+
 def test_a_branch_that_leaves_no_place_for_those_of_a_sweep_is_named(project: GitProject, fake_mngr: Path) -> None:
     project.git("branch", "swarm")
     assert_refused(run(project.root, mngr=fake_mngr), "a branch is named swarm", "git branch --move swarm")
