@@ -33,7 +33,8 @@ def set_up_script(setup: str, checkout: str) -> str:
     """
     return (
         f"export {CHECKOUT_VARIABLE}={shlex.quote(checkout)}; log={_LOG}; ({setup}\n) > $log 2>&1; code=$?; "
-        f'if [ $code != 0 ]; then echo "{_BEGIN}" >&2; tail -n {LINES_TOLD} $log >&2; echo >&2; '
+        f'if [ $code != 0 ]; then echo "{_BEGIN}" >&2; '
+        f'tail -n {LINES_TOLD} $log >&2 || echo "$log cannot be written" >&2; echo >&2; '
         f'echo "{_END} $code" >&2; fi; rm -f $log; exit $code'
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -10,9 +11,10 @@ import pytest
 from swarm_tui.adapters.set_up import read_failure, set_up_script
 
 
-def run(setup: str, folder: Path) -> subprocess.CompletedProcess[str]:
+def run(setup: str, folder: Path, **more: str) -> subprocess.CompletedProcess[str]:
     script = set_up_script(setup, "/the check'out")
-    return subprocess.run(["sh", "-c", script], cwd=folder, capture_output=True, text=True)
+    environment = {**os.environ, **more}
+    return subprocess.run(["sh", "-c", script], cwd=folder, env=environment, capture_output=True, text=True)
 
 
 @pytest.mark.parametrize("setup", ["true", "true # a comment", "touch a; exit 0", "false; true"])
@@ -28,6 +30,14 @@ def test_one_that_fails_says_its_code_and_its_last_lines(tmp_path: Path) -> None
     assert failure is not None
     assert str(failure) == "the set-up command failed with code 3 in a fresh copy: no compiler"
     assert failure.lines == [*map(str, range(41, 51)), "/the check'out", "no compiler"]
+
+
+def test_without_a_place_for_what_it_prints_that_is_the_reason(tmp_path: Path) -> None:
+    done = run("true", tmp_path, TMPDIR=str(tmp_path / "nowhere"))
+    failure = read_failure(done.stderr)
+    assert failure is not None
+    assert f"{tmp_path}/nowhere/swarm-set-up-" in str(failure)
+    assert str(failure).endswith(".log cannot be written")
 
 
 def test_what_it_prints_does_no_harm(tmp_path: Path) -> None:
