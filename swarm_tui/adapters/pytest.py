@@ -103,6 +103,7 @@ def reporting_environment(
         "GIT_OPTIONAL_LOCKS": "0",
         "COVERAGE_FILE": str(scratch / ".coverage"),
         "GCOV_PREFIX": str(scratch),
+        "TESTMON_DATAFILE": str(scratch / "testmon"),
         "HYPOTHESIS_STORAGE_DIRECTORY": str(scratch / "hypothesis"),
     }
     variables |= {f"SWARM_{name.upper()}": str(path) for name, path in files.items()}

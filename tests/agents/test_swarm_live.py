@@ -8,10 +8,12 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from swarm_tui.agents.live.swarm_live.collection import write_no_reports
 from swarm_tui.agents.shipped import live_folder
 
 pytestmark = pytest.mark.slow
@@ -279,3 +281,9 @@ def test_what_is_collected_is_written_with_every_id_as_it_is(copy: Copy, tmp_pat
     assert content["items"][1]["line"] == 8
     assert content["errors"] == []
     assert copy.told() == []
+
+
+def test_plugins_that_write_beside_the_tests_wherever_they_are_loaded_write_nothing_when_only_collecting() -> None:
+    options = SimpleNamespace(mtr_none=False, profile=True, profile_svg=False, xmlpath="report.xml")
+    write_no_reports(SimpleNamespace(option=options, pluginmanager=pytest.PytestPluginManager()), "/nowhere/target")
+    assert (options.mtr_none, options.profile, options.profile_svg, options.xmlpath) == (True, False, False, None)

@@ -195,6 +195,12 @@ def write_no_reports(config: Any, target: str) -> None:
         coverage.options.cov_report.clear()
     if hasattr(config.option, "benchmark_storage"):
         config.option.benchmark_storage = "file://" + os.path.dirname(target)
+    # Those of pytest-monitor and pytest-profiling, which write beside the tests wherever they are loaded.
+    if hasattr(config.option, "mtr_none"):
+        config.option.mtr_none = True
+    for name in ("profile", "profile_svg"):
+        if getattr(config.option, name, None) is True:
+            setattr(config.option, name, False)
     if hasattr(config.option, "log_file"):
         # It may be named in the settings too, which count where there is no option.
         config.option.log_file = os.devnull
