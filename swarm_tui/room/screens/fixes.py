@@ -204,7 +204,9 @@ class FixesScreen(RoomScreen):
         if await self.parts.load(state) and state is self.review_state:
             self.show_verdicts()
         await self.test_runs.load_teeth(state)
-        await self.test_runs.follow_teeth(state)
+        # As long as the review is open: no part of what is computed once.
+        follow = partial(self.test_runs.follow_teeth, state)
+        self.run_worker(follow, group="teeth elsewhere", exclusive=True, exit_on_error=False)
 
     def _redraw_fix(self, fix: Fix) -> None:
         if fix in self.lines.shown:
