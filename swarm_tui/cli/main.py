@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import codecs
 import contextlib
 import errno
 import importlib
@@ -25,6 +26,21 @@ _WAYS_OUT = {
     errno.EROFS: ": the disk can only be read; use another one",
     errno.ENOSPC: ": the disk is full; make room and try again",
 }
+
+
+_IN_ASCII = "swarm_tui_in_ascii"
+
+
+def _write_in_ascii(error: UnicodeError) -> tuple[str, int]:
+    """Return what stands for signs that cannot be written: those that the room has for them with --ascii."""
+    from swarm_tui.model.states import MARKS
+
+    assert isinstance(error, UnicodeEncodeError)
+    known = {mark.glyph: mark.ascii_glyph for mark in MARKS.values()} | {"…": "..."}
+    return "".join(known.get(sign, "?") for sign in error.object[error.start : error.end]), error.end
+
+
+codecs.register_error(_IN_ASCII, _write_in_ascii)
 
 
 class CommandModule(Protocol):
@@ -67,7 +83,7 @@ def run_command_line(words: Sequence[str]) -> int:
     for stream in (sys.stdout, sys.stderr):
         # Where there is no UTF-8, a sign that cannot be written is no reason to say nothing.
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")
+            stream.reconfigure(errors=_IN_ASCII)
     try:
         code = _dispatch(list(words))
         if sys.stdout is not None:
@@ -87,6 +103,9 @@ def run_command_line(words: Sequence[str]) -> int:
     except OSError as error:
         _discard_output()
         place = f"{error.filename}: " if error.filename else ""
+        if isinstance(error, FileNotFoundError) and not place:
+            _print_error("the folder that you are in is gone: `cd` into one that exists")
+            return 1
         way_out = _WAYS_OUT.get(error.errno or 0, "")
         _print_error(f"{place}{error.strerror or error}{way_out}")
         return 1

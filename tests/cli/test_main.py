@@ -196,6 +196,20 @@ async def test_too_few_open_files_are_said_with_the_way_out(tmp_path: Path) -> N
     assert "not installed" not in finished.error_text
 
 
+async def test_a_folder_that_is_gone_is_said_with_the_way_out(tmp_path: Path) -> None:
+    words = f"mkdir gone; cd gone; rmdir ../gone; exec {sys.executable} -P -m swarm_tui status"
+    environment = dict(os.environ) | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    finished = await run_process(["sh", "-c", words], cwd=tmp_path, environment=environment)
+    assert finished.code == 1
+    assert finished.error_text == "swarm-tui: the folder that you are in is gone: `cd` into one that exists\n"
+
+
+async def test_without_utf_8_the_signs_are_those_of_ascii_and_differ(tmp_path: Path) -> None:
+    words = [sys.executable, "-c", "from swarm_tui.cli.main import run_command_line as r; r(['list']); print('✓✗◐…ß')"]
+    environment = dict(os.environ) | {"PYTHONIOENCODING": "ascii", "PYTHONPATH": str(Path(__file__).parents[2])}
+    assert (await run_process(words, cwd=tmp_path, environment=environment)).text.splitlines()[-1] == "vxo...?"
+
+
 async def test_a_disk_without_locks_is_said_with_the_way_out(tmp_path: Path) -> None:
     """What the kernel says there, said by an audit hook at the same place."""
     rehearse(tmp_path, 1, QuickMngr(tmp_path / "mngr")).folder.lock.touch()
