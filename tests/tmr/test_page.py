@@ -43,3 +43,27 @@ def test_pages_of_other_writers_are_read(html: str, row: PageRow) -> None:
 @pytest.mark.parametrize("sign", ["<", "<!--", "<td ", '<td "', "</", "&", "<td>", "<table>", "<h2>", "<tr><td>a<td>b"])
 def test_a_page_is_read_in_one_pass(sign: str) -> None:
     assert read_page("<h2 id=sec-A>" + sign * 30_000) is not None
+
+
+CELLS = "<td>a::b</td><td><code>c</code></td>"
+
+
+def test_what_an_agent_said_belongs_to_the_row_before_it() -> None:
+    (row,) = read_page(
+        f"<h2 id=sec-A><tr>{CELLS}</tr><tr><td colspan=3>one<td class=md>two</tr><tr><td class=md>no</tr>"
+    )
+    assert (row.summary, row.is_in_prose) == ("one", False)
+
+
+@pytest.mark.parametrize("before", ["", "<tr><td>x"])
+def test_only_what_an_agent_wrote_is_prose(before: str) -> None:
+    assert [row.is_in_prose for row in read_page(f"<h2 id=sec-A>{before}<tr>{CELLS}")] == [False]
+    assert [row.is_in_prose for row in read_page(f"<h2 id=sec-A><tr><td class=md><tr>{CELLS}")] == [True]
+
+
+def test_a_section_ends_the_row_before_it() -> None:
+    assert [row.section for row in read_page(f"<h2 id=sec-A><tr>{CELLS}<h2 id=sec-B>")] == ["A"]
+
+
+def test_a_row_needs_a_test_and_an_agent() -> None:
+    assert not read_page("<h2 id=sec-A><tr><td>a::b</td><td><code></code></td></tr><tr><td></td><td>c</td></tr>")

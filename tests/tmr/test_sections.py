@@ -66,6 +66,8 @@ def test_the_page_names_what_passes() -> None:
     fixed = said("IMPL_FIXES")
     assert (fixed.changes[ChangeKind.FIX_IMPL].status, fixed.tests_passing_after) == (ChangeStatus.SUCCEEDED, True)
     assert said("UNRESOLVED").tests_passing_after is False
+    assert said("FIX_IMPL_FAILED").tests_passing_after is False
+    assert said("UNRESOLVED", ("FIX_TEST", "SUCCEEDED")).tests_passing_after is False
     assert (said("ERRORED").errored, said("ERRORED").tests_passing_after) == (True, None)
 
 
