@@ -205,7 +205,7 @@ class FixesScreen(RoomScreen):
             self.show_verdicts()
         await self.test_runs.load_teeth(state)
         # As long as the review is open: no part of what is computed once.
-        follow = partial(self.test_runs.follow_teeth, state)
+        follow: WorkType[None] = partial(self.test_runs.follow_teeth, state)
         self.run_worker(follow, group="teeth elsewhere", exclusive=True, exit_on_error=False)
 
     def _redraw_fix(self, fix: Fix) -> None:
