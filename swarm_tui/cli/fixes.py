@@ -91,6 +91,9 @@ def run(arguments: argparse.Namespace) -> int:
         preview = review.preview_of([*reverted, *(fix.id for fix in review.taken)])
         if not review.fixes:
             print("note: no commit is marked [FIX_IMPL]; --all makes every commit a fix", file=sys.stderr)
+        elif unlisted := review.branch.unlisted:
+            commits = f"{unlisted} of {counted(len(review.branch.commits), 'commit')} not listed"
+            print(f"note: {commits}, for want of [FIX_IMPL]; --all makes every commit a fix", file=sys.stderr)
         for doubt in review.branch.doubts:
             print(f"note: {doubt}", file=sys.stderr)
         for risk in review.branch.risk_lines:

@@ -128,6 +128,12 @@ class IntegratedBranch:
             for risk in self.risks.get(commit.id, ())
         )
 
+    @property
+    def unlisted(self) -> int:
+        """How many commits are neither a fix nor the one of tests and docs: no list shows them."""
+        listed = {fix.id for fix in self.fixes} | {self.squashed}
+        return sum(commit.id not in listed for commit in self.commits)
+
     def find(self, commit: str) -> Fix | None:
         """Return the fix that is this commit, or None for a commit that is no fix."""
         return next((fix for fix in self.fixes if fix.id == commit), None)

@@ -55,6 +55,15 @@ def commits_of(project: GitProject) -> list[str]:
     return project.git("rev-list", "--reverse", "main..integrated").split("\n")
 
 
+def test_commits_that_are_not_listed_are_said(project: GitProject, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("--base", "main", "integrated", "--list")
+    assert "not listed" not in fixes(capsys, *words)[2]
+    project.commit("Tidy up", {"notes.txt": "tidy\n"})
+    note = "note: 1 of 5 commits not listed, for want of [FIX_IMPL]; --all makes every commit a fix\n"
+    assert fixes(capsys, *words)[2] == note
+    assert "not listed" not in fixes(capsys, *words, "--all")[2]
+
+
 def test_the_json_tells_the_fixes_and_the_plan(project: GitProject, capsys: pytest.CaptureFixture[str]) -> None:
     squashed, one, two, three = commits_of(project)
     code, out, _ = fixes(capsys, "--base", "main", "integrated", "--revert", f"3,{one[:8]}", "--json")

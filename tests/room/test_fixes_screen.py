@@ -102,6 +102,18 @@ async def test_a_verdict_a_key_and_on_to_the_next_open_one(project: GitProject, 
         assert app.closing_line() == "reviewed 1 of 3, 0 reverted, 2 open"
 
 
+async def test_commits_that_are_no_fixes_are_counted_where_they_are_not_listed(
+    project: GitProject, tmp_path: Path
+) -> None:
+    project.git("switch", "--quiet", "integrated")
+    project.commit("Tidy up", {"notes.txt": "tidy\n"})
+    project.git("switch", "--quiet", "main")
+    async with merge_view(project, tmp_path, (80, 24)) as (_, screen, pilot):
+        assert screen.review_state is not None
+        assert len(screen.review_state.fixes) == 3
+        assert "Ranked 3 · 1 commit not listed: --all" in text_on_screen(pilot.app)
+
+
 async def test_verdicts_are_there_again_when_the_room_is_opened_again(project: GitProject, tmp_path: Path) -> None:
     async with merge_view(project, tmp_path) as (_, _, pilot):
         await pilot.press("y", "n")

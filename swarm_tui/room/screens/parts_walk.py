@@ -58,8 +58,12 @@ class PartsWalk:
 
     def title(self) -> str:
         state = self._screen.review_state
-        if state is None or self.of is None:
-            return f"Ranked {len(state.fixes) if state else 0}"
+        if state is None:
+            return "Ranked 0"
+        if self.of is None:
+            unlisted = state.review.branch.unlisted
+            more = f" · {counted(unlisted, 'commit')} not listed: --all" if unlisted else ""
+            return f"Ranked {len(state.fixes)}{more}"
         count = counted(len(self.rows()), self._word())
         if self.of is not state.review.branch.tests:
             return f"#{self.of.rank} {count}"
