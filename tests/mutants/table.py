@@ -38,8 +38,8 @@ CORE: Final[dict[str, tuple[str, ...]]] = {
 EQUIVALENT: Final[dict[tuple[str, str, str], str]] = {
     (
         "swarm_tui/journal/append.py",
-        "if time.monotonic() >= deadline:",
-        "if (time.monotonic() > deadline):",
+        "if time.monotonic() >= began + grace:",
+        "if (time.monotonic() > began + grace):",
     ): "no clock stands still for two looks",
     ("swarm_tui/journal/append.py", "self._lines.sync()", "pass"): "seen after a power cut only",
     ("swarm_tui/journal/append.py", "os.fsync(self._descriptor)", "pass"): "seen after a power cut only",

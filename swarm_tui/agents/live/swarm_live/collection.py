@@ -1,5 +1,7 @@
 """Records what pytest collected, and how the project has set it up. Python 3.6, the standard library only."""
 
+import argparse
+import copy
 import json
 import os
 import shlex
@@ -133,11 +135,20 @@ def _words_without_paths(config: Any) -> Any:
 
 def _parsed(config: Any, words: Any) -> Any:
     """Return the options that words stand for, None when they make no sense, and the files that they name."""
+    # Options like --cov-report add to what is there: without a copy, reports would be written after all.
+    values = argparse.Namespace(**{name: _copy_of(value) for name, value in vars(config.option).items()})
     try:
-        options = dict(vars(config._parser.parse_known_args(list(words))))
+        options = dict(vars(config._parser.parse_known_args(list(words), namespace=values)))
     except pytest.UsageError:
         return None, []
     return options, options.pop("file_or_dir", [])
+
+
+def _copy_of(value: Any) -> Any:
+    try:
+        return copy.deepcopy(value)
+    except Exception:
+        return value
 
 
 def place_words(config: Any, started_in: str, files: Any) -> Any:
