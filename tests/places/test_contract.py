@@ -210,7 +210,7 @@ async def test_uncommitted_work_is_one_whole_patch_without_the_folder_named(home
     limit = 1_000_000
     assert await home.place.uncommitted_paths(home.agent, without=".out") == ()
     assert await home.place.uncommitted_patch(home.agent, without=".out", limit=limit) == b""
-    home.copy.write({"a": "2\n", "new/b": b"\x00\xff", ".out/log": "x"})
+    home.copy.write({"a": "2\n", "new/b": b"\x00\xff", ".out/log": "x", "new/__pycache__/b.pyc": "bytecode"})
     index = home.copy.git("status", "--porcelain")
     assert set(await home.place.uncommitted_paths(home.agent, without=".out")) == {"a", "new/"}
     patch = await home.place.uncommitted_patch(home.agent, without=".out", limit=limit)
@@ -220,6 +220,7 @@ async def test_uncommitted_work_is_one_whole_patch_without_the_folder_named(home
     (tmp_path / "patch").write_bytes(patch)
     home.copy.git("apply", str(tmp_path / "patch"))
     assert (home.copy.root / "new/b").read_bytes() == b"\x00\xff"
+    assert b"pyc" not in patch
     assert not (home.copy.root / ".out").exists()
     with pytest.raises(SwarmError, match="it is larger than 0 MB"):
         await home.place.uncommitted_patch(home.agent, without=".out", limit=3)

@@ -19,9 +19,13 @@ from swarm_tui.adapters.git.names import checked_ref
 from swarm_tui.adapters.git.objects import write_alternates
 from swarm_tui.adapters.git.repository import Repository
 from swarm_tui.errors import SwarmError
+from swarm_tui.regular_file import read_regular
 
 _INDEX_LIMIT: Final = 1 << 30
 _TIMEOUT: Final = 30.0
+
+LITTER: Final = "__pycache__/"
+"""What Python leaves in every copy, and nobody's work, also where a project's .gitignore does not name it."""
 
 VIEW_SCRIPT: Final = r"""
 view=$(mktemp -d) || exit 1
@@ -37,14 +41,14 @@ look_into() {
   git -c init.defaultBranch=none init --quiet --bare --template= --object-format="$form" "$view/git" || return 1
   printf '%s\n' "$PWD/.git/objects" > "$view/git/objects/info/alternates"
   mkdir -p "$view/git/info"
-  [ -f .git/info/exclude ] && cp .git/info/exclude "$view/git/info/exclude"
+  { [ -f .git/info/exclude ] && cat .git/info/exclude; printf '\n%s\n' 'LITTER'; } > "$view/git/info/exclude"
   for file in .git/shallow .git/sharedindex.*; do [ -f "$file" ] && cp "$file" "$view/git/"; done
   # With its time: files that are as old as the index are compared by their content.
   [ -f .git/index ] && cp -p .git/index "$view/index"
   [ -n "$tip" ] && printf '%s\n' "$tip" > "$view/git/HEAD"
   export GIT_DIR="$view/git" GIT_WORK_TREE="$PWD" GIT_INDEX_FILE="$view/index" GIT_NO_LAZY_FETCH=1
 }
-"""
+""".replace("LITTER", LITTER)
 """The same for a shell on any host, with one view for all copies that are looked into."""
 
 
@@ -104,10 +108,22 @@ def _ask(folder: Path, *words: str) -> str:
 def _copy_files(own: _GitFolders, place: Path) -> None:
     """Copy the index, which says what has changed, and what it needs; no pipe or device is opened."""
     wanted = [(path, place / ".git" / path.name) for path in own.git_directory.glob("sharedindex.*")]
-    wanted += [(own.git_directory / "index", place / "index")]
-    wanted += [(own.common_directory / name, place / ".git" / name) for name in ("info/exclude", "shallow")]
+    wanted += [
+        (own.git_directory / "index", place / "index"),
+        (own.common_directory / "shallow", place / ".git/shallow"),
+    ]
     for path, target in wanted:
         if path.is_file() and not path.is_symlink() and path.stat().st_size <= _INDEX_LIMIT:
             target.parent.mkdir(exist_ok=True)
             # With its time: files that are as old as the index are compared by their content.
             shutil.copy2(path, target)
+    write_exclude(own.common_directory, place / ".git", LITTER)
+
+
+def write_exclude(common_directory: Path, git_directory: Path, *patterns: str) -> None:
+    """Give a git directory of ours the `info/exclude` of a copy, and these patterns."""
+    excluded = b""
+    with contextlib.suppress(OSError):
+        excluded = read_regular(common_directory / "info/exclude")
+    (git_directory / "info").mkdir(exist_ok=True)
+    (git_directory / "info/exclude").write_bytes(excluded + "\n{}\n".format("\n".join(patterns)).encode())

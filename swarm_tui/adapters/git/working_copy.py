@@ -9,9 +9,9 @@ from typing import Final, Self
 
 from swarm_tui.adapters.git.checkouts import NOTHING_IS_CONVERTED, borrow_objects
 from swarm_tui.adapters.git.command import GitError
+from swarm_tui.adapters.git.copy_view import LITTER, write_exclude
 from swarm_tui.adapters.git.repository import Repository
 from swarm_tui.adapters.scratch import ScratchFolder
-from swarm_tui.regular_file import read_regular
 
 _SNAPSHOT_TIMEOUT: Final = 120.0
 
@@ -30,10 +30,7 @@ class WorkingCopy:
         git = made.git_directory.absolute()
         (git / "info").mkdir(exist_ok=True)
         (git / "info/attributes").write_text(NOTHING_IS_CONVERTED)
-        excluded = b""
-        with contextlib.suppress(OSError):
-            excluded = read_regular(copy.common_directory / "info/exclude")
-        (git / "info/exclude").write_bytes(excluded + f"\n/{hidden}/\n".encode())
+        write_exclude(copy.common_directory, git, f"/{hidden}/", LITTER)
         self._git = git
         self.object_folders = (git / "objects", *objects)
         """Where the objects of the copy, and those of its snapshots, are."""
