@@ -193,7 +193,9 @@ def test_a_real_session_with_a_subagent_costs_what_claude_itself_says(claude: Pa
         if request.user_texts[0] == asked["prompt"]:
             return [Turn("Three.", usage=usage)]
         helped = Turn("Somebody else counts.", [Call("Agent", asked)], usage=usage)
-        return [helped, Turn("Then I look.", [bash("echo three")], usage=usage), Turn("There are three.", usage=usage)]
+        # It is asked once more where the subagent ends only after the agent's last words.
+        told = [Turn("There are three.", usage=usage)] * 2
+        return [helped, Turn("Then I look.", [bash("echo three")], usage=usage), *told]
 
     with ScriptedModel(play) as model:
         ask_claude(claude, model, tmp_path)
