@@ -121,7 +121,7 @@ def _copy_files(own: _GitFolders, place: Path) -> None:
 
 
 def write_exclude(common_directory: Path, git_directory: Path, *patterns: str) -> None:
-    """Give a git directory of ours the `info/exclude` of a copy, and these patterns."""
+    """Write the `info/exclude` of a copy, and these patterns, into a git directory of ours."""
     excluded = b""
     with contextlib.suppress(OSError):
         excluded = read_regular(common_directory / "info/exclude")
