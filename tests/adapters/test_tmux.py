@@ -160,13 +160,16 @@ async def test_a_protected_session_gets_the_deadly_keys_itself_and_keeps_all_oth
     async def has_pressed() -> bool:
         return (tmp_path / "kept").exists()
 
+    async def has_shown() -> bool:
+        return "^Q^T" in ((await tmux.capture(["mngr-a"]))["mngr-a"] or "")
+
     try:
         await eventually(is_attached, "a client")
         # The tty takes one key alone as its own "start output"; quoted by ^V it shows.
         await press("C-q", "C-v", "C-q", "C-v", "C-t", "Enter", "F5")
         await eventually(has_pressed, "the key to act")
         assert {path.name for path in tmp_path.iterdir()} == {"tmux.conf", "kept"}
-        assert "^Q^T" in ((await tmux.capture(["mngr-a"]))["mngr-a"] or "")
+        await eventually(has_shown, "the keys in the pane")
         await tmux.unprotect_session("mngr-a")
         assert not await tmux.is_protected("mngr-a")
     finally:
