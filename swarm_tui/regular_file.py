@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import stat
 from pathlib import Path
@@ -61,3 +62,22 @@ def read_regular(path: Path | str, limit: int = READ_LIMIT) -> bytes:
     if content is None or len(content) > limit:
         raise OSError(errno.EFBIG, f"it has more than {limit // 1_000_000} MB", str(path))
     return content
+
+
+def read_from_holder(path: Path | str, limit: int) -> bytes | None:
+    """Return the first bytes of a file that a process has locked; None where none has, or where there are no locks."""
+    try:
+        descriptor = regular_descriptor(path)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return os.pread(descriptor, limit, 0)
+    except OSError:
+        # As on some network disks.
+        return None
+    else:
+        return None
+    finally:
+        os.close(descriptor)

@@ -12,7 +12,7 @@ from typing import Final, Self, TypeVar
 from swarm_tui.errors import JournalError, UsageError
 from swarm_tui.journal.seal import Sealer
 from swarm_tui.model.events import EventBase
-from swarm_tui.regular_file import appending_descriptor, read_regular, regular_descriptor
+from swarm_tui.regular_file import appending_descriptor, read_from_holder, read_regular, regular_descriptor
 
 Appended = TypeVar("Appended", bound=EventBase)
 
@@ -91,22 +91,12 @@ def _no_locks(path: Path, error: OSError) -> JournalError:
 
 def engine_process_id(path: Path) -> int | None:
     """Return the process id of the engine that holds the lock (0 if unknown), or None when no engine runs."""
-    try:
-        descriptor = regular_descriptor(path)
-    except OSError:
+    # Where there are no locks no engine can work.
+    written = read_from_holder(path, 64)
+    if written is None:
         return None
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        words = os.pread(descriptor, 64, 0).split()
-        return int(words[0]) if words and words[0].isdigit() else 0
-    except OSError:
-        # Where there are no locks, as on some network disks, no engine can work.
-        return None
-    else:
-        return None
-    finally:
-        os.close(descriptor)
+    words = written.split()
+    return int(words[0]) if words and words[0].isdigit() else 0
 
 
 def is_stopped(process_id: int) -> bool:

@@ -13,7 +13,7 @@ from typing import Final
 
 from swarm_tui.errors import SwarmError
 from swarm_tui.model.progress import Progress
-from swarm_tui.regular_file import regular_descriptor
+from swarm_tui.regular_file import read_from_holder, regular_descriptor
 from swarm_tui.teeth.measure import OnProgress, measuring_progress
 
 LOCK_FILE: Final = "teeth.lock"
@@ -37,20 +37,8 @@ class TeethTurn:
 
     def progress(self) -> Progress | None:
         """Return how far the process is that measures now; None when none does."""
-        try:
-            descriptor = regular_descriptor(self._lock)
-        except OSError:
-            return None
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return _read(descriptor)
-        except OSError:
-            return None
-        else:
-            return None
-        finally:
-            os.close(descriptor)
+        line = read_from_holder(self._lock, _LONGEST)
+        return None if line is None else _parse(line)
 
     def stop(self) -> bool:
         """Ask the process that measures now to stop; return False when none does."""
@@ -77,7 +65,7 @@ class TeethTurn:
             raise SwarmError(f"{self._lock} cannot be opened", error.strerror or str(error)) from error
         try:
             while not _is_ours(descriptor):
-                on_progress(_read(descriptor))
+                on_progress(_parse(os.pread(descriptor, _LONGEST, 0)))
                 await asyncio.sleep(_POLL)
             os.ftruncate(descriptor, 0)
             self._stop.unlink(missing_ok=True)
@@ -119,9 +107,9 @@ def _write(descriptor: int, progress: Progress) -> None:
     os.pwrite(descriptor, line.ljust(_LONGEST), 0)
 
 
-def _read(descriptor: int) -> Progress:
+def _parse(line: bytes) -> Progress:
     try:
-        done, total, left = json.loads(os.pread(descriptor, _LONGEST, 0))
+        done, total, left = json.loads(line)
         return measuring_progress(int(done), int(total), None if left is None else float(left))
     except (ValueError, TypeError):
         return measuring_progress()
